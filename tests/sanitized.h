@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sanitized.h - is this test built with a sanitizer that has an allocator, or locks, of its own? */
+/* sanitized.h - SANITIZED is true if this test is built with a sanitizer that has an allocator, or locks, of its own. */
 #ifndef QUIESCE_TESTS_SANITIZED_H
 #define QUIESCE_TESTS_SANITIZED_H
 

@@ -2,10 +2,10 @@
 /* stories.h - functions that go on in another thread, now and then: in C by contexts (unit/test_fibers.c), in C++ as coroutines
  * (build/coroutines.cpp).  The test defines before it includes this file:
  *
- *   STORY(name)    what a function is declared as that can move
+ *   STORY(name)    declares a function that can move to another thread
  *   MOVE()         go on in the other thread
  *
- * and runs each in two threads, of which @here is the one that it is in, and blocks[] what the library keeps in each.  A compiler that
+ * and runs each in two threads: @here is the one in which it runs now, and blocks[] has the library's block of each.  A compiler that
  * keeps the address of a thread-local variable over MOVE() claims, counts and clears in the thread that it came from.
  */
 #ifndef QUIESCE_TESTS_STORIES_H
@@ -34,7 +34,7 @@ static void fails(int line, const char *what)
 		printf("# stories.h:%d, in thread %d: not so: %s\n", line, here, what);
 }
 
-/* What the words of this thread, or of the other one, are.  By calls, so that nothing of it is inlined in a story. */
+/* Return the words of this thread, or of the other one.  These are calls, so that no access to a thread is inlined in a story. */
 static __attribute__((noinline, unused)) uint64_t depth_in(int thread)
 {
 	/* Relaxed: the threads take turns. */
@@ -46,7 +46,7 @@ static __attribute__((noinline, unused)) uint64_t qsbr_word_in(int thread)
 	return quiesce_load_relaxed(&blocks[thread]->qsbr_word); /* Relaxed: as above. */
 }
 
-/* Is @slot of this thread's own line?  A thread that has none claims elsewhere. */
+/* True if @slot is in this thread's own line; a thread without a line claims in another place. */
 static __attribute__((noinline, unused)) int is_own(const uintptr_t *slot, const uintptr_t *line)
 {
 	return !line || (uintptr_t)slot / QUIESCE_CACHELINE == (uintptr_t)line / QUIESCE_CACHELINE;
@@ -75,7 +75,7 @@ static inline void never(struct counted *unused) { (void)unused, fails(__LINE__,
 
 static struct shazptr_guard kept;
 
-/* The guard is of this thread, and of @ptr. */
+/* Check that the guard belongs to this thread, and protects @ptr. */
 static __attribute__((noinline, unused)) void expect_own(const void *ptr)
 {
 	expect(!ptr || (is_own(kept.slot, blocks[here]->shazptr_own) && holds(kept.slot, ptr)));
@@ -102,7 +102,7 @@ STORY(story_rcu)
 	END();
 }
 
-/* A guard goes along, and is cleared by another thread, which has one of its own by then. */
+/* A guard moves with the story, and is cleared by another thread, which has one of its own by then. */
 STORY(story_shazptr)
 {
 	struct shazptr_guard before = shazptr_protect(&current);
@@ -155,7 +155,7 @@ STORY(story_ways)
 	END();
 }
 
-/* So do slots, and a context of the story's own. */
+/* Slots move with the story, and so does a context of its own. */
 STORY(story_hazptr)
 {
 	hazptr_t *before = hazptr_alloc(NULL), *slot, *row;
@@ -186,7 +186,7 @@ STORY(story_hazptr)
 	END();
 }
 
-/* What is counted per CPU has no thread. */
+/* Counts per CPU do not depend on the thread. */
 STORY(story_counts)
 {
 	for (int i = 0; i < NR_MOVES; i++) {
@@ -213,7 +213,7 @@ STORY(story_counts)
 	END();
 }
 
-/* The threads that say when they read nothing: each for itself. */
+/* QSBR threads report quiescent states, each for itself. */
 STORY(story_qsbr)
 {
 	for (int i = 0; i < NR_MOVES; i++) {
@@ -229,7 +229,7 @@ STORY(story_qsbr)
 	END();
 }
 
-/* Before the first story, in each of the two threads. */
+/* Begin in each of the two threads, before the first story. */
 static __attribute__((noinline)) void stories_enter(int thread)
 {
 	blocks[thread] = quiesce__self();

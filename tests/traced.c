@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* traced.c - which code a test runs, for scripts/line_tests.py: linked into each object of a build with -fsanitize-coverage=trace-pc.
+/* traced.c - records the code that a test runs, for scripts/line_tests.py: linked into each object of a build with
+ * -fsanitize-coverage=trace-pc.
  *
- * gcov's counters are lost where a process ends by _exit(), a signal or in a simulated run, which puts all variables back.  So
- * here each basic block sets a byte of a file that is mapped, shared by all processes of the test:
- * $TRACE_DIRECTORY/NAME, NAME that of the object; the byte's place is the block's offset in the object, by four.
+ * gcov's counters are lost where a process ends by _exit(), a signal or in a simulated run, which restores all variables.  So
+ * here each basic block sets a byte of a mapped file that all processes of the test share:
+ * $TRACE_DIRECTORY/NAME, where NAME is that of the object; the byte's place is the block's offset in the object, divided by four.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

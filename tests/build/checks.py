@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The style checks must be able to fail: plant one fault each in a copy of the sources.
 
-With a directory of the library's objects, and a compiler, an upward call too.
+With a directory of the library's objects and a compiler, it plants an upward call, too.
 """
 import pathlib
 import shutil
@@ -13,7 +13,7 @@ import tempfile
 from tap import Tap, execute
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# check, file, what is replaced (None: appended), by what, and what the check says then
+# Each row has a check, a file, the text that is replaced (None: appended), its replacement, and the check's message.
 FAULTS = [
     ("layers", "src/platform/platform.h", None, '#include "rcu/rcu.h"\n', "a floor above"),
     ("layers", "src/runtime/core.h", None, "#include <quiesce/rcu.h>\n", "a floor above"),
@@ -30,6 +30,13 @@ FAULTS = [
     ("style", "src/runtime/lock.c", None, "/* TO" + "DO: planted */\n", "TO" + "DO"),
     ("style", "src/runtime/lock.c", None, "/* */\n" * 600, "at most 600"),
     ("words", "src/runtime/lock.c", None, "int quiesce__helper_" + "poke;\n", "write wake"),
+    ("voice", "tools/planted/x.c", None, "/* The thread who waits. */\n", "tools/planted: who: 1, at most 0"),
+    ("voice", "tools/planted/x.c", None, "/* Each thread that nobody woke is reported. */\n", "tools/planted: nobody: 1, at most 0"),
+    ("voice", "tools/planted/x.c", None, "/* What it frees is reported. */\n", "tools/planted: what: 1, at most 0"),
+    ("voice", "docs/planted/x.md", None, "The scan looks at each slot.\n", "docs/planted: look: 1, at most 0"),
+    ("voice", "tools/planted/x.sh", None, "# and the last slot is free\n", "tools/planted: start: 1, at most 0"),
+    ("voice", "tools/planted/x.c", None, "/* One of ours. */\n", "tools/planted: fragment: 1, at most 0"),
+    ("voice", "scripts/voice.list", None, "tools/none\twho\t3\n", "scripts/voice.list allows 3"),
     ("barriers", "src/runtime/lock.c", "LK1: acquire, pairs", "acquire, pairs", "has no comment"),
     ("barriers", "src/runtime/lock.c", "LK1 in quiesce__unlock()", "LK1 in nowhere()", "does not exist"),
     ("barriers", "src/runtime/lock.c", "LK1 in quiesce__unlock()", "LK1 in quiesce__lock_reset()", "has no operation"),

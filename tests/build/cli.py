@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The command line of the tool: options, mistakes, formats, interruption.
 
-What is measured is judged by other tests; here no assertion depends on a time.
+Other tests judge measurements; here no assertion depends on a time.
 """
 import argparse
 import csv
@@ -76,7 +76,7 @@ class Tool:
         return execute([self.path, *args], **more)
 
     def good(self, *args, want=0, **more):
-        """A run that has to end well; its standard output."""
+        """Run a command that has to succeed, and return its standard output."""
         run = self(*args, **more)
         self.tap.result(run.returncode == want, f"{' '.join(args)}: status {want}", told(run))
         return run.stdout
@@ -167,7 +167,7 @@ def check_mistakes(tap, tool, tmp):
 # ---- formats ----
 
 def documented(text):
-    """What docs/json.md says: names of a row's fields, unit of each scenario of rcuscale."""
+    """Return the names of a row's fields, and the unit of each scenario of rcuscale, as docs/json.md has them."""
     rows = text.split("## A row")[1].split("\n## ")[0]
     fields = [name for line in re.findall(r"^\| (`.*?) \|", rows, re.M) for name in re.findall(r"`(\w+)`", line)]
     units = dict(re.findall(r"^\| `(\w+)` \| (us|ratio|waits/s|objects/s|objects) \|", text.split("## rcuscale")[1], re.M))
@@ -179,7 +179,7 @@ def number(value):
 
 
 def row_faults(row, fields, nulls):
-    """What is wrong with @row, whose fields @nulls do not apply."""
+    """Return the faults of @row, whose fields @nulls do not apply."""
     if list(row) != fields:
         yield f"fields {list(row)}, documented {fields}"
         return
@@ -209,7 +209,7 @@ def nulls_of(row):
         never |= {"slot"}
     if row["subcommand"] == "refscale":
         return never | {"p90", "p99", "ipis", "membarriers", "wakeups", "cpu_s"}
-    return never | {"spread"}  # of one round
+    return never | {"spread"}  # a row of one round
 
 
 def parse(tap, name, text):
@@ -320,7 +320,7 @@ def check_formats(tap, tool, fences, opt, tmp):
 # ---- doctor ----
 
 def doctor(tap, tool, **env):
-    """What it found, by name."""
+    """Return the findings by name."""
     root = parse(tap, "doctor --json", tool.good("doctor", "--json", env=env))
     values = {d["name"]: d["value"] for d in root.get("doctor", [])}
     ok = root.get("schema") == 1 and root.get("rows") == [] and all(
@@ -390,11 +390,11 @@ def children(pid):
             if int(stat.read_text(errors="replace").rpartition(")")[2].split()[1]) == pid:
                 yield stat.parent.name
         except (OSError, IndexError):
-            pass  # it has just ended
+            pass  # the process has just ended
 
 
 def jobs_begun(process, nr):
-    """Wait until the tool has begun @nr jobs, each a process of its own, one after the other."""
+    """Wait until the tool has begun @nr jobs, one after the other, each in a process of its own."""
     seen, end = set(), time.monotonic() + 60
     while len(seen) < nr and process.poll() is None and time.monotonic() < end:
         seen.update(children(process.pid))
@@ -432,7 +432,7 @@ def stopped(run, told=r"quiesce: interrupted: .+ stopped at .+\n"):
 
 def check_interrupted_torture(tap, tool, fences):
     def ready(process):
-        """The lines up to the one that the child prints when it is about to begin."""
+        """Return the lines up to the one that the child prints when it is about to begin."""
         text = ""
         for line in process.stdout:
             text += line
@@ -448,7 +448,7 @@ def check_interrupted_torture(tap, tool, fences):
 
 
 def check_interrupted_notes(tap, tool, doc):
-    """Every subcommand that measures (study.py and report.py have theirs) says in its JSON that it was interrupted, as the document says."""
+    """Every subcommand that measures (study.py and report.py test theirs) reports an interruption in its JSON, as documented."""
     begin = re.search(r"a note that begins with `(.*?)`", doc)[1]
     for command in [c for c in OPTIONS if c not in ("doctor", "study", "report")]:
         args = [command, *([] if command in ("run", "costs") else ["--seconds=1000"] if "seconds" in OPTIONS[command] else ["--runs=1000"])]
@@ -484,7 +484,7 @@ def check_interrupt(tap, tool, fences, doc):
 # ---- on a terminal ----
 
 def on_terminal(tool, *args):
-    """What a terminal at the standard error gets."""
+    """Return the output on a terminal at the standard error."""
     master, slave = os.openpty()
     with subprocess.Popen([tool.path, *args], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave) as process:
         os.close(slave)
@@ -493,7 +493,7 @@ def on_terminal(tool, *args):
             while more := os.read(master, 4096):
                 text += more
         except OSError:
-            pass  # nobody writes to it any more
+            pass  # no process writes to it any more
         os.close(master)
     return process.returncode, text.decode()
 

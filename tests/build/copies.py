@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A program must not run with another library's headers, nor with two copies of the library.
 
-Either would make readers and updaters look at different memory: no crash, just
-objects freed under readers.  So both must end in one clear line and an abort.
+Either would make readers and updaters access different memory: objects would be freed
+under readers, without a crash.  So both must end in one clear line and an abort.
 """
 import argparse
 import os
@@ -28,7 +28,7 @@ int main(void)
 	return 0;
 }
 """
-# The program holds the static library; the plug-in brings the shared one along.
+# The program contains the static library; the plug-in loads the shared one.
 LOADER = """
 #include <quiesce/rcu.h>
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* coroutines.cpp - coroutines that go on in another thread after each co_await, with guards, slots and counts in hand; for fibers.py.
  *
- * What a compiler keeps over a co_await is in the frame of the coroutine, for whoever resumes it.
+ * Values that a compiler keeps over a co_await are in the frame of the coroutine, and any thread may resume it.
  */
 #include <coroutine>
 #include <exception>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """quiesce costs: each row, its units, two CPUs or one, all pairs, formats.
 
-What is printed is judged against itself, times are not.
+The test checks that printed figures agree with each other; times are not checked.
 """
 import argparse
 import csv
@@ -43,7 +43,7 @@ class Tool:
 
 
 def documented(path):
-    """The fields of a row: those of all subcommands, and those of costs."""
+    """Check the fields of a row: those of all subcommands, and those of costs."""
     text = pathlib.Path(path).read_text()
     own = text.split("| field of costs")[1].split("\n\n")[0]
     common = text.split("## A row")[1].split("\n## ")[0]
@@ -86,7 +86,7 @@ def check_all(tap, tool, types, doc):
 
 
 def check_one_cpu(tap, tool):
-    """What needs two CPUs is left out, and told of; asked for by name that is a failure."""
+    """Rows that need two CPUs are omitted with a note; a request by name fails."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(allowed)})
     try:

@@ -50,7 +50,7 @@ uint64_t planted_table_fence(const struct hashmap *map, uint64_t key);
 uint64_t planted_table_call(const struct hashmap *map, uint64_t key);
 uint64_t planted_table_long(const struct hashmap *map, uint64_t key, int *p);
 void *fast_idr_find(const struct idr *idr, unsigned long id);
-struct file { /* so that its load is a function of its own, and not a jump to that of an idr */
+struct file { /* a type of its own, so that its load is not compiled as a jump to that of an idr */
 	long size;
 	struct xarray pages;
 };
@@ -218,7 +218,7 @@ uint64_t fast_hashmap_lookup(const struct hashmap *map, uint64_t key) { return h
 
 struct flow *fast_hashtable_lookup(const struct hashtable *ht, const uint64_t *id) { return flow_lookup(ht, id); }
 
-/* What the test must refuse, or it would accept anything. */
+/* Planted functions that the test must refuse show that it can fail. */
 void planted_fence(void)
 {
 	rcu_read_lock();

@@ -9,10 +9,10 @@ instructions as the table says.  Not counted: the return, and pushes and pops
 of a frame that only the slow path needs (clang saves early).
 
 Simple hazard pointers have two fast paths, of threads with a line of slots of their own and, by a
-restartable sequence, of the others.  So there every way through the function is looked
-at: of those without call, lock and fence that do what must be done, the shortest one that
+restartable sequence, of the others.  So every path through the function is
+followed: among those without call, lock and fence that do all required stores, the shortest one that
 enters no sequence, and the shortest one that does.  Hazard pointers whose slots readers own, and
-call_hazptr() in the library, are looked at in the same way; they enter no sequence.  Counters per CPU always enter one.
+call_hazptr() in the library, are checked in the same way; they enter no sequence.  Counters per CPU always enter one.
 The find of an idr and the load of an xarray are loops: there is no call, lock or fence in the whole function.  Nor in lookups of tables, but for the one
 call where a bucket has moved; counted are the instructions of the shortest way that finds something in the first line.
 """
@@ -30,7 +30,7 @@ BASE = ["-O2", "-std=gnu11", "-g0", "-fcf-protection=none", "-fno-stack-protecto
 # Instructions in lock, unlock, whole section.  A compiler that reaches an external
 # variable through the GOT (clang; gcc with -fPIC) needs one more for quiesce_rcu_v1.
 LIMITS = {"x86": (6, 5, 14), "x86-got": (7, 5, 15), "arm64": (11, 9, 23)}
-# Of these, those that have an operand in memory, for x86.
+# The number of these instructions that have an operand in memory, for x86.
 OPERANDS = {"x86": (4, 3, 8), "x86-got": (5, 3, 9)}
 # In the own line: acquire, clear, whole section; by a restartable sequence: acquire, whole section.
 SHAZPTR_LIMITS = {"x86": (11, 6, 18, 23, 31), "x86-got": (11, 7, 19, 24, 32), "arm64": (12, 6, 22)}
@@ -40,15 +40,15 @@ SHAZPTR_OPERANDS = {"x86": (4, 2, 9, 10, 15), "x86-got": (4, 3, 10, 11, 16)}
 HAZPTR_LIMITS = {"x86": (8, 9, 11, 26, 27), "x86-got": (9, 10, 12, 27, 28), "arm64": (11, 12, 13, 30, 27)}
 HAZPTR_OPERANDS = {"x86": (4, 4, 6, 11, 10), "x86-got": (5, 5, 7, 12, 11)}
 HAZPTR_NEEDS = {"fast_hazptr_protect": ("set",), "fast_hazptr_tryprotect": ("set",), "fast_hazptr_section": ("set", "clear"),
-                "fast_hazptr_whole": ("set", "set"), "fast_hazptr_whole_context": ("set", "set")} # and freed
-# A walk along a list with three slots: the way that looks at one node and leaves at the next; and its operands in memory.  Nothing
+                "fast_hazptr_whole": ("set", "set"), "fast_hazptr_whole_context": ("set", "set")} # the second clears and frees
+# A walk along a list with three slots: the path that visits one node and leaves at the next; and its operands in memory.  Nothing
 # between the first protection and the last one is on the stack.
 WALK_LIMITS = {"x86": (31, 9), "x86-got": (35, 11), "arm64": (31, 20)}
 # Counters per CPU, always by a restartable sequence: down and up of percpu_rwsem and a section, the same of srcu, get, put and
 # tryget of percpu_ref.  Where there are no sequences there is a call.
 COUNTED_LIMITS = {"x86": (8, 8, 20, 10, 9, 22, 8, 8, 9), "x86-got": (9, 9, 22, 11, 10, 24, 9, 9, 10), "arm64": None}
-# And of these, those that have a memory operand: the C library's word where the rseq area is, once in each function; in each sequence
-# its description stored, the id, the object's word, and the counter; and what the caller loads.
+# The number of these instructions that have a memory operand: the C library's word with the offset of the rseq area, once in each
+# function; in each sequence the store of its descriptor, the id, the object's word, and the counter; and the caller's loads.
 COUNTED_OPERANDS = {"x86": (5, 5, 11, 6, 5, 12, 5, 5, 5), "x86-got": (6, 6, 13, 7, 6, 14, 6, 6, 6)}
 COUNTED_NEEDS = {"fast_percpu_down_read": 1, "fast_percpu_up_read": 1, "fast_percpu_rwsem_section": 2, "fast_srcu_read_lock": 1,
                  "fast_srcu_read_unlock": 1, "fast_srcu_section": 2, "fast_percpu_ref_get": 1, "fast_percpu_ref_put": 1,
@@ -56,7 +56,7 @@ COUNTED_NEEDS = {"fast_percpu_down_read": 1, "fast_percpu_up_read": 1, "fast_per
 # call_hazptr() is a call: its instructions where nothing is special (three of them count bytes), and of those that make and end its
 # frame.
 CALL_LIMITS = {"x86": None, "x86-got": (44, 0), "arm64": None}
-# Loops over the levels of a tree, looked at as a whole: all instructions of the function.
+# Loops over the levels of a tree are counted as a whole: all instructions of the function.
 WHOLE_LIMITS = {"x86": (27, 27), "x86-got": (27, 27), "arm64": (19, 19)}
 WHOLE_NAMES = ("fast_idr_find", "fast_xa_load")
 # Where the last word of a line is read nothing was found in it; what follows, five or so, is for lookups that find nothing.
@@ -149,7 +149,7 @@ def walk(function, arch):
 
 
 def ways(function, arch):
-    """Every way through the function that has no call, lock or fence and goes nowhere twice, as lists of instructions."""
+    """Yield every path through the function without call, lock, fence or loop, as a list of instructions."""
     index = {address: i for i, (address, *_) in enumerate(function)}
     to_do = [(0, (), frozenset())]
     while to_do:
@@ -173,7 +173,7 @@ def ways(function, arch):
 
 
 def shortest(function, arch, needed, sequence):
-    """The shortest way that does what is @needed: (instructions counted, the way), or None."""
+    """Return the shortest path that makes the stores @needed: (instructions counted, the path), or None."""
     found = []
     for path in ways(function, arch):
         if all(sum(bool(arch[what].match(text)) for text in path) >= needed.count(what) for what in needed) \
@@ -183,7 +183,7 @@ def shortest(function, arch, needed, sequence):
 
 
 def judged(name, limit, operands, count, path, arch):
-    """The result for a function whose way has @count instructions: (good, text, what to print)."""
+    """Return the result for a function whose path has @count instructions: (good, text, details)."""
     memory = sum(bool(arch["memory"].match(text)) for text in path) if "memory" in arch else None
     good = count <= limit and (memory is None or operands is None or memory <= operands)
     text = f"{name}: {count} instructions" + ("" if memory is None else f", {memory} operands in memory")
@@ -239,7 +239,7 @@ def examine_qsbr(functions, arch, limits):
 
 
 def on_stack(path, arch):
-    """Does a way through a function have something on the stack from its first protection to its last?"""
+    """True if a path accesses the stack between its first protection and its last."""
     sets = [i for i, text in enumerate(path) if arch["set"].match(text)]
     return any(arch["stack"].search(text) for text in path[sets[0]:sets[-1]])
 
@@ -270,7 +270,7 @@ def examine_counted(functions, arch, limits, operands):
 
 
 def whole(function, arch):
-    """(instructions of the function, the first one that is a call, a lock or a fence)"""
+    """Return the number of instructions of the function, and the first one that is a call, a lock or a fence."""
     texts = [text for _, text, *_ in function if not arch["frame"].match(text) and not arch["stop"].match(text)]
     return len(texts), next((text for text in texts if arch["bad"].match(text)), None)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fibers.c - each call that is inlined, several times in one function, with switch_() in between; for fibers.py, which looks for
- * what a compiler keeps of a thread over switch_(), where the function goes on in another one. */
+/* fibers.c - each inline call, several times in one function, with switch_() in between; for fibers.py, which searches for
+ * values of a thread that a compiler keeps over switch_(), where the function goes on in another thread. */
 #if defined(FACE)
 #include <urcu/urcu-mb.h>
 #include <urcu/urcu-memb.h>
@@ -110,7 +110,7 @@ CALL(percpu_down_read_trylock, struct percpu_rw_semaphore, look(percpu_down_read
 CALL(percpu_up_read, struct percpu_rw_semaphore, percpu_up_read(a))
 CALL(qsbr, int, quiesce__qsbr_online(); quiesce__qsbr_quiescent_state(); *a += quiesce__qsbr_ongoing(); quiesce__qsbr_offline())
 
-/* What the test must find, or it would find nothing. */
+/* Planted functions that the test must find show that it can fail. */
 int planted_address(void);
 int planted_address(void)
 {

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: MIT
 """Functions that go on in another thread keep nothing of the thread that they came from.
 
-No language knows that switch_() may return in another thread, so compilers keep addresses of thread-local variables over it. What
-the headers inline must not let them.
+No language knows that switch_() may return in another thread, so compilers keep addresses of thread-local variables over it. The
+headers' inline code must prevent that.
 
-1. fibers.c, which has each inlined call several times in one function, is compiled, and every way through each function is followed:
-   what comes from the thread pointer, or was loaded through it, is not used after a call of switch_(), and an address that comes from it is not
-   stored outside of the stack, where coroutines keep what lives over a co_await.
+1. fibers.c, which has each inlined call several times in one function, is compiled, and every path through each function is followed:
+a value that comes from the thread pointer, or was loaded through it, is not used after a call of switch_(), and an address that comes
+from it is not stored outside of the stack, where coroutines keep values that live over a co_await.
 2. With QUIESCE_FIBERS a program for a CPU that has no file in quiesce/arch/ does not name the variable.
 3. unit/test_fibers.c and coroutines.cpp are linked and run.
 
-Prints TAP. Compilers that are not installed are named, not passed over.
+Prints TAP. Compilers that are not installed are reported as skipped.
 """
 import argparse
 import pathlib
@@ -28,7 +28,7 @@ BASE = ["-g0", "-Wall", "-Wextra", "-Werror", "-fno-stack-protector", "-fcf-prot
 C, CXX, CXX20 = ["-x", "c", "-std=gnu11"], ["-x", "c++", "-std=c++17"], ["-x", "c++", "-std=c++20"]
 ARM = ["--target=aarch64-linux-gnu"]
 DIRECT = ["-DQUIESCE_FIBERS", "-mno-tls-direct-seg-refs"]
-# compiler, language, flags
+# Each build has a compiler, a language and flags.
 STATIC = [
     *(("gcc", C, flags) for flags in (["-O0"], ["-O1"], ["-O2"], ["-O3", "-fPIC"], ["-Os"], ["-Og"], ["-O2", *DIRECT],
                                       ["-O2", "-fsanitize=address,undefined"], ["-O2", "-fsanitize=thread"], ["-O2", "-flto"])),
@@ -46,7 +46,7 @@ RUN = [("test_fibers.c", "gcc", C, ["-O2"]), ("test_fibers.c", "gcc", C, ["-O2",
        ("coroutines.cpp", "g++", CXX20, ["-O0"]), ("coroutines.cpp", "g++", CXX20, ["-O2"]),
        ("coroutines.cpp", "clang++-19", CXX20, ["-O0"]), ("coroutines.cpp", "clang++-19", CXX20, ["-O2"])]
 
-# What a place holds.  ADDRESS: of something of the thread; VALUE: loaded from there.  From before a switch: OLD.
+# Kinds of values in a register or word.  ADDRESS: in the thread's block; VALUE: loaded from there; OLD: from before a switch.
 ADDRESS, VALUE, OLD = 1, 2, 4
 
 NO_RETURN = re.compile(r"__asan_report|_abort|terminate|__stack_chk_fail|__throw")
@@ -64,7 +64,7 @@ class X86:
         self.frame = "rsp|rbp" if any(re.match(r"mov\s+%rsp,%rbp", i.text) for i in function) else "rsp"
 
     def place(self, operand):
-        """A register, or a word of the stack, of which the state tells; None: an immediate, or memory."""
+        """Return the register, or word of the stack, whose state is tracked; None for an immediate, or memory."""
         if operand.startswith("%") and ":" not in operand:
             return self.NAMES.get(operand[1:])
         return operand if re.fullmatch(rf"(-?0x[0-9a-f]+)?\(%({self.frame})\)", operand) else None
@@ -100,7 +100,7 @@ class X86:
             elif not name.startswith(("mov", "set", "pop")): # two operands
                 sources.append(state.get(target, 0))
                 used.extend(sources)
-            # A word of the stack has what was put there, not what is loaded through an address.
+            # A word of the stack has the value stored there, not one loaded through an address.
             plain = self.place(operands[0]) if operands[:-1] else None
             state[target] = joined([*sources, 0 if plain else loaded])
         else:
@@ -185,7 +185,7 @@ def disassemble(objdump, path):
 
 
 def kept(function, Cpu):
-    """The instructions that use something of a thread that the function may have left."""
+    """Return the instructions that use a value of a thread that the function may have left."""
     cpu, index = Cpu(function), {i.address: n for n, i in enumerate(function)}
     states, todo, bad = {0: {}}, [0], set()
     while todo:
@@ -212,7 +212,7 @@ def kept(function, Cpu):
 
 
 def compiled(opt, job, source, more, tmp):
-    """(path, what the compiler said)"""
+    """Return the path, and the compiler's messages."""
     compiler, language, flags = job
     path = pathlib.Path(tmp) / "fibers.o"
     optional = [f for f in BASE if "cf-protection" not in f or not is_arm(job)]
@@ -234,7 +234,7 @@ def title_of(job, *more):
 
 
 def has_headers(job):
-    """Of another CPU's C and C++ libraries there may be none."""
+    """C and C++ libraries of another CPU may not be installed."""
     run = execute([job[0], *job[1], *job[2], "-fsyntax-only", "-include", "coroutine" if job[1] is CXX20 else "stdlib.h", "-"], input="")
     return run.returncode == 0
 
@@ -264,7 +264,7 @@ def examine(tap, opt, job, source, more, planted):
 
 
 def elsewhere(tap, opt):
-    """On CPUs without a way of their own."""
+    """Check CPUs that use the generic path."""
     for cpu in ("powerpc64le", "loongarch64"):
         title = f"clang-19 {cpu}: with QUIESCE_FIBERS by a call"
         if not shutil.which("clang-19"):
@@ -306,7 +306,7 @@ def main():
         return tap.finish()
     face = ["-DFACE", f"-I{opt.include.parent / 'liburcu/include'}"]
     for job in STATIC:
-        # What ThreadSanitizer loads is the result of a call.
+        # A load by ThreadSanitizer is the result of a call.
         examine(tap, opt, job, HERE / "fibers.c", [], "-fsanitize=thread" not in job[2])
         if job[2] in (["-O2"], ["-O2", *DIRECT], [*ARM, "-O2"]):
             examine(tap, opt, job, HERE / "fibers.c", face, False)

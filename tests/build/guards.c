@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* guards.c - guards in every shape that a compiler may make of them; for guards.py.
+/* guards.c - guards in every form that a compiler may give them; for guards.py.
  *
- * Compiled twice and linked: as the part with main() and as PART_TWO.  What is inline, or a template,
- * is in both.  Each guard's slot must hold the guard's address, or a compiler has lost it on the way.
+ * Compiled twice and linked: as the part with main() and as PART_TWO.  Inline functions and templates
+ * are in both.  Each guard's slot must hold the guard's address; if not, a compiler has lost it.
  */
 #include <quiesce/control.h>
 #include <quiesce/shazptr.h>
@@ -27,7 +27,7 @@ void tell_wrong(const void *address, uintptr_t found);
 #define SHARED_INLINE static inline
 #endif
 
-/* Inline, and the guard's own pointer is not looked at: how values are kept depends on what follows. */
+/* Check the slot; inline, and without a use of the guard's own pointer, because later uses change how values are kept. */
 SHARED_INLINE void expect_held(struct shazptr_guard guard, const void *address)
 {
 	uintptr_t found = quiesce_load_relaxed(guard.slot); /* Relaxed: of this thread. */
@@ -67,7 +67,7 @@ static __attribute__((noinline)) void slots_only(char *address)
 	}
 }
 
-/* Unrolled, with the results in registers. */
+/* Take guards in an unrolled loop, with the results in registers. */
 SHARED_INLINE void in_a_row(char *address)
 {
 	void *pointer = address + 3;
@@ -96,7 +96,7 @@ SHARED_INLINE int in_recursion(char *address, int depth)
 }
 
 #ifdef __cplusplus
-/* As a wrapper in C++ would be. */
+/* A wrapper as C++ programs write it. */
 template <typename T> class protector {
 public:
 	explicit protector(T **where) : guard(shazptr_protect(where)) {}

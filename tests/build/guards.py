@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Guards hold what they shall, whatever compiler, language, optimisation and way to link.
+"""Guards hold their addresses with each compiler, language, optimisation and kind of linking.
 
-guards.c, or holders.cpp for what is C++ only, is compiled twice, linked and run, with light and with full fences.
+guards.c, or holders.cpp for types of C++ only, is compiled twice, linked and run, with light and with full fences.
 Prints TAP.
 """
 import argparse
@@ -19,7 +19,7 @@ WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 C, CXX = ["-std=gnu11"], ["-x", "c++", "-std=c++11"]
 FACE = ["-std=c++20"]  # holders.cpp
 GC = ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]
-# compiler, language, flags, library
+# Each build has a compiler, a language, flags and a library.
 BUILDS = [
     ("gcc", C, ["-O0"], "static"),
     ("gcc", C, ["-O2"], "shared"),
@@ -40,7 +40,7 @@ BUILDS = [
 
 
 def build(opt, tmp, compiler, language, flags, library):
-    """The program, or what the compiler said."""
+    """Return the program, or the compiler's messages."""
     common = [compiler, *language, *WARN, *(f for f in flags if not f.startswith(("-Wl", "-static", "-no-pie"))), f"-I{opt.include}"]
     linked = [opt.static, "-lpthread"] if library == "static" else [opt.shared, "-lpthread"]
     program, objects = tmp / "program", []

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""quiesce hashscale: every type finds all its keys, a loss is noticed, keys from files, ratios, figures, growth.
+"""quiesce hashscale: every type finds all its keys, a loss is detected, keys from files, ratios, figures, growth.
 
-What is counted is judged, rates are only where they can be wrong by themselves.
+Counts are checked, rates only where they can be wrong by themselves.
 """
 import argparse
 import csv
@@ -65,7 +65,7 @@ def check_all(tap, tool, doc):
 
 
 def check_dense(tap, tool):
-    """Keys with neighbours; who is made for them leaves many others out, and says so."""
+    """Keys with neighbours: types that are made for them take other keys in part only, and report that."""
     root = tool.root("--seconds=0.01", "--runs=1", "--threads=2", "--updates=10", "--keys=dense:30000", "--type=xarray,hashmap")
     tap.result([(r["type"], r["keys"], r["nr_keys"]) for r in root["rows"]] == [(t, "dense:30000", 30000) for t in ("xarray", "hashmap")]
                and not root["notes"], "rows with dense keys", root)
@@ -86,7 +86,7 @@ def check_windows(tap, tool):
 
 
 def check_turnovers(tap, tool):
-    """Tables are turned over before they are measured; a key that did not come back would be told of."""
+    """Tables are turned over before they are measured; a lost key would be reported."""
     types = [t for t in [*OURS, "raw_chained", "spinlock", "liburcu_lfht", "tbb_unordered_map"] if t in tool.types()]
     root = tool.root(*SHORT, "--turnovers=3", "--type=" + ",".join(types))
     tap.result([r["type"] for r in root["rows"] if r["turnovers"] == 3] == types, "rows after three turnovers", root["rows"])
@@ -143,7 +143,7 @@ def near(a, b):
 
 
 def resize_faults(row, seconds):
-    """Of a row with one round, whose figures can be compared with each other."""
+    """Check a row with one round, whose figures can be compared with each other."""
     if not all(row[f] > 0 for f in ("p50", "control_small", "control_large", "resized", "worst_us", "control_worst_us", "resized_worst_us")):
         yield "a window is missing"
     if not near(row["control"], (row["control_small"] + row["control_large"]) / 2):
@@ -174,19 +174,19 @@ def check_resize(tap, tool):
 
 
 def cpus_of(process):
-    """Of each thread of the tool's child, the CPUs that it may have."""
+    """Return, for each thread of the tool's child, its allowed CPUs."""
     found = []
     for child in children(process.pid):
         for status in pathlib.Path(f"/proc/{child}/task").glob("*/status"):
             try:
                 found += re.findall(r"^Cpus_allowed_list:\s*(\S+)$", status.read_text(), re.M)
             except OSError:
-                pass  # it has just ended
+                pass  # the thread has just ended
     return found
 
 
 def check_resize_cpus(tap, tool):
-    """Who looks up is alone: the other thread and the worker are elsewhere."""
+    """The thread that looks up has a CPU alone: the other thread and the worker run elsewhere."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) == 1:
         tap.skip("who resizes has another CPU than who looks up", "there is only one")

@@ -4,7 +4,7 @@
 
 Whether a header has what it needs does not depend on the language's year: alone it is compiled in the oldest by one compiler and
 in the newest, for debugging, by the other; in all the rest all of them are compiled as one file. A header that atomic.h keeps for the library's own builds (platform/...) is not public.
-Prints TAP.  Compilers that are not installed are named, not passed over.
+Prints TAP.  Compilers that are not installed are reported as skipped.
 """
 import argparse
 import concurrent.futures
@@ -32,7 +32,7 @@ def compile_text(command, text):
 
 
 def has_library(compiler, flags):
-    """Is the standard library that the flags ask for installed?"""
+    """True if the standard library that the flags request is installed."""
     return "-stdlib=libc++" not in flags or compile_text([compiler, "-x", "c++", "-fsyntax-only", *flags], "#include <version>\n")[0]
 
 
@@ -58,7 +58,7 @@ def title_of(group):
 
 
 def jobs(include, headers):
-    """(title, command, headers of one file)"""
+    """Yield (title, command, headers of one file)."""
     found = [pair for pair in COMPILERS if shutil.which(pair[0])]
     names = [h.relative_to(include) for h in headers if h.suffix == ".h"]
     for c, cxx in COMPILERS:
@@ -78,12 +78,12 @@ def jobs(include, headers):
 
 
 def including(group):
-    """Each header twice, at once and after the others."""
+    """Include each header twice, at once and after the others."""
     return "".join(f"#include <{name}>\n" * 2 for name in group) + "".join(f"#include <{name}>\n" for name in group)
 
 
 def examples(include):
-    """(name, text) of what docs/cpp.md and the opening comments of the C++ headers show."""
+    """Yield (name, text) of the examples in docs/cpp.md and in the opening comments of the C++ headers."""
     doc = include.parent / "docs/cpp.md"
     blocks = re.findall(r"^```cpp\n(.*?)^```", doc.read_text(), re.S | re.M) if doc.exists() else []
     yield from ((f"docs/cpp.md, example {i}", block) for i, block in enumerate(blocks, 1))
@@ -102,7 +102,7 @@ def examples(include):
 
 
 def macros(include):
-    """(title, command, text): macros.cc with the warning that looks into macros."""
+    """Return (title, command, text) for macros.cc with the warning that checks macros."""
     text = (pathlib.Path(__file__).parent / "macros.cc").read_text()
     for _, cxx in COMPILERS:
         for debug in ([], ["-DQUIESCE_DEBUG"]) if shutil.which(cxx) else ():
@@ -111,7 +111,7 @@ def macros(include):
 
 
 def not_expanded(headers):
-    """The public macros with parameters that macros.cc does not have."""
+    """Return the public macros with parameters that macros.cc does not have."""
     text = (pathlib.Path(__file__).parent / "macros.cc").read_text()
     names = {name for h in headers for name in re.findall(r"^#define (\w+)\(", h.read_text(), re.M)}
     return sorted(n for n in names if not n.lower().startswith("quiesce") and not re.search(rf"\b{n}\(", text))

@@ -2,8 +2,8 @@
 /* raw, whole file: C++ programs publish through std::atomic. */
 /* holders.cpp - hazard_pointers and objects that go from one part of a program to another; for guards.py.
  *
- * Compiled twice and linked: as the part with main() and as PART_TWO, which may be a plug-in.  What is inline, or a
- * template, is in both.
+ * Compiled twice and linked: as the part with main() and as PART_TWO, which may be a plug-in.  Inline functions and
+ * templates are in both.
  */
 #include <quiesce/hazptr.hpp>
 #include <quiesce/rcu.hpp>

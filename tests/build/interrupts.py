@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Ctrl-C at any moment ends every subcommand soon, with what it has; and nothing that it started is left.
+"""Ctrl-C at any moment ends every subcommand soon, with its results so far; and no process that it started is left.
 
-What is soon depends on who else uses the machine: a moment is wrong when several tries of it took too long.
+The time depends on other load of the machine: a moment counts as a failure when several tries of it took too long.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ SOON_S = 2
 TRIES = 4
 MOMENTS = (0.02, 0.2, 0.9)
 LONG = {"doctor": [], "costs": [], "run": [], "refscale": ["--runs=1000"], "study": ["all"], "report": ["--quick"]}
-# Of those that take long themselves: other processes, many threads, much memory.
+# Runs that take long to end by themselves: with other processes, many threads, much memory.
 MORE = [["rcuscale", "--scenario=hogs,callers,alive", "--alive=64", "--seconds=1000"], ["rcuscale", "--scenario=hogs", "--seconds=0.02", "--runs=1000"],
         ["hashscale", "--keys=uniform:4000000", "--seconds=1000"], ["retirescale", "--scan"], ["rwscale", "--latency", "--seconds=1000"],
         ["torture", "--type=srcu", "--seconds=1000"]]
@@ -29,12 +29,12 @@ HALF_A_PAGE_S = 10  # a report draws what it has
 
 
 def arguments(command):
-    """It would go on for a minute at least, but for doctor."""
+    """Return a command that would run for a minute at least, except for doctor."""
     return [command, *LONG.get(command, ["--seconds=1000"])]
 
 
 def left(session):
-    """Processes of the session that was the tool's."""
+    """Return the processes of the tool's session."""
     found = []
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -42,12 +42,12 @@ def left(session):
             if int(fields[3]) == session and fields[0] != "Z":
                 found.append((stat.parent / "cmdline").read_text(errors="replace").replace("\0", " "))
         except (OSError, IndexError):
-            pass  # it has just ended
+            pass  # the process has just ended
     return found
 
 
 def attempt(tool, args, moment, everybody, tmp):
-    """(seconds that the end took or None if it had ended, status, what it wrote, what is left)"""
+    """Return (seconds until the end or None if it had ended, status, output, remaining processes)."""
     process = subprocess.Popen([tool.path, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True, cwd=tmp)
     try:
@@ -69,7 +69,7 @@ def attempt(tool, args, moment, everybody, tmp):
 
 
 def ends_soon(tool, args, moment, everybody, tmp):
-    """True; or why not."""
+    """Return True, or the reason of a failure."""
     soon, told = HALF_A_PAGE_S if args[0] == "report" else SOON_S, []
     for _ in range(TRIES):
         took, status, text, rest = attempt(tool, args, moment, everybody, tmp)
@@ -93,7 +93,7 @@ def check_moments(tap, tool, tmp):
 
 
 def check_doctor(tap, tool, tmp):
-    """It says what it has found, whole, and does not guess at the rest."""
+    """An interrupted doctor prints complete findings, and no guesses about the rest."""
     whole = json.loads(tool.good("doctor", "--json"))["doctor"]
     for moment in (0.15, 0.4):
         process = subprocess.Popen([tool.path, "doctor", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp)
@@ -109,7 +109,7 @@ def check_doctor(tap, tool, tmp):
 
 
 def check_pipes(tap, tool, tmp):
-    """Where it waits for somebody to read or write."""
+    """Interrupt it where it waits for a pipe's reader or writer."""
     os.mkfifo(tmp / "fifo")
     for args in (["doctor", f"--output={tmp}/fifo"], ["report", "--compare", f"{tmp}/fifo", f"{tmp}/fifo"]):
         process = subprocess.Popen([tool.path, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

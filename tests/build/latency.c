@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* latency.c - what retirescale times calls with: the histogram's figures are within 2 %, the stopwatch's seconds are seconds. */
+/* latency.c - the instruments of retirescale: the histogram's figures are within 2 %, the stopwatch's seconds are seconds. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static bool is_near(uint64_t found, uint64_t right)
 	return fabs((double)found - (double)right) <= ERROR * (double)right;
 }
 
-/* From each power of two to the next. */
+/* Check values from each power of two to the next. */
 static bool each_value_is_near(void)
 {
 	for (unsigned int bit = 0; bit < 64; bit++)
@@ -50,7 +50,7 @@ static bool buckets_are_in_order(void)
 	return true;
 }
 
-/* 1..VALUES in a strange order, half of them in each of two histograms. */
+/* Record 1..VALUES in a scattered order, half of them in each of two histograms. */
 static void fill(void)
 {
 	for (uint64_t i = 0; i < VALUES; i++)
@@ -80,7 +80,7 @@ static bool outliers_are_where_they_belong(uint64_t others, uint64_t outliers, d
 	       histogram.max == 1000003 && histogram.sum == 20 * others + 1000003 * outliers;
 }
 
-/* The stopwatch's time is between those of two pairs of looks at the clock around it. */
+/* The stopwatch's time lies between the times of two pairs of clock reads around it. */
 static bool seconds_are_seconds(void)
 {
 	struct stopwatch began;

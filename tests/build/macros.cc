@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* macros.cc - every macro of the public headers, expanded in a C++ program: headers.py compiles it with -Wold-style-cast,
- * which looks into macros.  It also sees to it that no macro is missing here. */
+ * which checks macros.  headers.py also checks that no macro is missing here. */
 #include <quiesce/counted_ptr.h>
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/ds/hashtable.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""measured.py - subcommands whose rows are read as JSON: running one, its types, and the fields that docs/json.md has."""
+"""measured.py - helpers for subcommands with JSON rows: run one, list its types, and the fields that docs/json.md has."""
 import json
 import pathlib
 import re

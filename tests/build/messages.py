@@ -4,7 +4,7 @@
 
     messages.py ROOT
 
-What is printed by quiesce__say() and the calls of runtime/report.h is compared piece by piece, between conversions.
+The formats of quiesce__say() and of the calls of runtime/report.h are compared piece by piece, between conversions.
 """
 import pathlib
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""scripts/mutation.py: which changes of a source are drawn, what they leave alone, and the list of those that survive."""
+"""scripts/mutation.py: the changes of a source that are drawn, the code that is left alone, and the list of survivors."""
 import pathlib
 import sys
 import tempfile

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The peers' modules: the tool finds them where they are installed, loads those that it needs, and does without them.
 
-What is missing is made so in a copy: no package is installed or removed.
+Missing modules are simulated in a copy: no package is installed or removed.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ ONCE = ["--runs=1", "--readers=1", "--loops=100"]
 
 
 class Copy:
-    """The tool and its modules as they are installed, in a directory of their own."""
+    """Copy the tool and its modules into a directory of their own, as they are installed."""
 
     def __init__(self, root, tool, modules):
         self.tool, self.peers = root / "bin/quiesce", root / "libexec/quiesce/peers"
@@ -43,12 +43,12 @@ class Copy:
         return re.findall(r"^  (\w+) +\S", execute([self.tool, command, "--help"]).stdout.split("Types:")[1], re.M)
 
     def found(self):
-        """What doctor says: {peer: (value, note)}"""
+        """Return the findings of doctor: {peer: (value, note)}"""
         findings = json.loads(execute([self.tool, "doctor", "--json"]).stdout)["doctor"]
         return {f["name"].removeprefix("peer "): (f["value"], f["note"]) for f in findings if f["name"].startswith("peer ")}
 
     def loaded(self, tmp, *args):
-        """The modules that a run has loaded, of each of its processes."""
+        """Return the modules that each process of a run has loaded."""
         shutil.rmtree(tmp, ignore_errors=True)
         tmp.mkdir()
         run = execute([self.tool, *args], env={"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(tmp / "ld")})
@@ -97,7 +97,7 @@ def check_counted(tap, copy):
 
 
 def refused(tap, copy, peer, reason, why):
-    """@why it cannot be had, in one line for who asks; others do not see it."""
+    """A request for the peer prints one line with the reason @why; other runs do not print it."""
     run = execute([copy.tool, "refscale", f"--type=rcu,{PEERS[peer]}", *ONCE])
     tap.result(run.returncode == 2 and not run.stdout and
                re.fullmatch(rf"quiesce refscale: --type={PEERS[peer]}: .*{reason}.*\n", run.stderr), f"{why}: who asks is told", run)
@@ -106,7 +106,7 @@ def refused(tap, copy, peer, reason, why):
 
 
 def check_rest(tap, copy, gone, reason, why):
-    """Without the peers @gone the rest works."""
+    """Without the peers @gone the others work."""
     found = copy.found()
     tap.result([n for n in PEERS if found[n][0] != "here"] == gone and all(re.search(reason, found[n][1]) for n in gone),
                f"{why}: doctor says so", found)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What macros of quiesce's headers do with pointers: tables for pointers.py.  Prints TAP."""
+"""The use of pointers by macros of quiesce's headers: tables for pointers.py.  Prints TAP."""
 import argparse
 import pathlib
 import sys

@@ -61,7 +61,7 @@ static void expect(bool ok, const char *what)
 }
 """
 
-# What is given to a macro that stores: title; languages; the variable; the value; what is true then.
+# Arguments of a macro that stores: title, languages, variable, value, and the condition that holds afterwards.
 VALUES = [
     ("an object", BOTH, "struct thing *p", "&one", "p == &one"),
     ("a null pointer", BOTH, "struct thing *p", "NULL", "p == NULL"),
@@ -78,7 +78,7 @@ VALUES = [
     ("what converts to a pointer", CXX, "second *p", "holder{ part }", "p == part"),
     ("an object, to a reference", CXX, "second *q, *&p = q", "&all", "q == part"),
 ]
-# The same to pointers to anything.
+# Arguments of a macro that stores to pointers to any type.
 ANY_VALUES = [
     ("an array", BOTH, "int *p", "numbers", "p == numbers"),
     ("a literal", BOTH, "const char *p", '"none"', '!strcmp(p, "none")'),
@@ -114,14 +114,14 @@ NO_PLACES = [("the address of an object", "&one"), ("the address of a number", "
 class Tables:
     """{macro: its use}.  {p}: a variable; {w}: its address; {v}: a value; {h}: the address of a list's head."""
     includes: str
-    members: str                                 # of every object
+    members: str                                 # members of every object
     more: str = ""                               # declarations, and void setup(void)
     stores: dict = dataclasses.field(default_factory=dict)
-    field_stores: dict = dataclasses.field(default_factory=dict)  # of pointers to objects only
-    olds: dict = dataclasses.field(default_factory=dict)     # they store NULL where {v} was
+    field_stores: dict = dataclasses.field(default_factory=dict)  # macros for pointers to objects only
+    olds: dict = dataclasses.field(default_factory=dict)     # macros that store NULL in place of {v}
     loose: tuple = ()                            # stores that take numbers, and in C anything
-    loads: dict = dataclasses.field(default_factory=dict)    # by address
-    guards: dict = dataclasses.field(default_factory=dict)   # the same, of void *
+    loads: dict = dataclasses.field(default_factory=dict)    # macros that load by address
+    guards: dict = dataclasses.field(default_factory=dict)   # guards of a void *
     lvalues: dict = dataclasses.field(default_factory=dict)
     walks: dict = dataclasses.field(default_factory=dict)    # nr_values++ for each of three
     nodes: dict = dataclasses.field(default_factory=dict)    # {macro: (a field of every object, its type)}
@@ -148,7 +148,7 @@ def good_stores(t):
     for name, use in {**t.stores, **t.field_stores}.items():
         for title, languages, variable, given, then in VALUES + (ANY_VALUES if name in t.stores else []):
             if given == "over" and name in t.loose:
-                continue # which of them it is to be is not asked of the variable
+                continue # such macros do not check the variable
             yield f"{name}: {title}", languages, f"{variable}; p = NULL; {filled(use, p='p', v=given)}; expect({then}, WHAT);"
         once = filled(use, p="*place(&p)", v="value(&one)")
         yield f"{name}: once", BOTH, \
@@ -171,7 +171,7 @@ def good_loads(t):
 
 
 def good(t):
-    """(title, languages, text) of what compiles and is true."""
+    """Yield (title, languages, text) of statements that compile and hold."""
     yield from good_stores(t)
     yield from good_loads(t)
     for name, use in t.walks.items():
@@ -185,7 +185,7 @@ def good(t):
 
 
 def bad(t):
-    """(title, languages, text) of what is refused."""
+    """Yield (title, languages, text) of statements that are refused."""
     for name, use in {**t.stores, **t.field_stores}.items():
         for title, languages, variable, given in WRONG_VALUES if name not in t.loose else ():
             yield f"{name}: {title}", languages, f"{variable} = NULL; {filled(use, p='p', v=given)};"
@@ -218,7 +218,7 @@ def program(t, language):
 
 
 def refused(t, command, language):
-    """The compiler complains of a line in each: (title, does it?, what it says)."""
+    """Yield (title, refused, messages): the compiler must report a line in each statement."""
     wanted = [(number, title, text) for number, (title, languages, text) in enumerate(bad(t)) if language in languages]
     source = top(t) + "".join(f'#line 1 "bad{number}"\nstatic void bad_{number}(void) {{ {text} }}\n' for number, _, text in wanted)
     run = execute([*command, "-fsyntax-only", "-"], input=source)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""quiesce-prefix-headers: headers of which no name is left that does not begin with the prefix or with quiesce.
+"""quiesce-prefix-headers: each name in the written headers begins with the prefix or with quiesce.
 
-Which names there are is asked of the compiler (macros, and DWARF), not of the script.  Prints TAP.
+The names come from the compiler (macros, and DWARF), not from the script.  Prints TAP.
 """
 import argparse
 import pathlib
@@ -32,7 +32,7 @@ def system_only(include):
 
 
 def file_scope(text, include, tmp):
-    """Names that @text declares at file scope: macros, and what DWARF has at the first level, with enumerators."""
+    """Return names that @text declares at file scope: macros, and DWARF's names of the first level, with enumerators."""
     base = ["gcc", "-x", "c", "-std=gnu11", "-march=native", f"-I{include}"]
     macros = subprocess.run([*base, "-E", "-dM", "-"], input=text, text=True, capture_output=True, check=True).stdout
     subprocess.run([*base, *KEEP, "-c", "-o", tmp / "names.o", "-"], input=text, text=True, check=True)

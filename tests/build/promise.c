@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* promise.c - a program that promises light fences: it protects, and objects wait for that; see promise.py. */
+/* promise.c - a program that promises light fences, and whose protections delay reclamation; see promise.py. */
 #define QUIESCE_LIGHT_FENCES_ONLY
 #include <quiesce/hazptr.h>
 

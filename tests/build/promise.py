@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A program that promises light fences runs with them, and ends before main() without them; its protections do not ask."""
+"""A program that promises light fences runs with them, and ends before main() without them; its protections do not test for them."""
 import argparse
 import os
 import re

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""quiesce queuescale: every type gives back what it got, one that does not is told of, shapes are what was asked for.
+"""quiesce queuescale: every type returns all its items, one that does not is reported, shapes are as requested.
 
-What is counted is judged, rates are not.
+Counts are checked, rates are not.
 """
 import argparse
 import sys

@@ -29,7 +29,7 @@ void example(struct config *p, struct config *old, struct config *fresh)
 }}
 """
 
-# Examples that need no more than what they use and do not say.
+# Declarations that examples use without showing them.
 PLAIN = {
     "rcu_sync": "static DEFINE_RCU_SYNC(rss); void fast(void); void slow(void);",
     "percpu_rwsem": "struct config; extern struct config *config; void use(struct config *p); void change(struct config *p);",
@@ -57,7 +57,7 @@ PLAIN = {
                         "extern struct hlist_nulls_head chains[]; extern uint64_t key, slot; uint64_t key_of(struct object *o);\n"
                         "bool tryget(struct object *o); void put(struct object *o);",
 }
-# The same of C++ headers; rcu.hpp is included.
+# Declarations for the examples of C++ headers; rcu.hpp is included.
 PLAIN_CPP = {
     "ds/hashmap": "void use(double price);",
     "ds/hashtable": "void use(int visits);",
@@ -81,7 +81,7 @@ def check(tap, name, include, text):
 
 
 def check_cpp(tap, name, include, text):
-    """Without a C++ compiler nobody uses the C++ headers here."""
+    """Without a C++ compiler the C++ headers are not checked."""
     if not shutil.which("g++"):
         print(f"# {name}: no g++")
         return
@@ -130,7 +130,7 @@ def main():
               AROUND.replace("HEAD", head).format("\n".join(lines)))
     for stem, before in PLAIN.items():
         lines = opening_lines(f"{stem}.h", (root / f"include/quiesce/{stem}.h").read_text())
-        code = "\n".join("{ }" if line.strip() == "..." else line for line in lines).split("\nstate ")[0]  # and a table is no code
+        code = "\n".join("{ }" if line.strip() == "..." else line for line in lines).split("\nstate ")[0]  # a table is no code
         tap.result(len(lines) > 5, f"{stem}.h has an example")
         outside, code = apart(code)
         check(tap, f"{stem}.h", root / "include", f"#include <quiesce/{stem}.h>\n#include <semaphore.h>\n#include <stdlib.h>\n{outside}{before}\n"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """quiesce report: mistakes, two reports compared, a page of given figures, interruption.
 
-The page of a whole run is looked at in a browser by scripts/ci/report.sh.
+scripts/ci/report.sh checks the page of a whole run in a browser.
 """
 import argparse
 import copy
@@ -19,7 +19,7 @@ import time
 from cli import Tool, told
 from tap import Tap, execute
 
-PICTURES = "python3-matplotlib is not installed"  # or Jinja, which comes with it
+PICTURES = "python3-matplotlib is not installed"  # stands for Jinja, too, which the package depends on
 CELL = {"fence": "light", "unit": "ns", "n": 3, "min": 0.9, "p50": 1.0, "p99": 1.2, "max": 1.3, "spread": 0.1}
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""quiesce retirescale: every type in every scenario, nothing lost, a loss noticed, garbage within its bound.
+"""quiesce retirescale: every type in every scenario, nothing lost, a loss detected, garbage within its bound.
 
-Counts are judged, times and rates are not: of times only that they agree with each other, and that a planted sleep shows.
+Counts are checked, rates are not; times must agree with each other, and show a planted sleep.
 """
 import argparse
 import csv
@@ -33,7 +33,7 @@ SHORT = ["--seconds=0.01", "--runs=1"]
 
 
 class Rows:
-    """A run of the tool with --json, and its rows."""
+    """Run the tool with --json, and return its rows."""
 
     def __init__(self, tap, tool, *args, want=0):
         self.tap, self.args, self.run = tap, " ".join(args), execute([tool, "retirescale", *args, "--json"])
@@ -49,7 +49,7 @@ class Rows:
 
 
 def types_of(tool):
-    """What this build has: --help lists the types that are not there for --scan only."""
+    """Return the types of this build; --help marks those that exist for --scan only."""
     text = execute([tool, "retirescale", "--help"]).stdout.split("Types:\n")[1].split("\n\n")[0]
     return [t for t in re.findall(r"^ +(\w+)  +\S", text, re.M) if t not in ODD]
 
@@ -72,7 +72,7 @@ def slots_of(row):
 
 
 def row_faults(row, bound):
-    """What is wrong with @row of a run where @bound objects of each thread may wait."""
+    """Return the faults of @row of a run where @bound objects of each thread may wait."""
     figures = [row[f] for f in ("min", "p50", "max")]
     if figures != sorted(figures) or not figures[0] > 0 or row["n"] != 1 or row["unit"] != "objects/s":
         yield f"figures {figures}, n {row['n']}, unit {row['unit']}"
@@ -90,7 +90,7 @@ def row_faults(row, bound):
 
 
 def call_faults(row):
-    """What is wrong with the times of single calls in @row."""
+    """Return the faults in the times of single calls in @row."""
     times = [row[f] for f in (*CALLS, "call_mean_ns", "clock_ns")]
     if None in times or not row["calls"] or row["call_capped"] not in (0, 1):
         yield f"calls {row['calls']}, capped {row['call_capped']}, times {times}"
@@ -99,7 +99,7 @@ def call_faults(row):
     # A thread begins with a chunk of 64.
     if quantiles != sorted(quantiles) or quantiles[0] < 0 or not 0 < mean <= quantiles[-1] or row["calls"] < 63 * row["threads"]:
         yield f"calls {row['calls']}, times {times}"
-    # Half of the calls take the median at least, a hundredth p99: no more than the mean says.  The clock is in each.
+    # Half of the calls take the median at least, a hundredth p99: together no more than the mean allows.  Each includes the clock.
     if any(share * time > 1.1 * mean for share, time in zip((0.5, 0.01, 0.001), quantiles)):
         yield f"a mean of {mean} with {quantiles}"
     if not 0 <= clock < 10 * max(quantiles[0], COARSE_NS):
@@ -128,7 +128,7 @@ def check_all(tap, tool, types, doc, bound):
 
 
 def check_stalled(tap, tool, fences, bound):
-    """Long enough for many batches: what a reader that stays keeps does not grow."""
+    """In a run of many batches the garbage behind a reader that stays does not grow."""
     seconds = 0.2
     got = Rows(tap, tool, "--type=hazptr_inline,hazptr_cohort", "--scenario=stalled", f"--seconds={seconds}", "--runs=1",
                f"--fence={','.join(fences)}")

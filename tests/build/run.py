@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """`quiesce run`: six lines, then tables that fit into a line, on a terminal, without one, and in Markdown.
 
-Budgets are so short that figures mean nothing: what is judged is what is told, and where it ends.
+Budgets are so short that figures mean nothing: the test checks the form of the output, and its end.
 """
 import argparse
 import fcntl
@@ -29,13 +29,13 @@ TABLES = ["Waiting: the test of", "Waiting for readers of", "Waiting beside", "R
           "Bursts of writes", "Deferred reclamation", "Hash tables"]
 PUBLISHED = ["rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard", "shazptr_wildcard_skip_self_scan"]
 LAST_WORD = "microseconds."  # below the first table
-# What a peer's code does to its process is told, and is no failure of this test.
+# A peer's code that crashes or hangs its process is reported, and is no failure of this test.
 THEIRS = re.compile(r"note: (?:ck|libcds|liburcu|pthread|std|tbb)_\w+: (?:HUNG|CRASHED)")
 DURATION = r"\d[\d.]*(?: [num]?s)?"
 
 
 def headline(text):
-    """What stands below the first title, a string for each of the lines, and what comes after them."""
+    """Return the lines below the first title, and the text after them."""
     found = re.search(r"^(?:## )?What it costs .*\n\n((?:(?:[A-Z-]| {11}).*\n|\n(?=- ))+)\n", text, re.M)
     lines = re.sub(r"\n {11}", " ", found[1]) if found else ""
     return [line for line in lines.split("\n") if line], text[found.end():] if found else ""
@@ -52,7 +52,7 @@ def check_headline(tap, name, text, mark):
 
 
 def check_plain(tap, run):
-    """Without a terminal: all of it."""
+    """Return the whole output without a terminal."""
     notes = re.findall(r"^note: .*", run.stdout, re.M)
     ours = [note for note in notes if not THEIRS.match(note)]
     good = run.returncode == (EXIT_FAILED if notes and not ours else 0) and run.stderr == ""
@@ -67,7 +67,7 @@ def check_plain(tap, run):
 
 
 def read_until(read, sign):
-    """What is read until @sign is in it, or to the end."""
+    """Return the output up to @sign, or to the end."""
     text = ""
     while sign not in text:
         more = read()
@@ -78,7 +78,7 @@ def read_until(read, sign):
 
 
 def on_terminal(tool, columns, sign):
-    """Standard output is a terminal of so many columns; Ctrl-C when @sign has been printed."""
+    """Run with a terminal of that many columns as standard output; send Ctrl-C when @sign has been printed."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
 
@@ -99,7 +99,7 @@ def on_terminal(tool, columns, sign):
 
 
 def check_document(tap, name, text):
-    """The first table: the published figures beside ours, in one piece."""
+    """The first table has the published figures beside ours, in one piece."""
     rows = re.findall(r"^(?:\| )?(\w+) [ |]*(light|full|document)((?:[ |]+[\d.]+){7})", text, re.M)
     tap.result([kind for kind, where, _ in rows if where == "document"] == PUBLISHED and
                {where for kind, where, _ in rows if kind == "rcu"} > {"document"} and "another machine" in re.sub(r"\s+", " ", text),
@@ -139,7 +139,7 @@ def check_json(tap, tool, tmp):
 
 
 def printed(path, status):
-    """What a run has printed into a file, from its title on."""
+    """Return the output of a run into a file, from its title on."""
     text = pathlib.Path(path).read_text(encoding="utf-8")
     return subprocess.CompletedProcess(["make", "run"], status, text[max(text.find("What it costs "), 0):], "")
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* rwlocks.c - the reader-writer locks of the tool's table do what their names say, and locks that do not are found.
  *
- * What is judged is who is inside together with whom.  A lock that is right never fails, however slow the machine:
- * the short waits are for somebody who must not come.
+ * The checks are about which threads are inside together.  A correct lock never fails, however slow the machine:
+ * the short waits are for threads that must not enter.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -23,12 +23,12 @@
 #include "place.h"
 
 #define READERS 70    /* more than the bytes of a byte lock */
-#define NOT_MS 10     /* this long nobody must come */
-#define WRITERS 2     /* of those that only work, and as many readers */
-#define ROUNDS 5      /* of theirs, at least: */
+#define NOT_MS 10     /* no thread may enter for this long */
+#define WRITERS 2     /* number of working writers, and of working readers */
+#define ROUNDS 5      /* rounds of each, at least */
 #define WORK_MS 20    /* locks that spin get little done where others yield */
 #define HANG_S 60
-static int patience_ms = 30000; /* for who has to come */
+static int patience_ms = 30000; /* time limit of threads that have to enter */
 
 static const struct rwlock_op *lock;
 
@@ -47,7 +47,7 @@ static long now_ms(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Was it posted within @ms? */
+/* True if the semaphore was posted within @ms. */
 static bool wait_for(sem_t *sem, int ms)
 {
 	struct timespec until;
@@ -66,7 +66,7 @@ static bool wait_for(sem_t *sem, int ms)
 	return true;
 }
 
-/* ---- threads that go in when told, say so, and come out when told ---- */
+/* ---- threads that enter on request, report that, and leave on request ---- */
 
 struct visitor {
 	pthread_t thread;
@@ -93,7 +93,7 @@ static void *visit(void *arg)
 	return NULL;
 }
 
-/* Before anybody goes in, because that is when a lock may make its threads known. */
+/* Prepare a thread before any thread enters, because a lock may register its threads then. */
 static void prepare(struct visitor *v, bool writes)
 {
 	sem_t *const sems[] = { &v->ready, &v->go, &v->in, &v->leave, &v->out, &v->done };
@@ -126,7 +126,7 @@ static void leaves(struct visitor *v)
 		fail("no way out");
 }
 
-/* When nobody is inside any more, because a lock may wait for that. */
+/* Finish a thread when no thread is inside any more, because a lock may wait for that. */
 static void finish(struct visitor *v)
 {
 	sem_post(&v->done);
@@ -184,7 +184,7 @@ static struct {
 static unsigned long nr_read, nr_writing = WRITERS; /* sections of readers so far; writers that are not done */
 static pthread_barrier_t start;
 
-/* Returns how often. */
+/* Return the number of sections. */
 static void *write_often(void *arg)
 {
 	unsigned long n = 0, until;
@@ -210,7 +210,7 @@ static void *write_often(void *arg)
 	return NULL;
 }
 
-/* Returns how often the values were not the same. */
+/* Return how often the values differed. */
 static void *read_often(void *arg)
 {
 	unsigned long differ = 0;
@@ -223,7 +223,7 @@ static void *read_often(void *arg)
 		differ += shared.first != shared.second;
 		lock->read_unlock();
 		(void)quiesce_fetch_add_relaxed(&nr_read, 1ul);
-		sched_yield(); /* so that there is a moment for writers, where readers come first */
+		sched_yield(); /* gives writers a chance, where readers come first */
 	}
 	if (lock->thread_exit)
 		lock->thread_exit();
@@ -259,7 +259,7 @@ static const struct check {
 	{ "what readers see is whole", values },
 };
 
-/* Its exit status; -1: another end. */
+/* Return the exit status of a check in a child; -1 for another end. */
 static int status_of(const struct check *check)
 {
 	int status = 0;
@@ -290,7 +290,7 @@ static void result(bool good, const struct check *check)
 	printf("%sok %d - %s: %s\n", good ? "" : "not ", ++nr_tests, lock->name, check->name);
 }
 
-/* It may be lucky, but not often. */
+/* Check that a wrong lock is found; it may pass by luck, but not often. */
 static void found(const struct rwlock_op *bad, const struct check *check)
 {
 	int status = 0;
@@ -305,7 +305,7 @@ static void nothing(void)
 {
 }
 
-/* With the tool as its argument, beside which the peers are. */
+/* The argument is the tool, beside which the peers' modules are. */
 int main(int argc, char **argv)
 {
 	const struct rwlock_op *model = &rwlock_op_pthread_rwlock;

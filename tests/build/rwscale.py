@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""quiesce rwscale: every lock in every scenario, exclusion, a lock without it noticed, what a burst costs in membarriers.
+"""quiesce rwscale: every lock in every scenario, exclusion, a lock without it detected, the membarriers of a burst.
 
-Counts are judged, times are not.
+Counts are checked, times are not.
 """
 import argparse
 import csv
@@ -25,7 +25,7 @@ READER_FIELDS = ["quiet_ns", "reads"]
 
 
 class Rows:
-    """A run of the tool with --json, and its rows."""
+    """Run the tool with --json, and return its rows."""
 
     def __init__(self, tap, tool, *args, want=0):
         run = execute([tool, "rwscale", *SHORT, *args, "--json"])

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""quiesce study: the list, every case in its three formats, what is missing, interruption.
+"""quiesce study: the list, every case in its three formats, missing tools, interruption.
 
-Counts are judged, times are not: that nothing is used after it was freed is tested by the cases' own --check.
+Counts are checked, times are not; the cases' own --check tests that no object is used after it was freed.
 """
 import argparse
 import csv
@@ -51,7 +51,7 @@ def check_list(tap, tool, root):
 
 
 def check_label(tap, tool):
-    """Its measurements take a second each, by wrk: so one of them, by its program."""
+    """Run one measurement by the case's program, because each takes a second of wrk."""
     program = pathlib.Path(os.path.realpath(tool.path)).parent.parent / "cases/label/label"
     run = execute([program, "--variant=hazptr", "--scenario=http", "--seconds=1"])
     lines = [json.loads(line) for line in run.stdout.splitlines()]
@@ -67,7 +67,7 @@ def check_json(tap, tool, built, doc):
     run = tool("study", *built, *SHORT, "--json")
     document = parse(tap, "study --json of all", run.stdout)
     rows, shapes, notes = document["rows"], document.get("shapes", []), document["notes"]
-    without = {n.split(",")[0] for n in notes}  # what could not be measured here says so
+    without = {n.split(",")[0] for n in notes}  # rows without a measurement here have a note
     tap.result(run.returncode == (1 if any("not" in n for n in notes) else 0), "all cases: status", told(run)[-2000:])
     faults = [f for row in rows for f in row_faults(row)]
     tap.result(rows and not faults, "rows are whole", "\n".join(faults[:5]))
@@ -98,7 +98,7 @@ def check_formats(tap, tool):
 
 
 def check_places(tap, tool, built, tmp):
-    """The programs are found beside the tool, in the build and installed; where they are not, that is said."""
+    """The programs are found beside the tool, in the build and installed; missing ones are reported."""
     (tmp / "bin").mkdir()
     copy = shutil.copy(os.path.realpath(tool.path), tmp / "bin" / "quiesce")
     alone = Tool(tap, copy)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tap.py - a few lines of TAP for the tests of this directory."""
+"""tap.py - output in TAP for the tests of this directory."""
 import os
 import re
 import subprocess
@@ -25,7 +25,7 @@ class Tap:
         print(f"ok {self.number} - {name} # SKIP {why}")
 
     def run(self, name, command, want=0, text="", env=None, **more):
-        """One test: a command that ends with status @want and prints @text."""
+        """Run one test: a command that must end with status @want and print @text."""
         run = execute(command, env, **more)
         out = run.stdout + run.stderr
         ok = run.returncode == want and text in out
@@ -38,7 +38,7 @@ class Tap:
 
 
 def not_installed(compiler, more=""):
-    """Which package would run a test; its name is Debian's."""
+    """Return the Debian package that a test needs."""
     cross = re.fullmatch(r"(.*-linux-gnu)-(gcc|g\+\+)", compiler)
     package = f"{cross[2]}-{cross[1]}" if cross else compiler.replace("clang++", "clang")
     return f"{package}{more} is not installed"

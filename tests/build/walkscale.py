@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""quiesce walkscale: every type finds all its keys, what waits is counted and bounded by the batch, mistakes are told of.
+"""quiesce walkscale: every type finds all its keys, waiting objects are counted and bounded by the batch, mistakes are reported.
 
-What is counted is judged, rates are not.
+Counts are checked, rates are not.
 """
 import argparse
 import sys
@@ -42,7 +42,7 @@ def check_all(tap, tool, doc):
 
 
 def check_waiting(tap, tool):
-    """A thread keeps its batch, and what slots protect: a tree's update retires two.  Somebody who stays changes nothing in that."""
+    """A thread keeps its batch and protected objects; a tree's update retires two.  A reader that stays does not change that."""
     types = [f"{scheme}_{s}" for scheme in ("hazptr", "exchange", "asymmetric") for s in STRUCTURES]
     for more in ([], ["--stall"]):
         root = tool.root("--seconds=0.05", "--runs=1", "--threads=2", "--keys=uniform:200", "--updates=50", f"--batch={BATCH}",

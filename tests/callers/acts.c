@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* acts.c - what callbacks do to the thread that they run in: it is cancelled, ends, forks, throws, takes locks that readers hold.
+/* acts.c - callbacks that act on the thread in which they run: they cancel it, end it, fork, throw, take locks that readers hold.
  *
  * Afterwards callbacks of all kinds run, and waits for them return.
  */
@@ -18,7 +18,7 @@ struct acting {
 	const struct kind *kind;
 	const struct act *act;
 	struct world *world;
-	pthread_mutex_t lock; /* which readers hold */
+	pthread_mutex_t lock; /* readers hold it */
 	pthread_t thread;     /* in which the callback runs */
 	int inside, go_on, over;
 };
@@ -36,7 +36,7 @@ static void note_end(enum quiesce_misuse kind, const char *text)
 
 /* ---- acts ---- */
 
-/* A cancellation point, as write() and printf() are. */
+/* A cancellation point, such as write() or printf(), inside a callback. */
 static void is_cancelled(void *a)
 {
 	(void)a;
@@ -50,7 +50,7 @@ static void is_cancelled_by_another(void *a)
 	(void)a;
 	acting->thread = pthread_self();
 	flag_set(&acting->inside);
-	wait_until(flag_get(&acting->go_on)); /* which is a cancellation point */
+	wait_until(flag_get(&acting->go_on)); /* the wait is a cancellation point */
 	flag_set(&acting->over);
 }
 
@@ -61,7 +61,7 @@ static void ends_its_thread(void *a)
 	pthread_exit(NULL);
 }
 
-/* Somebody else's code allows what the library has forbidden. */
+/* Code of the program enables the cancellation that the library has disabled. */
 static void allows_its_cancellation(void *a)
 {
 	(void)a;
@@ -71,7 +71,7 @@ static void allows_its_cancellation(void *a)
 	rest(10);
 }
 
-/* The child has the thread that runs callbacks, in the midst of one, and makes another one that settles it. */
+/* The child has the thread that runs callbacks, inside a callback, and starts another thread that settles the world. */
 static void *settle_child(void *unused)
 {
 	(void)unused;
@@ -97,7 +97,7 @@ static void forks(void *unused)
 	flag_set(&acting->over);
 }
 
-/* Planted: a wait for callbacks must be seen to hang. */
+/* A planted callback that never returns, so that a wait for callbacks must be reported as hanging. */
 static void never_comes_back(void *unused)
 {
 	(void)unused;
@@ -143,7 +143,7 @@ static void *run_plain(void *arg)
 	return NULL;
 }
 
-/* In a thread of its own, as a waiter may run what is left. */
+/* Wait in a thread of its own, because a waiter may run remaining callbacks. */
 static void all_kinds_run(void)
 {
 	const struct kind *kind;
@@ -240,7 +240,7 @@ static void run_throwing(void *arg)
 	_exit(0);
 }
 
-/* It ends the process, where it is thrown, with a line that says so. */
+/* The exception ends the process where it is thrown, with a line that names it. */
 static void throw_inside(void *arg)
 {
 	char text[4000] = "";

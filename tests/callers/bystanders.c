@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* bystanders.c - threads that use everything while a call is made: two that read, now and then asleep inside, and one that retires. */
+/* bystanders.c - threads that use each primitive during a call: two readers, which sleep inside now and then, and one retirer. */
 #include "world.h"
 
-/* What a reader has in hand. */
+/* The objects that a reader has found and protects. */
 struct reading {
 	struct object *shared, *guarded, *retired, *counted;
 	int idx;
@@ -103,7 +103,7 @@ static void read_for_a_while(struct bystander *b)
 	}
 }
 
-/* One after the other, by each way that there is. */
+/* Retire objects by each call in turn. */
 static void replace(struct world *w, unsigned int way)
 {
 	struct object *fresh = object_owed(w), *old;
@@ -174,7 +174,7 @@ static void park(struct world *w, int stage, int nr)
 	wait_until(flag_get(&w->parked) >= nr);
 }
 
-/* Readers only after the barriers, which would wait for them. */
+/* Stop readers only after the barriers, which would wait for them. */
 void world_park(struct world *w)
 {
 	park(w, PARK_RETIRERS, w->nr_bystanders == NR_BYSTANDERS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* callbacks.c - each call inside of each kind of function that the library calls.
  *
- * What the manual forbids there has to be reported, as docs/misuse.md says, and never hangs.
+ * A call that the manual forbids there must be reported, as docs/misuse.md documents, and must not hang.
  */
 #include "kinds.h"
 
@@ -15,7 +15,7 @@ struct job {
 	int ran;
 };
 
-/* Of callbacks proper: those that others wait for. */
+/* True for a callback proper, one that barriers wait for. */
 static bool is_callback(const struct kind *kind)
 {
 	return kind->ends;
@@ -71,7 +71,7 @@ static void call_inside(void *arg)
 	struct world w;
 
 	job->world = &w;
-	/* A wait that is reported does not happen: nobody else may have what it was for. */
+	/* A wait that is reported does not happen, so no other thread may use the object of the wait. */
 	world_begin(&w, job->expected == IS_REPORTED ? 0 : NR_BYSTANDERS);
 	if (job->expected == IS_REPORTED) {
 		w.has_hook = true;

@@ -5,7 +5,7 @@
  * every call which its manual allows there, in a process of its own, so that it is the first one that happens in that situation:
  *
  *	cell      a call in a situation: a process with an alarm, and a line of TAP
- *	world     what is there before: an object of each kind, and bystanders that read and retire all the time (world.h)
+ * world     the objects before the call: one of each kind, and bystanders that read and retire all the time (world.h)
  *	settle    afterwards: waits are real, callbacks have run, nothing is left (world_settle())
  */
 #ifndef CALLERS_H
@@ -27,16 +27,16 @@
 
 struct world;
 
-/* A hang is reported before the alarm, and a machine that is very busy is none. */
+/* A hang is reported before the alarm, and a very busy machine is no hang. */
 #define STALL_NS 25000000000
 
 /* ---- the list ---- */
 
-/* Where the manual allows a call, beyond a thread that holds nothing. */
+/* Contexts in which the manual allows a call, beyond a thread that holds nothing. */
 enum {
-	NEVER_WAITS = 1 << 0,   /* for another thread, whatever that is in the midst of */
+	NEVER_WAITS = 1 << 0,   /* never waits for another thread, at whatever place that is */
 	IN_READER = 1 << 1,     /* in a section of RCU */
-	IN_CALLBACK = 1 << 2,   /* in callbacks, of call_rcu() say */
+	IN_CALLBACK = 1 << 2,   /* in callbacks, such as those of call_rcu() */
 	WAITS = 1 << 3,         /* for readers: not in callbacks of hazard pointers, which may run inside a section */
 	FOR_CALLBACKS = 1 << 4, /* waits for callbacks: in one it is reported, and does nothing */
 	AT_THREAD_END = 1 << 5, /* in destructors of thread-local storage */
@@ -44,11 +44,11 @@ enum {
 	NOT_IN_READER = 1 << 7, /* in a section of RCU it is reported, and does nothing */
 };
 
-/* True: what is promised held. */
+/* Makes the calls; true if their promises held. */
 typedef bool call_fn(struct world *w);
 
 struct call {
-	const char *name;   /* of the family */
+	const char *name;   /* name of the family of calls */
 	const char *covers; /* public names, with blanks between */
 	call_fn *fn;
 	unsigned int flags;
@@ -57,11 +57,11 @@ struct call {
 #define CALL(name, covers, flags) { #name, covers, call_##name, flags }
 #define END_OF_CALLS { NULL, NULL, NULL, 0 }
 
-/* Those of a room. */
+/* Each list has the calls of one room. */
 extern const struct call calls_rcu[], calls_hazard[], calls_retire[], calls_percpu[], calls_ref[];
 extern const struct call calls_tables[], calls_ids[], calls_lists[], calls_control[];
 
-/* The @i-th of all; NULL: there are not so many. */
+/* Return the @i-th of all calls; NULL if there are fewer. */
 const struct call *call_at(size_t i);
 
 #define for_each_call(call, i) for (size_t i = 0; ((call) = call_at(i)); i++)
@@ -73,50 +73,51 @@ static inline bool has(const struct call *call, unsigned int flags)
 
 /* ---- cells ---- */
 
-/* Seconds until a cell is taken to hang; generous, as the machine may be busy. */
+/* Seconds after which a cell counts as hanging; generous, because the machine may be busy. */
 unsigned int cell_seconds(void);
 
-/* CI_LONG: every combination, more seeds. */
-/* In main() of a program that was run again so that calls fail from the first one on; false: it was for something else. */
+/* True if CI_LONG asks for every combination and more seeds. */
+/* Called by main() of a program that was executed again so that calls fail from the first one on; false if it was executed for
+ * another purpose. */
 bool failing_main(void);
 
 bool cells_are_long(void);
 
-/* The same, or they are asked for by name. */
+/* True if CI_LONG is set, or if cells are requested by name. */
 bool cells_are_all(void);
 
-/* Of the @i-th call the @k-th cell: one of so many is run, others by another seed. */
+/* True if the @k-th cell of the @i-th call is run: one in @one_of is, and each seed draws others. */
 bool cell_is_drawn(size_t i, size_t k, unsigned int one_of);
 
-/* A number that is another one for each cell and each seed. */
+/* Return a number that differs for each cell and each seed. */
 unsigned int cell_number(void);
 
-/* Run @fn(@arg) in a process of its own, and print the line of @format; true: it ended well. */
+/* Run @fn(@arg) in a process of its own, and print the line of @format; true if it ended successfully. */
 bool cell(void (*fn)(void *arg), void *arg, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Only those in whose names @pattern is. */
+/* Run only cells whose names contain @pattern. */
 void cells_only(const char *pattern);
-/* The plan, and the exit status. */
+/* Print the plan of TAP, and return the exit status. */
 int cells_end(void);
 
-/* In a cell: say what is not so, and end. */
+/* In a cell: report a failed check, and end. */
 #define must(condition) ((condition) ? (void)0 : cell_fails(__FILE__, __LINE__, #condition))
 void cell_fails(const char *file, int line, const char *what) __attribute__((noreturn));
 void cell_skips(const char *why) __attribute__((noreturn));
 
-/* In a cell: the alarm of a process that it forks, which has none. */
+/* In a cell: set the alarm of a process that it forks, which has none. */
 void child_begin(void);
-/* Wait for it; it has to end well. */
+/* Wait for the process, which has to end successfully. */
 void child_end(pid_t pid);
 
 /* Run this program again, in place of the cell, with CALLERS_WHEN=@when and CALLERS_CALL=@name. */
 void again(const char *when, const char *name) __attribute__((noreturn));
-/* What @again said; NULL: this is no such run. */
+/* Return the arguments of again(); NULL if the program was not executed again. */
 const char *again_when(void);
 const struct call *again_call(void);
 int again_main(void);
 
-/* What has to be noticed: a broken call that takes the place of all, in this program and where it is run again (planted.c). */
+/* Replace all calls by a broken one that the situation must detect, in this program and when it is executed again (planted.c). */
 void plant(void);
 const struct call *planted_call(void);
 
@@ -132,9 +133,9 @@ int situation_stopped(void);
 int situation_planted(void);
 int situation_restored(void);
 
-/* ---- what tests of threads need ---- */
+/* ---- helpers for tests of threads ---- */
 
-/* Relaxed: flags and counts of tests; what must be ordered is joined or posted. */
+/* Relaxed: flags and counts of tests; data that must be ordered is joined or posted. */
 #define flag_get(p) quiesce_load_relaxed(p)
 #define flag_set(p) quiesce_store_relaxed(p, 1)
 #define flag_clear(p) quiesce_store_relaxed(p, 0)
@@ -147,14 +148,14 @@ static inline void rest(long us)
 	nanosleep(&t, NULL);
 }
 
-/* The condition is asked again and again; the alarm bounds it. */
+/* Evaluate the condition repeatedly until it is true; the alarm bounds the wait. */
 #define wait_until(condition)  \
 	do {                        \
 		while (!(condition)) \
 			rest(50);    \
 	} while (0)
 
-/* A thread of the cell's; it has to be had. */
+/* Start a thread of the cell; a failure ends the cell. */
 static inline void thread_begin(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 {
 	int err = pthread_create(thread, NULL, fn, arg);

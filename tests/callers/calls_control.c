@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* calls_control.c - settings, figures, the end of the library's threads. */
+/* calls_control.c - settings, statistics, the end of the library's threads. */
 #include "world.h"
 
 static bool call_settings(struct world *w)
@@ -64,7 +64,7 @@ static bool call_threads(struct world *w)
 	return ok && quiesce_set_worker_cpu(-1) == 0 && quiesce_set_thread_attr(QUIESCE_THREAD_WORKER, NULL) == 0;
 }
 
-/* Bystanders go on, and may need threads at once again. */
+/* Bystanders go on, and may start threads again at once. */
 static bool call_shutdown(struct world *w)
 {
 	int err, before = flag_get(&w->paid);

@@ -24,7 +24,7 @@ static bool call_guard(struct world *w)
 	return ok;
 }
 
-/* More than a thread, an id or a line have slots. */
+/* Take more guards than a thread, an id or a line has slots. */
 static bool call_guards(struct world *w)
 {
 	enum { NR = 40 };

@@ -142,7 +142,7 @@ static bool call_lfs(struct world *w)
 	return ok && nr == 1;
 }
 
-/* ---- lists that wait for their readers before they are shown elsewhere ---- */
+/* ---- lists that wait for their readers before they are published elsewhere ---- */
 
 static bool call_splice(struct world *w)
 {

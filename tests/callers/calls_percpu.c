@@ -55,7 +55,7 @@ static bool call_srcu_wait(struct world *w)
 	return flag_get(&w->paid) > before;
 }
 
-/* A domain's whole life. */
+/* Take a domain through its whole life. */
 static bool call_srcu_life(struct world *w)
 {
 	struct srcu_struct *own = malloc(sizeof *own);
@@ -71,7 +71,7 @@ static bool call_srcu_life(struct world *w)
 	return ok;
 }
 
-/* What the child of a fork says of a domain and a lock that bystanders may have been inside of. */
+/* Reinitialise, in the child of a fork, a domain and a lock that bystanders may have been inside of. */
 static void in_the_child(struct world *w)
 {
 	child_begin();
@@ -157,7 +157,7 @@ static bool call_sync_life_rcu(struct world *w)
 static bool call_rwsem_try(struct world *w)
 {
 	if (!percpu_down_read_trylock(&w->rwsem))
-		return true; /* somebody writes */
+		return true; /* a writer is inside */
 	percpu_up_read(&w->rwsem);
 	return true;
 }

@@ -94,7 +94,7 @@ static bool call_call_rcu(struct world *w)
 	return true;
 }
 
-/* So many that memory is needed. */
+/* Queue so many callbacks that memory is needed. */
 static bool call_call_rcu_often(struct world *w)
 {
 	for (int i = 0; i < 300; i++)

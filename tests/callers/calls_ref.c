@@ -29,7 +29,7 @@ static void counting_confirmed(struct percpu_ref *ref)
 
 	count_up(&c->confirmed);
 	if (percpu_ref_is_dying(ref) && percpu_ref_tryget_live(ref))
-		count_up(&c->released); /* too late: noticed as one too many */
+		count_up(&c->released); /* taken too late: the check finds one release too many */
 }
 
 static struct counting *counting_new(struct world *w, bool *ret_ok)

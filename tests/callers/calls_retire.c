@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* calls_retire.c - what is retired by hazard pointers, alone and in cohorts. */
+/* calls_retire.c - objects that are retired by hazard pointers, alone and in cohorts. */
 #include "world.h"
 
 #include <quiesce/hazptr_cohort.h>
@@ -24,7 +24,7 @@ static bool call_call_hazptr_inline(struct world *w)
 	return true;
 }
 
-/* More than a batch, by all ways: some of it runs here. */
+/* Retire more than a batch, by all calls: some callbacks run in this thread. */
 static bool call_batches(struct world *w)
 {
 	for (int i = 0; i < 400; i++) {
@@ -48,7 +48,7 @@ static bool call_retire(struct world *w)
 	return true;
 }
 
-/* What the caller protects itself must not be waited for. */
+/* A retirer must not wait for an object that it protects itself. */
 static bool call_retire_protected(struct world *w)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
@@ -77,7 +77,7 @@ static bool call_hazptr_wait(struct world *w)
 static bool call_try_barrier(struct world *w)
 {
 	call_hazptr(&object_owed(w)->hazptr, object_hazptr);
-	(void)hazptr_try_barrier(); /* what bystanders protect may be left */
+	(void)hazptr_try_barrier(); /* objects that bystanders protect may be left */
 	return true;
 }
 

@@ -47,7 +47,7 @@ static void *same(void *object, void *unused)
 	return object;
 }
 
-/* Each of @o is put in, and one replaced by another. */
+/* Insert each of @o, and replace one by another. */
 static bool change_table(struct world *w, struct hashtable *t, struct object *const *o, int nr)
 {
 	struct object *old = NULL, *fresh = object_owed(w);
@@ -83,7 +83,7 @@ static bool call_table_change(struct world *w)
 		o[i] = object_owed(w);
 	ok = change_table(w, &own, o, NR) && ok;
 	hashtable_stats(&own, &stats);
-	if (w->memory_fails) { /* whatever is in it */
+	if (w->memory_fails) { /* whatever the table contains */
 		hashtable_destroy(&own, NULL, NULL);
 		for (int i = 0; i < NR; i++)
 			end_later(o[i], NULL);

@@ -109,7 +109,7 @@ struct outcome {
 	char text[6000];
 };
 
-/* Until everybody of the cell has closed it; false: too late. */
+/* Read until each process of the cell has closed the pipe; false: the time is over. */
 static bool read_all(int fd, struct outcome *o)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -136,7 +136,7 @@ static void judge(pid_t pid, int fd, struct outcome *o)
 	o->hangs = !read_all(fd, o);
 	o->text[o->length] = '\0';
 	close(fd);
-	kill(-pid, SIGKILL); /* what it has left behind: nothing, or what hangs */
+	kill(-pid, SIGKILL); /* process group of the cell: only hanging processes are left in it */
 	if (o->hangs)
 		kill(pid, SIGKILL);
 	waitpid(pid, &o->status, 0);
@@ -160,7 +160,7 @@ static void run_cell(void (*fn)(void *arg), void *arg, struct outcome *o)
 	}
 	if (pid < 0)
 		abort();
-	setpgid(pid, pid); /* the cell does it, too: either may come first */
+	setpgid(pid, pid); /* the cell makes this call, too: either may be first */
 	close(fd[1]);
 	judge(pid, fd[0], o);
 }

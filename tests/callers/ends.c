@@ -21,10 +21,10 @@ struct leaving {
 	int rounds;
 };
 
-/* Made before anything uses the library, and when everything does. */
+/* A key made before the first use of the library, and one made when each primitive is in use. */
 static pthread_key_t old_key, new_key;
 
-/* What a C++ compiler makes of a thread_local object with a destructor. */
+/* C++ compilers register the destructor of a thread_local object by this call. */
 extern int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *dso);
 extern void *__dso_handle;
 
@@ -79,7 +79,7 @@ static void leave_and_call(void *arg)
 	must(pthread_key_create(&new_key, leave_again) == 0);
 	synchronize_rcu();
 	readers = stats_now().readers;
-	for (int i = 0; i < 2; i++) { /* the second one has what the first one left */
+	for (int i = 0; i < 2; i++) { /* the second call has the state that the first one left */
 		pthread_t thread;
 
 		l->rounds = 0;
@@ -88,7 +88,7 @@ static void leave_and_call(void *arg)
 		must(l->rounds == (l->storage == REARMED_KEY ? PTHREAD_DESTRUCTOR_ITERATIONS : 1));
 	}
 	bystanders_end(&w);
-	must(stats_now().readers <= readers + 1); /* threads of the library's may have come */
+	must(stats_now().readers <= readers + 1); /* threads of the library may have started */
 	world_settle(&w);
 }
 
@@ -124,7 +124,7 @@ static bool is_when(const char *when)
 	return again_when() && !strcmp(again_when(), when);
 }
 
-/* Threads of the library's have gone; what is used again has to come back. */
+/* Threads of the library have ended; those that are needed have to start again. */
 static void call_after_shutdown(void)
 {
 	struct world *w = &process_world;
@@ -138,7 +138,7 @@ static void call_after_shutdown(void)
 	world_settle(w);
 }
 
-/* As if that were all that it was run for. */
+/* End as if the program had been executed for this call alone. */
 static void end_here(void)
 {
 	fflush(NULL);
@@ -181,7 +181,7 @@ __attribute__((destructor(101))) static void last_of_all(void)
 		process_call(true);
 }
 
-/* In main() of a program that was run again: bystanders read, and exit() comes. */
+/* In main() of a program that was executed again: bystanders read, and exit() is called. */
 int again_main(void)
 {
 	static struct world w;

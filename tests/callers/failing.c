@@ -2,7 +2,7 @@
 /* failing.c - each call while the n-th thread, mapping, sleep or fence fails, for each n that there is; from the start, and after
  * everything has worked.
  *
- * The one that fails is one call of the process, whichever thread makes it: a bystander's, too.
+ * The failing call is counted in the process, so any thread may make it, a bystander, too.
  */
 #include "kernel.h"
 #include "world.h"
@@ -20,7 +20,7 @@ struct failure {
 	int *ret_count; /* shared with the cell: how many calls of that kind there were */
 };
 
-/* Threads of the test's own have to be had. */
+/* There are no bystanders if the next start of a thread fails, because threads of the test itself must start. */
 static void begin(struct world *w, const struct failure *f)
 {
 	world_begin(w, f->what == FAIL_THREAD && f->start == AT_ONCE ? 0 : NR_BYSTANDERS);
@@ -100,7 +100,7 @@ bool failing_main(void)
 	return true;
 }
 
-/* Each of the first few with some calls. */
+/* Some calls meet each of the first few failures. */
 static void first_failures(const struct call *call, size_t i)
 {
 	static const int kinds[] = { FAIL_MMAP, FAIL_MADVISE, FAIL_MEMBARRIER };

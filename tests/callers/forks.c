@@ -2,7 +2,7 @@
 /* forks.c - each call as the first one in the child of each kind of fork.
  *
  * Beside fork() bystanders go on, and their callbacks may be running. Other children run no handler; POSIX allows
- * a program hardly anything in them if there were threads, so bystanders stand still then, inside of everything, and not
+ * hardly any call in them if there were threads, so bystanders are parked then, inside of sections and guards, and not
  * in the allocator.
  */
 #include "world.h"
@@ -40,7 +40,7 @@ static const struct how {
 	pid_t (*fork)(void);
 } hows[NR_HOWS] = { { "fork()", fork }, { "_Fork()", by_underscore }, { "clone()", by_clone }, { "clone3()", by_clone3 } };
 
-/* ---- what the forking thread was ---- */
+/* ---- kinds of forking threads ---- */
 
 enum state { READER, STRANGER, INSIDE, HOLDER };
 
@@ -72,7 +72,7 @@ static bool is_announced(const struct plan *p)
 	return p->how->fork == fork;
 }
 
-/* Does it use what the child has to reset first, as its manual says? */
+/* True if the call uses objects that the child must reinitialise first, as the manual documents. */
 static bool needs_reset(const struct call *call)
 {
 	return strstr(call->covers, "srcu") || strstr(call->covers, "percpu_") || strstr(call->covers, "shutdown");
@@ -106,7 +106,7 @@ static void *wait_for_holder(void *p)
 	return NULL;
 }
 
-/* What the forking thread holds, it holds here, too. */
+/* A guard or section of the forking thread is held in the child, too. */
 static void holder_is_waited_for(struct plan *p)
 {
 	pthread_t thread;
@@ -129,7 +129,7 @@ static void child_main(struct plan *p)
 	}
 	if (p->place == FIRST) {
 		thread_begin(&thread, make_call_main, p);
-		rest(1000); /* it comes first: until the forker calls, a wait may last */
+		rest(1000); /* this thread calls first: until the forker calls, a wait may last */
 		(void)stats_now();
 		pthread_join(thread, NULL);
 	} else {
@@ -141,7 +141,7 @@ static void child_main(struct plan *p)
 	_exit(0);
 }
 
-/* The child in the middle is used as well, after its own child. */
+/* The intermediate child calls the library as well, after its own child. */
 static void fork_again(struct plan *p)
 {
 	pid_t pid;

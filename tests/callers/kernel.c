@@ -12,7 +12,7 @@
 #define EXPEDITED_RSEQ (1 << 7)
 #define REGISTER_EXPEDITED_RSEQ (1 << 8)
 
-/* The C library's own; memcpy() as ISO C knows no pointers to functions in void *. */
+/* Return the C library's function; by memcpy(), because ISO C has no conversion of void * to a function pointer. */
 #define real(name) (real_##name ? (void)0 : find_real(#name, &real_##name))
 
 static void find_real(const char *name, void *ret)
@@ -32,7 +32,7 @@ const char *const fail_names[NR_FAILS] = { "pthread_create", "mmap",       "mpro
 static int counts[NR_FAILS], wanted[NR_FAILS];
 static bool from_start_read;
 
-/* Before the first call of the process, whichever that is. */
+/* Initialise before the first call of the process, whichever that is. */
 static void read_from_start(void)
 {
 	const char *text = from_start_read ? NULL : getenv("CALLERS_FAIL");
@@ -127,7 +127,7 @@ void kernel_restore(void)
 	flag_set(&restored);
 }
 
-/* What a number was greater by; 0 since the restore. */
+/* Return by how much thread ids are greater than the kernel's; 0 since the restore. */
 static pid_t offset(void)
 {
 	return flag_get(&lies) & RENUMBERS && !flag_get(&restored) ? OLD_NUMBERS : 0;
@@ -155,7 +155,7 @@ long sysconf(int name)
 	return real_sysconf(name);
 }
 
-/* What is not registered since the restore is not permitted. */
+/* True if @cmd needs a registration that was not made since the restore. */
 static bool is_forgotten(int cmd)
 {
 	int registration = cmd == EXPEDITED_RSEQ ? REGISTER_EXPEDITED_RSEQ : MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
@@ -176,7 +176,7 @@ static long call_membarrier(const long *a)
 	return real_syscall(SYS_membarrier, a[0], a[1], a[2]);
 }
 
-/* A word with a number that the kernel does not know. */
+/* A thread id that the kernel does not know. */
 static bool unlocked_pi(uint32_t *word, int op)
 {
 	if ((op & FUTEX_CMD_MASK) != FUTEX_UNLOCK_PI || !(flag_get(&lies) & RENUMBERS))
@@ -184,7 +184,7 @@ static bool unlocked_pi(uint32_t *word, int op)
 	/* Relaxed: the lock is ours. */
 	if ((quiesce_load_relaxed(word) & FUTEX_TID_MASK) != (uint32_t)real_syscall(SYS_gettid) + OLD_NUMBERS)
 		return false;
-	quiesce_store_relaxed(word, 0); /* Relaxed: nobody sleeps for it: this is a word of a test whether the kernel has such. */
+	quiesce_store_relaxed(word, 0); /* Relaxed: no thread sleeps for it: the word only tests whether the kernel has such futexes. */
 	return true;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel.h - the C library's calls come by here, and fail or lie on demand (kernel.c). */
+/* kernel.h - calls of the C library are interposed, and fail or return false results on demand (kernel.c). */
 #ifndef CALLERS_KERNEL_H
 #define CALLERS_KERNEL_H
 
@@ -9,14 +9,14 @@ enum { FAIL_THREAD, FAIL_MMAP, FAIL_MPROTECT, FAIL_MADVISE, FAIL_FUTEX_EINTR, FA
 
 extern const char *const fail_names[NR_FAILS];
 
-/* From now on the @n-th call of that kind fails, counted from 1; 0: none. */
+/* Let the @n-th call of that kind from now on fail, counted from 1; 0: none. */
 void kernel_fails(int what, int n);
-/* Which calls were made since. */
+/* Return how many calls of the kind @what were made since. */
 int kernel_count(int what);
-/* As CALLERS_FAIL=WHAT:N says, from the first call of the process on. */
+/* Fail as CALLERS_FAIL=WHAT:N specifies, counted from the first call of the process. */
 void kernel_fails_from_start(int what, int n);
 
-/* A restore: what the kernel knew of the process is forgotten. */
+/* Simulate a restore: the kernel forgets its state of the process. */
 enum {
 	FORGETS_MEMBARRIER = 1, /* the registration */
 	RENUMBERS = 2,          /* threads and the process */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* kinds.c - how a function is run in a callback, a deleter, a release function and so on of each kind. */
+/* kinds.c - runs a function inside a callback, a deleter, a release function and so on of each kind. */
 #include "kinds.h"
 
 #include <quiesce/ds/rculist.h>
 
-/* What is to run, in something that is retired. */
+/* The function to run, in an object that is retired. */
 struct task {
-	struct object object; /* the first: its heads lead here */
+	struct object object; /* first member: its heads lead to the task */
 	struct percpu_ref ref;
 	struct hashtable table;
 	void (*fn)(void *arg);
@@ -25,7 +25,7 @@ static struct task *task_new(struct world *w, void (*fn)(void *arg), void *arg)
 	return t;
 }
 
-/* It may not come back: nothing of it is needed any more. */
+/* Run the function, which may not return: nothing of the task is accessed after that. */
 static void task_run(struct task *t)
 {
 	void (*fn)(void *arg) = t->fn;
@@ -48,7 +48,7 @@ static void run_in_call_rcu(struct world *w, void (*fn)(void *arg), void *arg)
 	rcu_barrier();
 }
 
-/* A domain of its own: the world's may be waited for inside. */
+/* A separate domain, because the function may wait for the world's domain. */
 DEFINE_STATIC_SRCU(domain);
 
 static void run_in_call_srcu(struct world *w, void (*fn)(void *arg), void *arg)
@@ -189,7 +189,7 @@ static void run_in_update(struct world *w, void (*fn)(void *arg), void *arg)
 	free(t);
 }
 
-/* A type whose comparison is the function, once. */
+/* A type whose comparison calls the function once. */
 static struct task *comparing;
 
 static uint64_t compared_hash(const void *key, uint64_t seed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kinds.cpp - deleters of C++.  Those that may be left by an exception are C's: deleters of the headers' are noexcept. */
+/* kinds.cpp - deleters of C++.  Only C's callbacks may be left by an exception: deleters of the headers are noexcept. */
 #include <quiesce/hazptr.hpp>
 #include <quiesce/rcu.hpp>
 
@@ -23,7 +23,7 @@ template<class T> struct runs {
 	{
 		auto what = *this;
 
-		delete object; /* and what this is in, perhaps */
+		delete object; /* this may delete the object that contains the deleter */
 		what.fn(what.arg);
 	}
 };

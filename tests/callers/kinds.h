@@ -5,33 +5,33 @@
 
 #include "world.h"
 
-/* What a function of such a kind may do. */
+/* The calls that a function of such a kind may make. */
 enum allows {
-	ALLOWS_ALL,      /* it is called in the middle of nothing, in the thread of the call */
-	ALLOWS_WAITS,    /* whatever callbacks may: also to wait for readers */
+	ALLOWS_ALL,      /* runs in the thread of the call, outside of any section or lock */
+	ALLOWS_WAITS,    /* calls that callbacks may make: also waits for readers */
 	ALLOWS_RETIRES,  /* callbacks of hazard pointers: no waits for readers */
-	ALLOWS_READERS,  /* it runs in a section of RCU: there, waits for readers are reported */
-	ALLOWS_REPORTS,  /* what is allowed in a section, but no waits */
-	ALLOWS_LITTLE,   /* under a lock of a bucket: what waits for nobody */
+	ALLOWS_READERS,  /* runs in a section of RCU, where waits for readers are reported */
+	ALLOWS_REPORTS,  /* calls that are allowed in a section, but no waits */
+	ALLOWS_LITTLE,   /* runs under the lock of a bucket: calls that never wait */
 };
 
 struct kind {
 	const char *name;
-	/* Let @fn(@arg) run in such a function, and wait until it has.  May be called by any thread, again and again. */
+	/* Run @fn(@arg) in such a function, and wait until it has run.  May be called by any thread, repeatedly. */
 	void (*run)(struct world *w, void (*fn)(void *arg), void *arg);
 	enum allows allows;
-	bool ends; /* that it ends its thread is reported, and others go on */
+	bool ends; /* an end of its thread is reported, and other callbacks run */
 };
 
-/* The @i-th; NULL: there are not so many. */
+/* Return the @i-th kind; NULL if there are fewer. */
 const struct kind *kind_at(size_t i);
 
 #define for_each_kind(kind, i) for (size_t i = 0; ((kind) = kind_at(i)); i++)
 
-/* Deleters of C++ (kinds.cpp), where there is a compiler for it. */
+/* Deleters of C++ (kinds.cpp), where there is a C++ compiler. */
 void run_in_rcu_retire(struct world *w, void (*fn)(void *arg), void *arg);
 void run_in_hazard_retire(struct world *w, void (*fn)(void *arg), void *arg);
-/* What leaves it by an exception. */
+/* Throw an exception that leaves the function. */
 void throw_an_exception(void *unused);
 
 #endif

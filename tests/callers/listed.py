@@ -5,9 +5,9 @@
     listed.py [--stamp FILE [--depfile FILE]] --include DIR calls_*.c... exempt.list
 
 Public is what a header declares at file scope, or defines as a macro with arguments, unless its name begins with `_` or `quiesce__`.  A call is
-in the list if an entry CALL(name, "covers ...", flags) names it; what no situation can harm stands in exempt.list, in the form
+in the list if an entry CALL(name, "covers ...", flags) names it; a call that no situation can harm is in exempt.list, in the form
 `pattern<TAB>reason`.  A pattern with a slash is a header, all of whose names are exempt but those that are covered.  An entry for
-nothing is an error, too.  quiesce_X() is what X() is by its exported name.
+nothing is an error, too.  quiesce_X() is the exported name of X().
 """
 import argparse
 import fnmatch
@@ -20,7 +20,7 @@ WORDS = {"defined", "typeof", "sizeof", "alignas", "static_assert"}
 
 
 def plain(text):
-    """Without comments, texts and continued lines."""
+    """Return the source without comments, string literals and continued lines."""
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     text = re.sub(r"//.*", "", text)
     text = re.sub(r'extern\s+"C"(?:\+\+)?\s*\{', "", text)
@@ -28,7 +28,7 @@ def plain(text):
 
 
 def outermost(text):
-    """The text without bodies: what stands at file scope."""
+    """Return the text at file scope, without bodies."""
     depth, kept = 0, []
     for char in text:
         if char == "{":
@@ -42,7 +42,7 @@ def outermost(text):
 
 
 def names_of(text):
-    """(calls and macros with arguments) of a header's text."""
+    """Return the calls and macros with arguments of a header's text."""
     text = plain(text)
     names = set(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(", text, re.M))
     text = outermost(re.sub(r"^[ \t]*#.*", "", text, flags=re.M))
@@ -65,7 +65,7 @@ def public_names(include):
 
 
 def covered_by(text):
-    """The names in the second argument of each CALL()."""
+    """Return the names in the second argument of each CALL()."""
     covers = re.findall(r'\bCALL\(\s*\w+\s*,\s*((?:"[^"]*"\s*)+),', text)
     return {name for entry in covers for part in re.findall(r'"([^"]*)"', entry) for name in part.split()}
 
@@ -81,7 +81,7 @@ def exempts(pattern, name, header):
 
 
 def compare(public, covered, patterns):
-    """What is wrong, a line each."""
+    """Yield each fault as a line."""
     wrong = [f"no entry of a list covers {name}(), which {header} has" for name, header in public.items()
              if name not in covered and name.removeprefix("quiesce_") not in covered and not any(exempts(p, name, header) for p in patterns)]
     wrong += [f"an entry covers {name}, which no header has" for name in sorted(covered) if name not in public]

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - callers SITUATION [PATTERN]: the cells of a situation, or those whose names have PATTERN in them.
  *
- *	CALLERS_ALARM=SECONDS   until a cell is taken to hang
- *	CALLERS_SEED=N          other combinations
- *	CALLERS_PLANT=NAME      a call that is broken, in the place of all: the situation has to notice it
- *	CI_LONG=1               all of them
+ * CALLERS_ALARM=SECONDS   a cell that takes longer is reported as hanging
+ * CALLERS_SEED=N          the seed that draws combinations
+ * CALLERS_PLANT=NAME      a broken call replaces all: the situation has to detect it
+ * CI_LONG=1               run all combinations
  */
 #include "callers.h"
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* planted.c - calls that break their promise in one situation each: a situation that does not notice its own proves nothing. */
+/* planted.c - calls that break their promise in one situation each: a situation that does not detect its own proves nothing. */
 #include "world.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-/* forks: remembers a process. */
+/* Keep the id of the parent's process; `forks` detects it. */
 static bool call_planted_forks(struct world *w)
 {
 	return quiesce_load_relaxed(&w->process) == getpid(); /* Relaxed: written before there are threads. */
 }
 
-/* callbacks: waits for callbacks. */
+/* Wait for callbacks; `callbacks` detects it. */
 static bool call_planted_callbacks(struct world *w)
 {
 	call_rcu(&object_owed(w)->rcu, object_rcu);
@@ -20,7 +20,7 @@ static bool call_planted_callbacks(struct world *w)
 	return true;
 }
 
-/* ends: what it keeps in the thread is gone there. */
+/* Rely on a thread-local value that has been destroyed by then; `ends` detects it. */
 static pthread_key_t planted_key;
 
 static void forget(void *unused)
@@ -46,7 +46,7 @@ static bool call_planted_ends(struct world *w)
 	return ok;
 }
 
-/* failing: takes memory for granted. */
+/* Use memory without checking the allocation; `failing` detects it. */
 static bool call_planted_failing(struct world *w)
 {
 	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -56,7 +56,7 @@ static bool call_planted_failing(struct world *w)
 	return munmap(p, 4096) == 0;
 }
 
-/* stopped: has a lock, in which another thread stands still. */
+/* Take a lock that a stopped thread holds; `stopped` detects it. */
 static pthread_mutex_t planted_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void *hold_now_and_then(void *unused)
@@ -89,7 +89,7 @@ static bool call_planted_stopped(struct world *w)
 	return true;
 }
 
-/* restored: trusts what the kernel said once. */
+/* Keep an answer of the kernel across a restore; `restored` detects it. */
 static bool call_planted_restored(struct world *w)
 {
 	static int number;
@@ -101,7 +101,7 @@ static bool call_planted_restored(struct world *w)
 	return ok;
 }
 
-/* twice: once is enough. */
+/* Work once only; `twice` detects it. */
 static bool call_planted_twice(struct world *w)
 {
 	static int made;
@@ -110,7 +110,7 @@ static bool call_planted_twice(struct world *w)
 	return quiesce_fetch_add_relaxed(&made, 1) == 0; /* Relaxed: a count. */
 }
 
-/* acts: the thread in which it runs does not come back to others. */
+/* Stand for a callback that never returns, so that its thread runs no others (acts.c); `acts` detects it. */
 static bool call_planted_acts(struct world *w)
 {
 	(void)w;
@@ -131,7 +131,7 @@ static const struct call planted[] = {
 	END_OF_CALLS,
 };
 
-/* The situation, and the cells of it that notice. */
+/* Each row has a situation, and a pattern of its cells that must fail. */
 static const struct {
 	const char *situation, *pattern;
 } noticed_by[] = {
@@ -161,7 +161,7 @@ const struct call *planted_call(void)
 	return chosen;
 }
 
-/* The same program, quietly: its exit status. */
+/* Run this program again without output, and return its exit status. */
 static int run_planted(const char *name, const char *situation, const char *pattern)
 {
 	char program[] = "/proc/self/exe", *argv[] = { program, strdup(situation), strdup(pattern), NULL };
@@ -183,7 +183,7 @@ static int run_planted(const char *name, const char *situation, const char *patt
 	return WEXITSTATUS(status);
 }
 
-/* Its situation has to fail; elsewhere nothing is wrong with it. */
+/* The planted call's own situation has to fail; in another situation the call does no harm. */
 static void is_noticed(void *arg)
 {
 	size_t i = (size_t)(uintptr_t)arg;

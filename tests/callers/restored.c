@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* restored.c - each call as the first one after a restore from a checkpoint, by a program that carries over the process's memory and not
- * what the kernel knew of it.
+/* restored.c - each call as the first one after a restore from a checkpoint, by a program that restores the process's memory, but not
+ * the kernel's state of it.
  */
 #include "kernel.h"
 #include "world.h"
@@ -31,7 +31,7 @@ struct restore {
 	int what;
 };
 
-/* ---- each thread is registered again, as the restoring program does it ---- */
+/* ---- the restoring program registers each thread again ---- */
 
 static int nr_registered;
 
@@ -50,7 +50,7 @@ static void register_again(int sig)
 	count_up(&nr_registered);
 }
 
-/* One of the CPUs that the process may use, for all threads of the test's. */
+/* Pin all threads of the test to one of the CPUs that the process may use. */
 static void use_one_cpu(const struct world *w)
 {
 	cpu_set_t all, one;

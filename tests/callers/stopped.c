@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* stopped.c - each call while every other thread of the process stands still, wherever it was.
+/* stopped.c - each call while every other thread of the process is stopped, at any place.
  *
- * The cell stops them by ptrace(), again and again, each time after another number of microseconds.  Calls that never wait return
- * while the others stand still, all others as soon as these go on.
+ * The cell stops them by ptrace(), repeatedly, each time after another number of microseconds.  Calls that never wait return
+ * while the others are stopped, all other calls as soon as these continue.
  */
 #include "world.h"
 
@@ -13,7 +13,7 @@
 
 enum { MAX_TASKS = 64 };
 
-/* Between the cell and the process that it stops. */
+/* Memory that the cell and the process that it stops share. */
 struct shared {
 	int ready, go, done; /* numbers of rounds */
 };
@@ -24,7 +24,7 @@ struct stop {
 	int nr_rounds;
 	struct shared *shared;
 	pid_t process;
-	pid_t task[MAX_TASKS]; /* that stand still */
+	pid_t task[MAX_TASKS]; /* threads that are stopped */
 	int nr_tasks;
 };
 
@@ -57,7 +57,7 @@ static bool is_stopped(const struct stop *s, pid_t task)
 	return false;
 }
 
-/* False: it has ended meanwhile. */
+/* Stop a thread; false if it has ended meanwhile. */
 static bool stop_task(pid_t task)
 {
 	int status;
@@ -70,7 +70,7 @@ static bool stop_task(pid_t task)
 	return ptrace(PTRACE_INTERRUPT, task, NULL, NULL) == 0 && waitpid(task, &status, __WALL) == task && WIFSTOPPED(status);
 }
 
-/* True: there were some that went on until now, and may have made others. */
+/* Stop running threads; true if there were some, which may have started others. */
 static bool stop_some(struct stop *s)
 {
 	char path[40];
@@ -108,7 +108,7 @@ static bool is_over(const struct stop *s)
 	return waitid(P_PID, (id_t)s->process, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
 }
 
-/* A process that has ended is judged afterwards. */
+/* A process that has ended is checked later. */
 static void wait_for_round(const struct stop *s, const int *number, int round)
 {
 	wait_until(flag_get(number) == round || is_over(s));

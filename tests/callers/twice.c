@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* twice.c - each call again and again, by one thread and by several at once; and what the manuals say of the same object twice in one
- * call, of NULL, and of nothing at all.
+/* twice.c - each call repeated, by one thread and by several at once; and the documented results for the same object twice in one
+ * call, for NULL, and for no objects.
  */
 #include "world.h"
 
@@ -37,7 +37,7 @@ static void call_again(void *arg)
 	world_settle(&w);
 }
 
-/* Updates of what they share exclude each other, if the call says so, by themselves. */
+/* Several threads make the call at once: where its flags say so, updates of shared objects exclude each other by a lock of the call. */
 static void call_at_once(void *arg)
 {
 	struct repetition *r = arg;
@@ -63,7 +63,7 @@ static void note_report(enum quiesce_misuse kind, const char *text)
 	count_up(&reported[kind]);
 }
 
-/* So often since the last question, and nothing else. */
+/* True if @kind was reported @times times since the last call, and no other misuse was. */
 static bool was_reported(enum quiesce_misuse kind, unsigned int times)
 {
 	bool ok = true;
@@ -199,7 +199,7 @@ static void nothing_is_protected(struct world *w)
 	must(nothing_was_reported());
 }
 
-/* Two guards for one object, and two slots for another one: each protects it by itself. */
+/* Two guards protect one object, and two slots another one: each protects its object by itself. */
 struct doubly {
 	struct object *guarded, *slotted;
 	int inside, go_on, left;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* world.c - the world's objects, and what must be true of it after a call. */
+/* world.c - the world's objects, and the checks of it after a call. */
 #include "world.h"
 
 #define object_of(node, member) ((struct object *)(void *)((char *)(node) - offsetof(struct object, member)))
@@ -32,10 +32,10 @@ void object_end(struct object *o)
 {
 	if (!o)
 		return;
-	/* What a parent has made is no debt of its child's. */
+	/* A child owes no callbacks of objects that its parent has made. */
 	if (o->generation && o->generation == o->world->generation)
 		count_up(&o->world->paid);
-	quiesce_store_relaxed(&o->value, DEAD); /* Relaxed: nobody may see it; that is what is tested. */
+	quiesce_store_relaxed(&o->value, DEAD); /* Relaxed: no reader may see it, which is the point of the test. */
 	free(o);
 }
 
@@ -66,7 +66,7 @@ static void ref_released(struct percpu_ref *ref)
 	count_up(&((struct world *)(void *)((char *)ref - offsetof(struct world, ref)))->ref_released);
 }
 
-/* Where memory fails once, the next attempt succeeds. */
+/* If memory fails once, the next attempt succeeds. */
 #define at_last(err)                                          \
 	do {                                                  \
 		int at_last_err = -ENOMEM;                    \
@@ -137,7 +137,7 @@ void world_in_child(struct world *w)
 
 /* ---- afterwards ---- */
 
-/* What comes back only after that one has left. */
+/* An object whose callback may run only after that insider has left. */
 struct after {
 	struct object object;
 	struct insider *insider;
@@ -278,7 +278,7 @@ static void drop(void *object, void *w)
 	must(object_is_fixed(w, object));
 }
 
-/* Whatever was there, and was used: each end must find it whole. */
+/* End each object, whatever its use: each cleanup must find it whole. */
 static void world_end(struct world *w)
 {
 	must(hashtable_count(&w->table) == NR_KEYS && hashmap_count(&w->map) == NR_KEYS);

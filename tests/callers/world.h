@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* world.h - what is there when a call is made: an object of each kind, and threads that read and retire all the time. */
+/* world.h - the surroundings of a call: an object of each kind, and threads that read and retire all the time. */
 #ifndef CALLERS_WORLD_H
 #define CALLERS_WORLD_H
 
@@ -24,12 +24,12 @@
 
 #include <semaphore.h>
 
-/* What readers find is alive; what was reclaimed is not, as far as the allocator leaves it. */
+/* Objects that readers find are ALIVE; reclaimed ones are DEAD, as long as the allocator leaves their memory alone. */
 #define ALIVE 42
 #define DEAD (-1)
 
 struct object {
-	struct hazptr_head hazptr; /* the first: protections by no field are of this */
+	struct hazptr_head hazptr; /* first member: protections without a field use its address */
 	struct rcu_head rcu;
 	struct counted counted;
 	struct world *world;
@@ -50,36 +50,37 @@ struct bystander {
 };
 
 struct world {
-	/* Replaced by calls; each protected by its own kind. */
+	/* Objects that calls replace; readers protect each by its own primitive. */
 	struct object *shared, *guarded, *retired, *counted;
-	/* For reading; nobody updates them beside a fork. */
+	/* Containers for reading; no thread updates them beside a fork. */
 	struct hashtable table;
 	struct hashmap map;
 	struct idr idr;
 	struct xarray xa;
 	struct ida ida;
 	struct object *fixed[NR_KEYS];
-	/* Used by all. */
+	/* Primitives that all threads use. */
 	struct srcu_struct srcu;
 	struct percpu_rw_semaphore rwsem;
 	struct percpu_ref ref;
 	struct rcu_sync sync;
 	struct hazptr_cohort cohort, bystanders_cohort[NR_GENERATIONS];
-	/* What was retired, and has come back. */
-	unsigned int generation; /* of forks: each has its bystanders, and the cohort of these; one that was left may have had its lock */
+	/* Counts of objects that were retired, and whose callbacks have run. */
+	/* The generation is the number of forks: each process has its own bystanders and cohort, because the parent's may be locked. */
+	unsigned int generation;
 	pid_t process;
 	int owed, paid;
 	int ref_released;
-	/* What is going on. */
+	/* Threads that are active beside the call, and the state of the world that they see. */
 	struct bystander bystander[NR_BYSTANDERS];
 	int nr_bystanders;
 	int stop, park, parked;
-	int bad;           /* a reader found what was reclaimed */
-	bool memory_fails; /* -ENOMEM is an answer */
-	bool alone;        /* no thread can be had */
-	bool has_hook;     /* of the situation's: calls leave it */
-	bool beside;       /* another world goes on */
-	bool is_child;     /* references of the parent's bystanders, and half of what a thread was counting, are nobody's */
+	int bad;           /* a reader found a reclaimed object */
+	bool memory_fails; /* -ENOMEM is an allowed result */
+	bool alone;        /* no thread can be created */
+	bool has_hook;     /* the situation has set its own hook, which calls do not replace */
+	bool beside;       /* another world is in use at the same time */
+	bool is_child;     /* references of the parent's bystanders, and counts that a thread was just changing, have no owner */
 };
 
 enum { PARK_RETIRERS = 1, PARK_READERS };
@@ -87,22 +88,22 @@ enum { PARK_RETIRERS = 1, PARK_READERS };
 void world_begin(struct world *w, int nr_bystanders);
 void bystanders_begin(struct world *w, int nr);
 void bystanders_end(struct world *w);
-/* Bystanders stay where they are, two of them inside of everything; what was retired has been reclaimed. */
+/* Park bystanders, two of them inside of all sections and guards; retired objects have been reclaimed. */
 void world_park(struct world *w);
 void world_unpark(struct world *w);
-/* In the child of a fork: nobody else is here. */
+/* Adapt the world to the child of a fork, where the caller is the only thread. */
 void world_in_child(struct world *w);
-/* All that is promised afterwards; the end of the world. */
+/* Check all that is promised after a call, and end the world. */
 void world_settle(struct world *w);
-/* Make the call; it has to keep its promise. */
+/* Make the call, which has to keep its promise. */
 void world_call(struct world *w, const struct call *call);
 
-/* One reader of everything: false if it found what was reclaimed. */
+/* Read by each primitive: false if a reader found a reclaimed object. */
 bool world_read(struct world *w);
-/* A thread enters everything, and leaves one after the other: each wait must see its own leave. */
+/* A thread enters all sections, and leaves one after the other: each wait must last until its own leave. */
 void waits_are_real(struct world *w);
 
-/* ---- a thread inside of something, which leaves when it has been waited for for a while ---- */
+/* ---- a thread inside of sections or guards, which leaves after waiters have waited for a while ---- */
 
 enum { BY_RCU, BY_SRCU, BY_GUARD, BY_SLOT, BY_LOCK, NR_WAYS, ALL_WAYS = (1 << NR_WAYS) - 1 };
 
@@ -119,20 +120,20 @@ struct insider {
 
 void insider_enter(struct insider *in);
 void insider_leave_each(struct insider *in);
-/* The same where nobody waits. */
+/* Leave all sections and guards where there is no waiter. */
 void insider_leave_all(struct insider *in);
-/* In another thread: each wait has to see the leave. */
+/* Leave in another thread: each wait must last until then. */
 void insider_wait_each(struct insider *in);
 
 /* ---- objects ---- */
 
 bool object_is_fixed(const struct world *w, const void *object);
 struct object *object_new(struct world *w);
-/* The same, and its callback is owed. */
+/* Return a new object whose callback is owed. */
 struct object *object_owed(struct world *w);
-/* Nobody can find it any more. */
+/* End an object that no reader can find any more. */
 void object_end(struct object *o);
-/* Callbacks: paid, and ended. */
+/* Callbacks that count the debt as paid, and end the object. */
 void object_rcu(struct rcu_head *head);
 void object_hazptr(struct hazptr_head *head);
 void object_counted(struct counted *counted);
@@ -143,7 +144,7 @@ static inline bool is_alive(const struct object *o)
 	return !o || quiesce_load_relaxed(&o->value) == ALIVE; /* Relaxed: the protection that is tested orders. */
 }
 
-/* An answer of @w's where there is no memory, or 0. */
+/* True if @err is an allowed result in @w: -ENOMEM without memory, or 0. */
 static inline bool done(const struct world *w, int err)
 {
 	return err == 0 || (err == -ENOMEM && w->memory_fails);

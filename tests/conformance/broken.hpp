@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* raw, whole file: an implementation of its own, with one lock for everything. */
-/* broken.hpp - the plainest implementation there could be, with faults: so that the suite is seen to fail.
+/* broken.hpp - the plainest possible implementation, with faults: it shows that the suite can fail.
  *
- * BROKEN=name in the environment chooses a fault; without one it is right, and passes.  Each "fault(...)" below has a
+ * BROKEN=name in the environment chooses a fault; without one it is correct, and passes.  Each "fault(...)" below has a
  * line in conformance.py, which runs them all.
  */
 #ifndef CONFORMANCE_BROKEN_HPP

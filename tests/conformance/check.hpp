@@ -37,19 +37,19 @@ bool that(bool ok, const char *text, const char *file, int line);
 	static void test_##line()
 
 #define CHECK(...) ::check::that((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
-/* While compiling; counted as well. */
+/* A check while compiling, which is counted as well. */
 #define CHECK_STATIC(...)                    \
 	do {                                 \
 		static_assert(__VA_ARGS__);  \
 		CHECK(true);                 \
 	} while (0)
 
-/* Many times in a loop: only a failure is worth a count. */
+/* A check inside a loop, of which only failures are counted. */
 #define CHECK_QUIETLY(...) ((__VA_ARGS__) || CHECK(__VA_ARGS__))
 
-/* How long a race is run, at least. */
+/* The least duration of a race. */
 inline constexpr std::chrono::milliseconds while_racing(150);
-/* For things that must come: not a measure, but the end of patience.  CONFORMANCE_PATIENCE: milliseconds. */
+/* Time limit for events that must occur, in milliseconds by CONFORMANCE_PATIENCE; it is no measurement. */
 inline std::chrono::milliseconds patience()
 {
 	const char *chosen = std::getenv("CONFORMANCE_PATIENCE");
@@ -68,7 +68,7 @@ template<class F> bool eventually(F &&come)
 	return true;
 }
 
-/* Threads that run until they have been told to stop, and are joined. */
+/* Threads that run until they are asked to stop, and are joined. */
 class racers {
 public:
 	template<class F> void add(F run)
@@ -117,7 +117,7 @@ template<class T, class... A> T *immortal(A &&...args)
 	return &made->object;
 }
 
-/* ---- retiring so much that what may be reclaimed is reclaimed ---- */
+/* ---- retiring so much that all reclaimable objects are reclaimed ---- */
 
 struct ballast : impl::hazard_pointer_obj_base<ballast> {
 	char room[8];

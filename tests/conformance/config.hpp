@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* config.hpp - which implementation is tried: a namespace "impl" with what <hazard_pointer> and <rcu> have in std.
+/* config.hpp - the implementation that is tested: a namespace "impl" with the names that <hazard_pointer> and <rcu> have in std.
  *
  *	-DCONFORMANCE_IMPL='"file.hpp"'    a header that declares namespace impl
  *	-DCONFORMANCE_STD                  the standard library's own
- *	neither                            quiesce
+ * without both                       quiesce
  *
  * The rest of the directory uses names of the draft only.
  */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The conformance suite with further compilers, standard libraries and flags.  Prints TAP.
 
-  --set quick   what "make test" runs
+  --set quick   the builds that "make test" runs
   --set full    every combination, each fault of broken.hpp, each ill-formed program with each compiler
   --suite IMPL  (with --include) an implementation of yours: a header that declares namespace impl; or "std"
 
@@ -24,7 +24,7 @@ sys.path.insert(0, str(HERE.parent / "build"))
 from tap import Tap, execute, not_installed  # noqa: E402
 
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wnon-virtual-dtor", "-Werror"]
-# compiler, standard, flags
+# Each build has a compiler, a standard and flags.
 QUICK = [("clang++-19", "c++26", ["-O0", "-stdlib=libc++"])]
 FULL = [
     ("g++", "c++20", ["-O0"]), ("g++", "c++20", ["-O2"]), ("g++", "c++23", ["-O3"]),
@@ -33,7 +33,7 @@ FULL = [
     ("clang++-19", "c++20", ["-O0", "-stdlib=libc++"]), ("clang++-19", "c++26", ["-O3", "-stdlib=libc++"]),
     ("clang++-19", "c++20", ["-O1", "-DQUIESCE_DEBUG", "-stdlib=libc++"]),
 ]
-# fault of broken.hpp: the title, or a part of it, of the test that must fail
+# For each fault of broken.hpp, the title, or a part of it, of the test that must fail.
 FAULTS = {
     "retired twice": "every object is reclaimed once",
     "never reclaimed": "and afterwards it is",
@@ -80,7 +80,7 @@ class Suite:
         return [compiler, f"-std={std}", *WARN, *flags, f"-I{self.opt.include}"]
 
     def build(self, compiler, std, flags, source="all.cpp"):
-        """(program or None, what the compiler said)"""
+        """Return the program or None, and the compiler's messages."""
         program = self.tmp / f"program{next(self.nr)}"
         link = [self.opt.static] if self.opt.static else []
         run = execute([*self.command(compiler, std, flags), HERE / source, *link, "-lpthread", "-o", program])
@@ -114,7 +114,7 @@ def combination(suite, job):
 
 
 def one_fault(program, fault, title):
-    """A test has failed if it says so, crashes or hangs.  Races are tried several times."""
+    """A test fails if it reports a failure, crashes or hangs. Races are tried several times."""
     env = {**os.environ, "BROKEN": fault, "CONFORMANCE_PATIENCE": "200"}
     for _ in range(5):
         try:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* exhausted.cpp - no slot is left: what make_hazard_pointer() and batches do then; of quiesce only.
+/* exhausted.cpp - make_hazard_pointer() and batches when no slot is left; for quiesce only.
  *
- * This program is the library, too: it defines what the inlines call, and hands out as many slots as it likes.
+ * This program takes the library's place: it defines the functions that inline code calls, and gives out as many slots as it likes.
  */
 #include <quiesce/hazptr.hpp>
 
@@ -14,7 +14,7 @@ static unsigned left, taken, failures, checks;
 
 extern "C" {
 __thread struct quiesce_tls_v1 quiesce_tls_v1;
-struct quiesce_shazptr_v1 quiesce_shazptr_v1 = { 1, 0, 0, 0, nullptr, 1, {} }; /* everything by the slow way */
+struct quiesce_shazptr_v1 quiesce_shazptr_v1 = { 1, 0, 0, 0, nullptr, 1, {} }; /* every call takes the slow path */
 
 QUIESCE_API hazptr_t *quiesce__hazptr_alloc_slow(uint32_t, struct hazptr_context *)
 {
@@ -72,7 +72,7 @@ static void one()
 	CHECK(thrown && !h.empty() && taken == 1);
 }
 
-/* Five elements, of which the second is owned before; at most @nr more can be had. */
+/* Make a batch of five elements, of which the second is owned before, when at most @nr more slots are free. */
 static void batch(unsigned nr)
 {
 	std::vector<quiesce::hazard_pointer> all(5);

@@ -43,7 +43,7 @@ TEST("retire() returns nothing, throws nothing, and deletes by default")
 	CHECK(reclaimed([] { return ended == 2; }));
 }
 
-/* T is incomplete for long. */
+/* T may be incomplete until an object is retired. */
 struct late;
 struct holds_late {
 	impl::hazard_pointer_obj_base<late> *pointer = nullptr;

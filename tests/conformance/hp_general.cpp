@@ -109,7 +109,7 @@ TEST("the number of objects that wait is bounded")
 	CHECK(reclaimed([] { return waiting == 0; }));
 }
 
-/* ---- races: who reads must find the object alive ---- */
+/* ---- races: a reader must find the object alive ---- */
 
 static std::atomic<unsigned long> reads;
 
@@ -167,7 +167,7 @@ TEST("readers and updaters, hazard pointers made for each read")
 	CHECK(racers.race([&] { return reads > 0; }));
 }
 
-/* A stack whose nodes are used again at once: without protection a pop sees a node come back (ABA). */
+/* A stack whose nodes are reused at once: without protection a pop sees a reused node (ABA). */
 struct link : impl::hazard_pointer_obj_base<link> {
 	link *below = nullptr;
 	std::atomic<int> owners{ 0 };

@@ -110,7 +110,7 @@ TEST("thousands at a time, each for an object of its own")
 	for (std::size_t i = 0; i < nr; i++) {
 		objects.push_back(new_tracked(static_cast<int>(i)));
 		std::atomic<tracked *> src(objects.back());
-		holders.push_back(impl::make_hazard_pointer()); /* and moved when the vector grows */
+		holders.push_back(impl::make_hazard_pointer()); /* moved when the vector grows */
 		CHECK_QUIETLY(holders.back().protect(src) == objects.back());
 		objects.back()->retire();
 	}

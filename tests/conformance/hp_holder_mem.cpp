@@ -185,7 +185,7 @@ TEST("an object whose base is not the first")
 	CHECK(reclaimed([&] { return object->dead.load(); }));
 }
 
-/* What was written before the publication is seen through the pointer; ThreadSanitizer looks on. */
+/* Stores before the publication are visible through the pointer; ThreadSanitizer would report a race. */
 struct message : impl::hazard_pointer_obj_base<message> {
 	int text[4] = { 0, 0, 0, 0 };
 };

@@ -14,7 +14,7 @@ TEST("what is made is owned, and unassociated")
 {
 	tracked *object = new_tracked();
 
-	for (int i = 0; i < 50; i++) { /* also when the same hazard pointer comes back */
+	for (int i = 0; i < 50; i++) { /* repeated, so that hazard pointers are reused */
 		holder h = impl::make_hazard_pointer();
 		CHECK_QUIETLY(!h.empty());
 		if (i < 49)
@@ -54,7 +54,7 @@ TEST("a batch makes what is missing and keeps what is there")
 	retire_much();
 	CHECK(!object->dead());
 	for (int i : { 0, 1, 3, 4 })
-		h[i].reset_protection(); /* they are different ones */
+		h[i].reset_protection(); /* the hazard pointers are distinct */
 	impl::make_hazard_pointer_batch(h); /* nothing is missing */
 	retire_much();
 	CHECK(!object->dead());

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs that the draft forbids are refused; beside each one that differs in the forbidden thing only, and compiles.
+"""Programs that the draft forbids do not compile; beside each is one that differs in the forbidden statement only, and compiles.
 
-Each case: title; text in front of both; the statement that is allowed; the one that is not; what our own headers say then
-("" where it is the compiler's own complaint).  Prints TAP.
+Each case has a title, the text in front of both, the statement that is allowed, the one that is not, and the message of our own
+headers ("" where it is the compiler's own).  Prints TAP.
 """
 import argparse
 import concurrent.futures
@@ -136,7 +136,7 @@ def program(number, common, statement):
 
 
 def one_by_one(compiler, pool):
-    """Each as a program of its own."""
+    """Compile each case as a program of its own."""
     def refused(job):
         number, (_, common, _, bad, said) = job
         ok, text = compiler.compiles(f"bad{number}", program(number, common, bad))
@@ -146,7 +146,7 @@ def one_by_one(compiler, pool):
 
 
 def all_together(compiler):
-    """As one program: the compiler complains of a line in each.  Faster."""
+    """Compile all cases as one program, which is faster: the compiler reports a line in each."""
     ok, text = compiler.compiles("bad", "".join(program(i, case[1], case[3]) for i, case in enumerate(CASES)))
     for number, case in enumerate(CASES):
         found = re.search(f"^case{number}:\\d+:", text, re.M)

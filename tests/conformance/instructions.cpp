@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* raw, whole file: C++ programs publish through std::atomic. */
-/* instructions.cpp - the same in C++ and in C, for instructions.py to count instructions.  "planted" ones must be refused. */
+/* instructions.cpp - equal functions in C++ and in C, whose instructions instructions.py counts.  "planted" ones must be refused. */
 #include <quiesce/hazptr.hpp>
 #include <quiesce/rcu.hpp>
 #include <quiesce/shazptr.hpp>

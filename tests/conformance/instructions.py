@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The C++ faces cost what C costs: the shortest way through each function has no call, lock or fence, and at most as many
-instructions as its twin in C, compiled beside it.  Prints TAP; the reading of instructions is tests/build/fastpath.py's.
+instructions as its counterpart in C, compiled beside it.  Prints TAP; tests/build/fastpath.py reads the instructions.
 """
 import argparse
 import pathlib
@@ -18,13 +18,13 @@ import fastpath  # noqa: E402
 
 BUILDS = [("g++", ["-std=c++20"]), ("g++", ["-std=c++20", "-fPIC"]), ("clang++-19", ["-std=c++20"])]
 ARCH = {**fastpath.X86, "set": re.compile(r"movq?\s+%r\w+,(0x0)?\(%r\w+\)"), "clear": re.compile(r"movq\s+\$0x0,(0x0)?\(%r\w+\)")}
-# in C++: its twin in C, instructions more that are granted, and what is done
+# For each function in C++: its counterpart in C, the number of additional instructions that it may have, and its required operations.
 TWINS = {
     "cpp_taken": ("c_taken", 0, ("set",)),
     "cpp_in_hand": ("c_in_hand", 0, ("set", "clear")),
     "cpp_rcu": ("c_rcu", 0, ()),
     "cpp_shazptr": ("c_shazptr", 0, ("set", "clear")),
-    "cpp_offset": ("c_in_hand", 4, ("set", "clear")),  # of null there is no member
+    "cpp_offset": ("c_in_hand", 4, ("set", "clear")),  # null has no member
 }
 
 

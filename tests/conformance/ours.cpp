@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* raw, whole file: C++ programs publish through std::atomic. */
-/* ours.cpp - what the headers have beside the draft: cohorts, hazard_pointer_clean_up(), rcu_reader, shazptr; and C beside C++. */
+/* ours.cpp - names of the headers that are not in the draft: cohorts, hazard_pointer_clean_up(), rcu_reader, shazptr; and C beside C++. */
 #include "check.cpp"
 
 #include <quiesce/shazptr.hpp>

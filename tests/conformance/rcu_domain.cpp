@@ -27,7 +27,7 @@ struct node : impl::rcu_obj_base<node> {
 	~node() { ended++; }
 };
 
-/* In a region that @leave closes: another thread can do as it likes, it gets through only afterwards. */
+/* Another thread's rcu_synchronize() must return only after @leave has closed the region. */
 static bool protects_until(void (*leave)())
 {
 	std::atomic<bool> through{ false };

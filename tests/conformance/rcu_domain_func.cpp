@@ -8,7 +8,7 @@
 #include <new>
 #include <stdexcept>
 
-/* operator new fails where it is told to: in this thread.  Not inline, where compilers see malloc() and warn. */
+/* operator new fails on request, in this thread.  It is not inline, because compilers would see malloc() and warn. */
 static thread_local bool no_memory;
 static std::atomic<unsigned> news;
 
@@ -60,7 +60,7 @@ TEST("rcu_synchronize() waits for a region of before")
 {
 	for (int i = 0; i < 20; i++) {
 		std::atomic<int> stage{ 0 };
-		int plain = 0; /* what the region wrote is there: ThreadSanitizer looks on */
+		int plain = 0; /* written by the region: ThreadSanitizer would report a race */
 		std::thread reader([&] {
 			impl::rcu_default_domain().lock();
 			stage = 1;
@@ -83,7 +83,7 @@ TEST("rcu_synchronize() does not wait for regions of after")
 	std::atomic<unsigned> came{ 0 };
 	std::vector<std::thread> threads;
 
-	/* There is always somebody inside: each stays until another has come. */
+	/* There is always a reader inside: each stays until another has entered. */
 	for (int i = 0; i < 2; i++)
 		threads.emplace_back([&] {
 			while (!stop) {

@@ -22,7 +22,7 @@ static item *made()
 	return check::immortal<item>();
 }
 
-/* Another thread opens a region, and closes it when told to. */
+/* Another thread opens a region, and closes it when asked to. */
 class reader {
 public:
 	reader() : thread([this] {
@@ -46,7 +46,7 @@ private:
 	std::thread thread;
 };
 
-/* Time for an implementation that is wrong to go wrong. */
+/* Give a wrong implementation time to fail. */
 static void dawdle()
 {
 	for (int i = 0; i < 50; i++)

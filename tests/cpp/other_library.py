@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""other_library.py OUTPUT COMPILER ARGS...: compile with libc++ where that is installed, and say with which library."""
+"""other_library.py OUTPUT COMPILER ARGS...: compile with libc++ where that is installed, and print the library's name."""
 import subprocess
 import sys
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <unistd.h>
 
-/* Checks of any thread. */
+/* Count of checks that any thread has made. */
 inline int nr_failed, nr_checks;
 
 #define CHECK(condition)                                                                \

@@ -22,7 +22,7 @@
 
 struct outcome {
 	int status;
-	std::string text; /* of stderr */
+	std::string text; /* output on stderr */
 };
 
 static outcome in_child(void (*fn)())
@@ -88,7 +88,7 @@ static void throw_in_srcu()
 	srcu_barrier(&domain);
 }
 
-/* In this very thread, which would catch it. */
+/* The exception is thrown in this thread, which would catch it. */
 static void throw_where_it_is_retired()
 {
 	static int object;
@@ -172,7 +172,7 @@ static void runs(rcu_head *)
 	quiesce_fetch_add_relaxed(&nr_ran, 1);
 }
 
-/* What is on the stack of the callback is destroyed. */
+/* Objects on the stack of the callback are destroyed. */
 static void a_callback_that_ends_its_thread_is_unwound()
 {
 	static rcu_head heads[4];

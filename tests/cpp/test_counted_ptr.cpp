@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_counted_ptr.cpp - counted_ptr, counted_guard and atomic_counted_ptr: who owns, when objects die, what throws. */
+/* test_counted_ptr.cpp - counted_ptr, counted_guard and atomic_counted_ptr: ownership, the end of objects, exceptions. */
 #include <quiesce/counted_ptr.hpp>
 
 #include <quiesce/control.h>
@@ -114,14 +114,14 @@ struct thrower {
 	std::string text = "long enough to be allocated by itself, surely";
 };
 struct node;
-static_assert(sizeof(counted_ptr<node>) == sizeof(void *)); /* of an incomplete type */
+static_assert(sizeof(counted_ptr<node>) == sizeof(void *)); /* an incomplete type is allowed */
 struct node {
 	atomic_counted_ptr<node> next;
 	counted_ptr<node> owner;
 	counted_guard<node> guard;
 };
 
-/* How many have died since the last call, after everything that can be reclaimed has been? */
+/* Return how many objects have died since the last call, after all reclaimable ones have been reclaimed. */
 static int dead()
 {
 	static int before;
@@ -148,7 +148,7 @@ static_assert(std::is_convertible_v<counted_ptr<derived>, counted_ptr<const base
 static_assert(std::is_convertible_v<counted_ptr<int>, counted_ptr<const int>>);
 static_assert(!std::is_convertible_v<counted_ptr<const int>, counted_ptr<int>>);
 static_assert(!std::is_convertible_v<counted_ptr<base>, counted_ptr<derived>>);
-static_assert(!std::is_convertible_v<counted_ptr<derived>, counted_ptr<other_base>>); /* which has no count */
+static_assert(!std::is_convertible_v<counted_ptr<derived>, counted_ptr<other_base>>); /* the other base has no count */
 static_assert(!std::is_convertible_v<int *, counted_ptr<int>> && !std::is_constructible_v<counted_ptr<int>, int *>);
 static_assert(noexcept(std::declval<atomic_counted_ptr<int> &>().load()));
 static_assert(noexcept(std::declval<atomic_counted_ptr<int> &>().protect()));
@@ -285,7 +285,7 @@ static void a_guard_keeps_what_is_replaced()
 	CHECK(guard && guard->value == 1 && a.load().use_count() == 2); /* the guard is none */
 	a = make_counted<plain>(2);
 	CHECK(quiesce_shutdown(1000000) == -ETIMEDOUT && guard->value == 1);
-	CHECK(!guard.promote()); /* its last reference has gone */
+	CHECK(!guard.promote()); /* the last reference has gone */
 	counted_guard<plain> moved = std::move(guard);
 	CHECK(!guard && moved->value == 1);
 	guard = std::move(moved);
@@ -342,7 +342,7 @@ static void a_guard_moves_to_another_thread()
 	CHECK(dead() == 1);
 }
 
-/* With no memory for slots guards hold references. */
+/* Without memory for slots guards hold references. */
 static void without_slots_a_guard_is_a_reference()
 {
 	if (SANITIZED) {
@@ -491,7 +491,7 @@ static void threads_read_keep_and_replace()
 	CHECK(dead() == made + 2);
 }
 
-/* Dropped when the process ends: nothing may be called that is gone. */
+/* A pointer is dropped when the process ends: no function may be called that has been unloaded. */
 static atomic_counted_ptr<derived> at_exit{ make_counted<derived>("dropped after main()") };
 
 int main()

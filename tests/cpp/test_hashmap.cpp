@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hashmap.cpp - rcu_hash_map: what types it takes, what it answers, what throws, readers beside updaters. */
+/* test_hashmap.cpp - rcu_hash_map: types, results, exceptions, readers beside updaters. */
 #include <quiesce/ds/hashmap.hpp>
 
 #include <quiesce/control.h>
@@ -45,7 +45,7 @@ static_assert(mappable<std::array<char, 5>, bool> && mappable<bool, std::array<c
 static_assert(!mappable<double, int> && !mappable<padded, int>); /* equal keys with different bytes */
 static_assert(!mappable<std::string, int> && !mappable<int, std::string> && !mappable<wide, int> && !mappable<int, wide>);
 static_assert(!mappable<int, owner>);
-static_assert(!comparable<rcu_hash_map<int, double>>); /* nor equal values */
+static_assert(!comparable<rcu_hash_map<int, double>>); /* values must be equality comparable, too */
 static_assert(!std::is_copy_constructible_v<rcu_hash_map<int, int>> && !std::is_move_constructible_v<rcu_hash_map<int, int>>);
 static_assert(!std::is_copy_assignable_v<rcu_hash_map<int, int>> && std::is_nothrow_default_constructible_v<rcu_hash_map<int, int>>);
 static_assert(!std::is_convertible_v<std::uint64_t, rcu_hash_map<int, int>>);
@@ -84,7 +84,7 @@ static void errors_say_what_is_there()
 	CHECK(map.try_reserve(100) == std::errc{} && map.find(1) == 13);
 }
 
-/* All values of a small type, and all but one of a large one, can be stored: 0 above all. */
+/* All values of a small type, and all but one of a large one, can be stored, including 0. */
 template<class V> static void stores(std::initializer_list<V> values)
 {
 	rcu_hash_map<V *, V> map; /* a key that is a pointer, too */
@@ -261,7 +261,7 @@ static void many_lookups_share_a_section()
 	CHECK(found == 100);
 }
 
-/* The same map in C. */
+/* C code accesses the map through the C functions. */
 static void c_code_sees_the_same()
 {
 	rcu_hash_map<int, const char *> names;
@@ -317,7 +317,7 @@ static void readers_find_what_is_alive()
 			quiesce_fetch_add_relaxed(&wrong, bad);
 			quiesce_fetch_add_relaxed(&found, good);
 		});
-	for (int key = keys; key < keys + 8; key++) /* so that every reader finds something */
+	for (int key = keys; key < keys + 8; key++) /* every reader finds some of these */
 		map.insert(key, new object(key));
 	for (int i = 0; i < 2; i++)
 		threads[static_cast<std::size_t>(i)].join();

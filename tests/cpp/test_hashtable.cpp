@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hashtable.cpp - rcu_hash_table: keys of any kind, who owns what leaves, what throws, readers beside updaters. */
+/* test_hashtable.cpp - rcu_hash_table: keys of any kind, ownership of removed objects, exceptions, readers beside updaters. */
 #include <quiesce/ds/hashtable.hpp>
 
 #include <quiesce/control.h>
@@ -45,10 +45,10 @@ struct named {
 	const char *name;
 };
 
-/* A key with a hash and a comparison of its own. */
+/* A version is a key with a hash and a comparison of its own. */
 struct version {
 	int major, minor;
-	char note; /* not compared */
+	char note; /* no part of the comparison */
 	bool operator==(const version &) const = delete;
 };
 struct release {
@@ -98,7 +98,7 @@ static_assert(std::is_nothrow_default_constructible_v<users_by_id> && sizeof(use
 static_assert(std::input_iterator<users_by_id::iterator> && std::sentinel_for<std::default_sentinel_t, users_by_id::iterator>);
 static_assert(noexcept(std::declval<users_by_id &>().find(1)) && !noexcept(std::declval<users_by_id &>().insert(nullptr)));
 
-/* After everything that was retired is gone. */
+/* Return the number of live objects after all retired ones have been reclaimed. */
 static int live()
 {
 	quiesce::rcu_barrier();
@@ -128,7 +128,7 @@ static void strings_in_arrays_end_where_they_end()
 	named n = { "a constant" }, m = { "another" };
 	rcu_hash_table<named, &named::name> names;
 
-	a.x = 0x41414141; /* what follows the array is no part of it */
+	a.x = 0x41414141; /* bytes behind the array are no part of the key */
 	for (tagged *t : { &a, &b, &c })
 		CHECK(table.insert_unique(t));
 	table.reserve(1000); /* hashes them again */
@@ -165,7 +165,7 @@ static void a_hash_may_be_ones_own()
 	CHECK(users.contains("ADA") && !users.contains("ad") && users.erase("ada"));
 }
 
-/* ---- who owns what ---- */
+/* ---- ownership ---- */
 
 static void an_owning_table_retires_what_leaves()
 {
@@ -218,7 +218,7 @@ static void a_table_keeps_nothing_that_it_does_not_own()
 		CHECK(ids.erase(7) && !ids.erase(7) && names.find("user 7") == seven);
 		CHECK(ids.erase(0) && !ids.extract(0)); /* 0 is a key, no pointer */
 		CHECK(names.erase(*seven) && !names.find("user 7"));
-		user *eight = ids.exchange(names.find("user 9")); /* has no namesake but itself */
+		user *eight = ids.exchange(names.find("user 9")); /* no other object has its key */
 		CHECK(eight == names.find("user 9"));
 	}
 	CHECK(live() == before);
@@ -310,7 +310,7 @@ static void readers_find_what_is_alive()
 				if (user *u = users.find(name))
 					++(quiesce_load_relaxed(&u->id) == n % names ? good : bad);
 				else
-					bad += n % 3 == 0; /* these are replaced, never gone */
+					bad += n % 3 == 0; /* objects with these keys are replaced, never removed */
 				if (n % names == 0)
 					for (user &u : users)
 						bad += quiesce_load_relaxed(&u.id) < 0;

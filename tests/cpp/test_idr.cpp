@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_idr.cpp - quiesce::idr: types, what throws, range-for, objects that readers see until they are retired. */
+/* test_idr.cpp - quiesce::idr: types, exceptions, range-for, objects that readers see until they are retired. */
 #include <quiesce/ds/idr.hpp>
 #include <quiesce/rcu.hpp>
 
@@ -34,7 +34,7 @@ static_assert(std::is_same_v<decltype(std::declval<quiesce::idr<const int> &>().
 static_assert(std::input_iterator<sessions::iterator>);
 static_assert(std::sentinel_for<std::default_sentinel_t, sessions::iterator>);
 
-/* Usable before any constructor runs. */
+/* The object is usable before any constructor runs. */
 static int zero;
 static const bool used_early = [] {
 	extern quiesce::idr<int> early;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lfqueue.cpp - quiesce::lfqueue: types, order, objects of a derived class, many who put in and take. */
+/* test_lfqueue.cpp - quiesce::lfqueue: types, order, objects of a derived class, many producers and takers. */
 #include <quiesce/ds/lfqueue.hpp>
 #include <quiesce/rcu.hpp>
 
@@ -44,7 +44,7 @@ template <class Queue> static auto take(Queue &queue)
 	return queue.dequeue();
 }
 
-/* Usable before any constructor runs. */
+/* The object is usable before any constructor runs. */
 static job first;
 static const bool used_early = [] {
 	extern jobs early;

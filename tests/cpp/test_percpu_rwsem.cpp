@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_percpu_rwsem.cpp - percpu_shared_mutex: the standard's requirements, its guards, times and clocks, who excludes whom. */
+/* test_percpu_rwsem.cpp - percpu_shared_mutex: the standard's requirements, its guards, times and clocks, exclusion. */
 #include <quiesce/percpu_rwsem.hpp>
 
 #include <quiesce/control.h>
@@ -42,7 +42,7 @@ concept shared_timed_lockable = requires(M m, std::chrono::duration<double, std:
 };
 
 static_assert(shared_timed_lockable<percpu_shared_mutex> && shared_timed_lockable<std::shared_timed_mutex>);
-static_assert(!shared_timed_lockable<std::timed_mutex>); /* so it can say no */
+static_assert(!shared_timed_lockable<std::timed_mutex>); /* the concept can be false */
 static_assert(std::is_nothrow_default_constructible_v<percpu_shared_mutex> && std::is_nothrow_destructible_v<percpu_shared_mutex>);
 static_assert(!std::is_copy_constructible_v<percpu_shared_mutex> && !std::is_copy_assignable_v<percpu_shared_mutex>);
 static_assert(!std::is_move_constructible_v<percpu_shared_mutex> && !std::is_move_assignable_v<percpu_shared_mutex>);
@@ -61,7 +61,7 @@ static_assert(at_least_ns(std::chrono::duration<int, std::pico>(1000)) == 1);
 static_assert(at_least_ns(std::chrono::duration<double>(0.5)) == 500000000);
 static_assert(at_least_ns(std::chrono::duration<unsigned, std::ratio<1, 3>>(1)) == 333333334);
 
-/* Usable before any constructor runs, and until the last destructor. */
+/* The object is usable before any constructor runs, and until the last destructor. */
 static bool locked_early = [] {
 	extern percpu_shared_mutex early;
 	bool locked = early.try_lock_shared();
@@ -75,7 +75,7 @@ struct last_user {
 	~last_user() { shared_guard reading(early); }
 };
 
-/* ---- what another thread would get ---- */
+/* ---- attempts of another thread ---- */
 
 enum : unsigned { NEITHER = 0, READ = 1, WRITE = 2, BOTH = 3 };
 
@@ -178,7 +178,7 @@ static void errors_of_guards_leave_the_lock_as_it_was()
 	unique_guard nothing, writing(m, std::defer_lock);
 
 	CHECK(what_throws([&] { none.lock(); }) == std::errc::operation_not_permitted);
-	CHECK(what_throws([&] { none.unlock(); }) != std::errc()); /* libstdc++ says another one than the standard */
+	CHECK(what_throws([&] { none.unlock(); }) != std::errc()); /* libstdc++ throws another error than the standard requires */
 	CHECK(what_throws([&] { nothing.lock(); }) == std::errc::operation_not_permitted);
 	CHECK(what_throws([&] { writing.unlock(); }) == std::errc::operation_not_permitted);
 	CHECK(what_throws([&] { reading.lock(); }) == std::errc::resource_deadlock_would_occur);
@@ -261,7 +261,7 @@ static void waits_end()
 	m.unlock();
 }
 
-/* Who may wait long gets the lock when it is left. */
+/* A waiter with a long timeout gets the lock when it is released. */
 static void waits_are_answered()
 {
 	for (int i = 0; i < 4; i++) {
@@ -295,7 +295,7 @@ static void waits_are_answered()
 	}
 }
 
-/* A clock on which nothing happens for a while. */
+/* A clock that stands still for a while. */
 struct slow_clock {
 	using duration = std::chrono::milliseconds;
 	using rep = duration::rep;
@@ -375,7 +375,7 @@ static void conditions_wait_with_it()
 
 struct data {
 	percpu_shared_mutex m;
-	long word[8] = {}; /* equal, for who holds the lock */
+	long word[8] = {}; /* equal under the lock */
 	long shared[2] = {}; /* reads that waited; relaxed counts */
 };
 
@@ -395,7 +395,7 @@ static void write_all(data &d)
 		quiesce_store_relaxed(&w, quiesce_load_relaxed(&w) + 1);
 }
 
-/* Each of four ways in. */
+/* Enter by one of four constructors of the guard. */
 template<class Guard> static Guard enter(percpu_shared_mutex &m, int way)
 {
 	switch (way & 3) {

@@ -16,7 +16,7 @@
 using quiesce::rcu_hlist_range;
 using quiesce::rcu_list_range;
 
-/* Not of standard layout: offsetof() would not do. */
+/* The struct has no standard layout, so offsetof() would not work. */
 struct item {
 	explicit item(int i) : id(i) {}
 	virtual ~item() = default;
@@ -120,7 +120,7 @@ static void iterators_are_forward_iterators()
 	CHECK(before == all.begin() && at != before && before->id == 0 && (*at).id == 1);
 	CHECK(++before == at);
 	CHECK(std::ranges::distance(all) == 6);
-	auto found = std::ranges::find(rcu_list_range<&item::node>(head), 4, &item::id); /* of a range that is gone */
+	auto found = std::ranges::find(rcu_list_range<&item::node>(head), 4, &item::id); /* an iterator that outlives its range */
 	CHECK(found->id == 4 && std::ranges::distance(found, all.end()) == 2);
 	CHECK(std::ranges::count_if(all, [](const item &i) { return i.id % 2 == 1; }) == 3);
 	std::string odd;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_srcu.cpp - srcu_domain, srcu_reader and srcu_section: who waits for whom, what is reclaimed when, what throws. */
+/* test_srcu.cpp - srcu_domain, srcu_reader and srcu_section: waits, the time of reclamation, exceptions. */
 #include <quiesce/srcu.hpp>
 
 #include <quiesce/control.h>
@@ -33,7 +33,7 @@ static_assert(std::is_nothrow_swappable_v<srcu_section> && std::is_nothrow_defau
 static_assert(noexcept(std::declval<srcu_domain &>().synchronize()) && noexcept(std::declval<srcu_domain &>().barrier()));
 static_assert(!noexcept(std::declval<srcu_domain &>().retire(static_cast<int *>(nullptr))));
 
-/* Usable before any constructor runs. */
+/* The object is usable before any constructor runs. */
 static int read_early = [] {
 	extern srcu_domain early;
 	srcu_reader section(early);
@@ -44,7 +44,7 @@ constinit srcu_domain early("early");
 
 /* ---- does a wait end? ---- */
 
-/* A thread that waits for the readers of a domain. */
+/* A waiter is a thread that waits for the readers of a domain. */
 struct waiter {
 	explicit waiter(srcu_domain &domain) : thread([this, &domain] {
 		domain.synchronize();
@@ -87,7 +87,7 @@ static void domains_do_not_wait_for_each_other()
 	srcu_domain a("a"), b("b");
 	srcu_section section(a);
 
-	b.synchronize(); /* or this never returns */
+	b.synchronize(); /* this must not wait for the other domain's reader */
 	b.synchronize_expedited();
 	{
 		srcu_reader scope(b);
@@ -149,7 +149,7 @@ static int dead()
 static void objects_live_as_long_as_their_readers()
 {
 	srcu_domain domain("a");
-	/* raw: what the header tells its users to have. */
+	/* raw: the pointer type that the header documents. */
 	std::atomic<object *> current{ new object };
 	int before = dead();
 	srcu_section section(domain);
@@ -172,7 +172,7 @@ static void deleters_have_state_and_run_in_order()
 
 		for (int i = 0; i < 5; i++)
 			domain.retire(static_cast<void *>(&order), [i](void *p) { static_cast<std::vector<int> *>(p)->push_back(i); });
-		/* From a deleter too: its node may be freed by then. */
+		/* A deleter may retire, too: its own node may be freed by then. */
 		domain.retire(new object, [&domain, &order](object *o) {
 			domain.retire(o, [&order](object *again) {
 				delete again;
@@ -231,7 +231,7 @@ static void whatever_throws_schedules_nothing()
 	}
 	try {
 		fail_new = true;
-		if (QUIESCE_TSAN) /* which has an operator new of its own */
+		if (QUIESCE_TSAN) /* ThreadSanitizer has an operator new of its own */
 			throw std::bad_alloc();
 		domain.retire(owned.get());
 	} catch (const std::bad_alloc &) {
@@ -251,7 +251,7 @@ static void readers_and_updaters_run_together()
 {
 	constexpr int readers = 4, updates = 400;
 	srcu_domain domain("together"), other("other");
-	/* raw: what the header tells its users to have. */
+	/* raw: the pointer type that the header documents. */
 	std::atomic<object *> current{ new object };
 	std::vector<std::thread> threads;
 	int left = 2, before = dead(), wrong = 0, nr_read = 0;
@@ -303,7 +303,7 @@ static void readers_and_updaters_run_together()
 }
 
 #if !QUIESCE_TSAN
-/* Not inlined, or the compiler sees new and free() side by side. */
+/* The function is not inlined, or the compiler would see new and free() side by side. */
 [[gnu::noinline]] static void *allocate(std::size_t size)
 {
 	void *p = fail_new ? nullptr : std::malloc(size);

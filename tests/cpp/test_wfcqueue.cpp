@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wfcqueue.cpp - quiesce::wfcqueue: types, order, states, range-for, many who put in and one who takes. */
+/* test_wfcqueue.cpp - quiesce::wfcqueue: types, order, states, range-for, many producers and one taker. */
 #include <quiesce/ds/wfcqueue.hpp>
 
 #include "tap.hpp"
@@ -34,7 +34,7 @@ static_assert(noexcept(std::declval<mailbox &>().enqueue(std::declval<message &>
 static_assert(std::is_same_v<decltype(std::declval<mailbox &>().dequeue()), message *>);
 static_assert(std::input_iterator<mailbox::iterator> && std::sentinel_for<std::default_sentinel_t, mailbox::iterator>);
 
-/* Usable before any constructor runs. */
+/* The object is usable before any constructor runs. */
 static message first;
 static const bool used_early = [] {
 	extern mailbox early;
@@ -61,7 +61,7 @@ static void first_in_first_out()
 	CHECK(!box.enqueue(m[3]) && box.try_dequeue_with_state()->last);
 }
 
-/* Of a class that derives, whose node is not where that of its base would be. */
+/* The node of a derived class has another offset than that of its base would have. */
 static void derived_objects()
 {
 	quiesce::wfcqueue<&message::node, letter> letters;
@@ -95,7 +95,7 @@ static void moved()
 	CHECK(to.empty());
 }
 
-/* An enqueuer that is between its two steps. */
+/* Act as an enqueuer that is between its two steps. */
 static void would_block()
 {
 	message m;

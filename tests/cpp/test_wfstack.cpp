@@ -39,7 +39,7 @@ static void newest_first()
 	CHECK(early.empty() && !early.pop() && early.try_pop(got) && !got);
 	CHECK(!early.push(i[0]) && early.push(i[1]) && early.push(i[2]));
 	CHECK(early.pop() == &i[2] && early.try_pop(got) && got == &i[1] && !early.empty());
-	early.native_handle()->head->node.next = reinterpret_cast<wfs_node *>(1); /* as if its push were not through */
+	early.native_handle()->head->node.next = reinterpret_cast<wfs_node *>(1); /* as if its push had not stored the link */
 	CHECK(!early.try_pop(got) && got == &i[1]);
 	early.native_handle()->head->node.next = nullptr;
 	CHECK(early.pop() == &i[0] && early.empty());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_xarray.cpp - quiesce::xarray and quiesce::ida: types, what throws, ranges, objects that readers see until they are retired. */
+/* test_xarray.cpp - quiesce::xarray and quiesce::ida: types, exceptions, ranges, objects that readers see until they are retired. */
 #include <quiesce/ds/ida.hpp>
 #include <quiesce/ds/xarray.hpp>
 #include <quiesce/rcu.hpp>
@@ -43,7 +43,7 @@ static_assert(std::sentinel_for<std::default_sentinel_t, pages::iterator>);
 static_assert(std::ranges::input_range<const pages &> && std::ranges::input_range<pages::basic_range<true>>);
 static_assert(!std::is_convertible_v<int, xa_mark>);
 
-/* Usable before any constructor runs. */
+/* The object is usable before any constructor runs. */
 static int zero;
 static const bool used_early = [] {
 	extern quiesce::xarray<int> early;

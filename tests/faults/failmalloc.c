@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* failmalloc.c - to be preloaded: allocation number FAIL_AT fails, counted from 0; with FAIL_MMAP=1 those by mmap() too.
+/* failmalloc.c - a preloaded library: allocation number FAIL_AT fails, counted from 0; with FAIL_MMAP=1 those by mmap() too.
  *
  * With FAIL_FROM_THERE=1 all later ones fail too.  At the end the number of
  * allocations is written to the file named by FAIL_REPORT.
@@ -76,7 +76,7 @@ void *mmap(void *start, size_t bytes, int protection, int flags, int fd, off_t o
 	return (void *)syscall(SYS_mmap, start, bytes, protection, flags, fd, offset);
 }
 
-/* Counts from here: what the loader allocates before is not the program's. */
+/* Counting starts here, because allocations of the loader do not belong to the program. */
 __attribute__((constructor(101))) static void begin(void)
 {
 	const char *at = getenv("FAIL_AT"), *from = getenv("FAIL_FROM_THERE");

@@ -3,7 +3,7 @@
  *
  * A rule is CALL[@N][TEST]=RESULT:
  *	CALL     a name of the table below
- *	N        the argument that is tested, counted from 0; the first one unless told
+ *	N        the argument that is tested, counted from 0; the first one by default
  *	TEST     &MASK any bit set, :VALUE equal, !VALUE different
  *	RESULT   an errno by name; "fake": the call returns 0 and nothing happens; "kill": the process ends with SIGSYS
  */
@@ -102,7 +102,7 @@ static inline int filter_add_rule(struct filter *f, const char *rule)
 	return 0;
 }
 
-/* For all threads of the process, and what it executes.  0 or -errno. */
+/* Install the filter for all threads of the process, and for programs that it executes.  Return 0 or -errno. */
 static inline int filter_install(struct filter *f)
 {
 	struct sock_fprog program = { .len = 0, .filter = f->code };
@@ -114,7 +114,7 @@ static inline int filter_install(struct filter *f)
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) ? -errno : 0;
 }
 
-/* From now on, @rule holds; exit 77 where the kernel has no filters. */
+/* Install @rule; exit with 77 where the kernel has no filters. */
 static inline void filter_now(const char *rule)
 {
 	struct filter f = { .length = 0 };

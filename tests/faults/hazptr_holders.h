@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_holders.h - threads that protect objects by hazard pointers until told, and one use of everything there. */
+/* hazptr_holders.h - threads that protect objects by hazard pointers until asked to clear them, and one use of each call. */
 #ifndef HAZPTR_HOLDERS_H
 #define HAZPTR_HOLDERS_H
 
@@ -49,7 +49,7 @@ static inline void keeper_end(struct keeper *k)
 
 /* ---- does everything work? ---- */
 
-/* @slot protects @t, and nobody else does: it is reclaimed after the clear and not before. */
+/* Check that @slot alone protects @t: @t is reclaimed after the clear and not before. */
 static inline int keeps(hazptr_t *slot, struct thing *t)
 {
 	struct waiter w;
@@ -64,7 +64,7 @@ static inline int keeps(hazptr_t *slot, struct thing *t)
 	return ok && runs_of(t) == before + 1;
 }
 
-/* Nobody protects @t. */
+/* Check that no slot protects @t. */
 static inline int lets_go(struct thing *t)
 {
 	int before = runs_of(t);
@@ -112,7 +112,7 @@ static inline int hazptrs_work(void)
 	return ok && context_works() && cohort_works();
 }
 
-/* The same without another thread. */
+/* Use hazard pointers without another thread. */
 static inline int hazptrs_work_alone(void)
 {
 	struct thing t = { .id = 0 };
@@ -130,7 +130,7 @@ static inline int hazptrs_work_alone(void)
 /* The worker does its part, too. */
 static inline int worker_works(void)
 {
-	static struct thing t; /* it is still there if the worker comes late */
+	static struct thing t; /* static: the worker may reclaim it after this returns */
 	int before = runs_of(&t);
 
 	thing_retire(&t);

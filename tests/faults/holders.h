@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* holders.h - threads that hold a guard until told, and threads that wait for one. */
+/* holders.h - threads that hold a guard until asked to clear it, and threads that wait for one. */
 #ifndef HOLDERS_H
 #define HOLDERS_H
 
@@ -63,7 +63,7 @@ static inline void waiter_begin(struct waiter *w, void *object)
 	wait_until(flag_get(&w->tid) != 0);
 }
 
-/* True as soon as @w has been found in the way and sleeps; false if it returns. */
+/* True as soon as a guard has blocked @w and it sleeps; false if it returns. */
 static inline int waiter_is_blocked(struct waiter *w)
 {
 	uint64_t scans = stats_now().scans;
@@ -77,7 +77,7 @@ static inline void waiter_end(struct waiter *w)
 	pthread_join(w->thread, NULL);
 }
 
-/* Is @object protected by somebody else?  Clear that protection by @guard, and the wait ends. */
+/* Check that another thread's @guard protects @object, and that a wait ends when it is cleared. */
 static inline int ends_with(struct shazptr_guard guard, void *object)
 {
 	struct waiter w;
@@ -92,7 +92,7 @@ static inline int ends_with(struct shazptr_guard guard, void *object)
 
 static inline int is_free(void *object)
 {
-	synchronize_shazptr(object); /* the watchdog barks if it is not */
+	synchronize_shazptr(object); /* the watchdog ends the test if it is not */
 	return 1;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* leaks.c - ends with objects where LeakSanitizer must find them, or not: leaks PLACE.
  *
- * What waits in a queue or list of the library is not lost, with quiesce_shutdown() and without.  This
+ * Objects in a queue or list of the library are not leaked, with quiesce_shutdown() and without.  This
  * program is linked with LeakSanitizer, which makes its exit status 23 if it finds a leak; "lost" is one.
  */
 #include <quiesce/hazptr.h>
@@ -35,7 +35,7 @@ static struct inner *inner_new(void)
 	return o;
 }
 
-/* One of them is protected. */
+/* A slot protects one of the objects. */
 static void retire(void)
 {
 	for (int i = 0; i < NR; i++) {
@@ -60,7 +60,7 @@ static void *retire_in_thread(void *unused)
 	return unused;
 }
 
-/* The worker, or the next barrier, has it in a list. */
+/* Leave the object in a list of the worker, or of the next barrier. */
 static void sweep(void)
 {
 	struct quiesce_stats stats;

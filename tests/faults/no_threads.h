@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* no_threads.h - this program's pthread_create(), which refuses and delays on demand; for one source file of a program. */
+/* no_threads.h - a pthread_create() that fails or delays on demand; to be included by one source file of a program. */
 #ifndef NO_THREADS_H
 #define NO_THREADS_H
 
@@ -7,8 +7,8 @@
 
 #include <dlfcn.h>
 
-static int no_threads;             /* refuse them, */
-static __thread int may_create;    /* but not to this thread */
+static int no_threads;             /* set: pthread_create() fails, */
+static __thread int may_create;    /* except in this thread */
 static int slow_start, starting;   /* the next one takes until @slow_start is taken back */
 static int nr_refused, nr_started;
 

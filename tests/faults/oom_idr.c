@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* oom_idr.c - for oom.py: an allocation that fails leaves an idr as it was, and the next one does not suffer. */
+/* oom_idr.c - for oom.py: an allocation that fails leaves an idr as it was, and the next allocation succeeds. */
 #include <quiesce/ds/idr.h>
 
 #include <errno.h>
 #include <unistd.h>
 
-/* Each needs nodes: a root, higher ones, branches, all that there can be, none. */
+/* Each of these ids needs nodes: a root, higher ones, branches, as many as possible, none. */
 static const int wanted[] = { 5, 64, 63, 5000, 4999, INT_MAX, 70000, 1 };
 #define NR_WANTED (sizeof wanted / sizeof *wanted)
 
@@ -17,7 +17,7 @@ static void must(int condition)
 	ok &= condition != 0;
 }
 
-/* Is there what shall be there, in order, and nothing else? */
+/* Check that the idr has the expected entries, in order, and no others. */
 static void look(const int *there)
 {
 	size_t count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oom_tables.c - for oom.py: an allocation that fails leaves a table as it was, and what needs no memory works all the same. */
+/* oom_tables.c - for oom.py: an allocation that fails leaves a table as it was, and calls that need no memory still succeed. */
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/ds/hashtable.h>
 
@@ -134,7 +134,7 @@ static void map(void)
 		nr_there -= there[i];
 		there[i] = false;
 	}
-	rcu_barrier(); /* what is being moved may be counted twice */
+	rcu_barrier(); /* elements that are being moved may be counted twice */
 	must(hashmap_count(&map) == 0);
 	hashmap_destroy(&map);
 	rcu_barrier();

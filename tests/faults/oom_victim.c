@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oom_victim.c - uses everything, tolerates that its own allocations fail, and checks what must hold all the same. */
+/* oom_victim.c - uses each primitive, tolerates that its own allocations fail, and checks the guarantees that hold even then. */
 #include "use.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static void count_run(struct rcu_head *head)
 	quiesce_fetch_add_relaxed(&nr_run, 1); /* Relaxed: rcu_barrier() orders it. */
 }
 
-/* What needs no memory of the program's own must never fail. */
+/* Calls for which the program itself allocates nothing must never fail. */
 static int callbacks(void)
 {
 	for (int i = 0; i < 5000; i++)

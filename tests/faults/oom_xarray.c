@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* oom_xarray.c - for oom.py: an allocation that fails leaves an xarray and an ida as they were, and the next one does not suffer. */
+/* oom_xarray.c - for oom.py: an allocation that fails leaves an xarray and an ida as they were, and the next allocation succeeds. */
 #include <quiesce/ds/ida.h>
 #include <quiesce/ds/xarray.h>
 
 #include <errno.h>
 #include <unistd.h>
 
-/* Each needs nodes: a root, higher ones, branches, all that there can be, none. */
+/* Each of these indices needs nodes: a root, higher ones, branches, as many as possible, none. */
 static const unsigned long wanted[] = { 5, 64, 63, ULONG_MAX, 5000, 4999, 1ul << 60, 70000, 1 };
 #define NR_WANTED (sizeof wanted / sizeof *wanted)
 
@@ -24,7 +24,7 @@ static void *entry_of(size_t i)
 	return (void *)(uintptr_t)&wanted[i];
 }
 
-/* Is there what shall be there, marked, in order, up and down, and nothing else? */
+/* Check that the xarray has the expected entries, with their marks, in order, upwards and downwards, and no others. */
 static void look(const int *there)
 {
 	size_t count = 0, up = 0, down = 0;
@@ -47,7 +47,7 @@ static void look(const int *there)
 	must(up == count && down == count);
 }
 
-/* By each of the calls that allocate. */
+/* Store an entry by one of the calls that allocate. */
 static int take(size_t i, size_t how, void **ret_old)
 {
 	uint32_t id = (uint32_t)wanted[i];
@@ -61,7 +61,7 @@ static int take(size_t i, size_t how, void **ret_old)
 	case 2:
 		return xa_cmpxchg(&xa, wanted[i], NULL, entry_of(i), ret_old);
 	case 3:
-		said = xa_reserve(&xa, wanted[i]); /* so that the store needs nothing */
+		said = xa_reserve(&xa, wanted[i]); /* after this the store needs no memory */
 		return said ? said : xa_store(&xa, wanted[i], entry_of(i), NULL);
 	default:
 		if (wanted[i] > UINT32_MAX)
@@ -82,7 +82,7 @@ static void fill(int *there, size_t how)
 		there[i] = said == 0;
 		must(there[i] || (said == -ENOMEM && xa.tree.nr_nodes == before && old == &ok));
 		xa_set_mark(&xa, wanted[i], XA_MARK_1);
-		must(!there[i] || xa_store(&xa, wanted[i], entry_of(i), NULL) == 0); /* what is there needs nothing */
+		must(!there[i] || xa_store(&xa, wanted[i], entry_of(i), NULL) == 0); /* an entry that exists needs no memory */
 		look(there);
 	}
 }

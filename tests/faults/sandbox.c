@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sandbox.c - run a command whose system calls fail as told: sandbox RULE... -- COMMAND...
+/* sandbox.c - run a command whose system calls fail by rules: sandbox RULE... -- COMMAND...
  *
  * Rules: see filter.h.  Exit status of the command, or 77 without seccomp.
  */

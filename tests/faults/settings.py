@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What is made of environment variables: a value is taken as a whole, or told and not taken.
+"""Environment variables: a value is taken as a whole, or reported and ignored.
 
     settings.py PROGRAM
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""syscalls.py TEST DOCUMENT - is the table of DOCUMENT the one by which TEST judges?  With --write, make it that."""
+"""syscalls.py TEST DOCUMENT - check that the table of DOCUMENT is the one by which TEST judges.  With --write, replace it."""
 import subprocess
 import sys
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_allocator.c - this program's malloc() and free() retire objects of their own, whoever calls them: the library, too, in the
- * middle of what it does.
+/* test_allocator.c - this program's malloc() and free() retire objects of their own in each call, including calls by the library, in
+ * the middle of its work.
  *
- * An allocator that gives whole pages back after a grace period does so.  Its objects come from below, and each has its callback once.
+ * An allocator that frees whole pages after a grace period works like this.  Its objects come from a static array, and the callback of
+ * each runs once.
  */
 #include "../unit/testing.h"
 
@@ -26,11 +27,11 @@ static struct page {
 	};
 } pages[MOST];
 
-static uint32_t every;  /* each so many'th call retires; 0: none does */
+static uint32_t every;  /* every call of this number retires; 0: none does */
 static uint32_t nr_calls, nr_pages;
 static int nr_run;
 static __thread int inside;
-static int is_guarded;  /* it retires nothing where it is called for what it retires */
+static int is_guarded;  /* set: it retires nothing when it is called for an object that it retires */
 
 DEFINE_STATIC_SRCU(domain);
 
@@ -74,7 +75,7 @@ static void retire_page(uint32_t n)
 	}
 }
 
-/* Not while it does so: a page that is retired inside of what retires one would be all there is. */
+/* Retire a page in some calls, but not inside a retirement: that would recurse until all pages are retired. */
 static void called(void)
 {
 	uint32_t n, now = flag_get(&every);
@@ -83,7 +84,7 @@ static void called(void)
 		return;
 	if (quiesce_fetch_add_relaxed(&nr_calls, 1u) % now) /* Relaxed: a count. */
 		return;
-	n = quiesce_fetch_add_relaxed(&nr_pages, 1u); /* Relaxed: as above. */
+	n = quiesce_fetch_add_relaxed(&nr_pages, 1u); /* Relaxed: a count. */
 	if (n >= MOST)
 		abort();
 	inside++;
@@ -121,13 +122,13 @@ void free(void *object)
 	__libc_free(object);
 }
 
-/* ---- before the library is there ---- */
+/* ---- before the library is initialised ---- */
 
 static void nothing(void)
 {
 }
 
-/* So many that the C library asks for memory when the library's own constructor adds one. */
+/* Register so many handlers that the C library needs memory when the library's own constructor adds one. */
 __attribute__((constructor(101))) static void fill_handlers(void)
 {
 	for (int i = 0; i < 48; i++)
@@ -206,7 +207,7 @@ static void run_with(uint32_t each, int guarded)
 			pthread_join(threads[i], NULL);
 	}
 	everything_has_run();
-	assert_in_range(stats_now().queues, 0, 3); /* of threads that are there */
+	assert_in_range(stats_now().queues, 0, 3); /* queues of live threads only */
 }
 
 static void it_may_retire_before_the_library_is_there(void **state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_callback_ends.c - callbacks that end their thread, or in which it is cancelled: others go on, and nothing is held for ever.
+/* test_callback_ends.c - callbacks that end their thread, or in which it is cancelled: others run, and no caller waits for ever.
  *
- * Each kind of callback is queued in a thread of its own, which may be the one that runs it; then everything that waits for
- * callbacks has to return, a fork must not wait, and what was queued has run.
+ * Each kind of callback is queued in a thread of its own, which may be the one that runs it; then each call that waits for
+ * callbacks has to return, a fork must not wait, and all queued callbacks have run.
  */
 #include "no_threads.h"
 
@@ -16,7 +16,7 @@
 
 enum { NR = 40 };
 
-/* What a callback does. */
+/* The act by which a callback ends. */
 enum action { RETURN, EXIT, BE_CANCELLED, ALLOW_AND_BE_CANCELLED, NR_ACTIONS };
 
 struct object {
@@ -41,7 +41,7 @@ static void hook(enum quiesce_misuse kind, const char *text)
 	count_up(&nr_told);
 }
 
-/* A cancellation point, as close() or printf() are. */
+/* A cancellation point, such as close() or printf(), inside a callback. */
 static void cancelled_here(void)
 {
 	pthread_cancel(pthread_self());
@@ -162,8 +162,8 @@ static void everything_goes_on(void)
 struct job {
 	const struct kind *kind;
 	int nr, next;       /* objects; the next to be queued */
-	bool waits;         /* for its callbacks */
-	bool survived;      /* it came to its own cancellation point */
+	bool waits;         /* the thread waits for its callbacks */
+	bool survived;      /* the thread reached its own cancellation point */
 };
 
 static void *queue_all(void *arg)
@@ -200,7 +200,7 @@ static void *wait_once(void *arg)
 	return NULL;
 }
 
-/* Who waits may be the one that runs callbacks: not this thread. */
+/* A waiter may run callbacks, which end its thread, so other threads than this one wait. */
 static void wait_in_threads(const struct kind *kind)
 {
 	struct waiter w = { .kind = kind };
@@ -213,7 +213,7 @@ static void wait_in_threads(const struct kind *kind)
 	}
 }
 
-/* @nr objects, of which each @every'th does @action. */
+/* Queue @nr objects; the callback of every @every-th of them does @action. */
 static bool run_job(const struct kind *kind, bool waits, enum action action, int nr, int every)
 {
 	struct job job = { .kind = kind, .nr = nr, .waits = waits };
@@ -251,7 +251,7 @@ static void each_kind(enum action action, bool waits)
 	for (int i = 0; i < NR_KINDS; i++) {
 		bool survived = run_job(&kinds[i], waits, action, NR, 7);
 
-		assert_int_equal(quiesce_shutdown(0), 0); /* a thread that ends reports after it has given all back */
+		assert_int_equal(quiesce_shutdown(0), 0); /* a thread that ends reports after it has released everything */
 		if (flag_get(&nr_told) != (ends ? (NR + 6) / 7 : 0))
 			fail_msg("%s: %d reports, %s", kinds[i].name, flag_get(&nr_told), told);
 		if (ends)
@@ -297,7 +297,7 @@ static void without_threads_others_run_what_is_left(void **state)
 	may_create = 0;
 }
 
-/* Whoever goes on is a new thread: the stack does not grow. */
+/* A new thread runs the next callback each time, so no stack grows. */
 static void each_callback_may_end_its_thread(void **state)
 {
 	static struct object many[2000];
@@ -318,7 +318,7 @@ static void each_callback_may_end_its_thread(void **state)
 	quiesce_set_misuse_hook(NULL);
 }
 
-/* ---- without a hook it is told, and the process goes on ---- */
+/* ---- without a hook the end is reported, and the process goes on ---- */
 
 static void end_one(void)
 {
@@ -339,7 +339,7 @@ static void it_is_only_told(void **state)
 	assert_non_null(strstr(o.text, " of call_rcu(), which has to return"));
 }
 
-/* ---- functions that are called at once ---- */
+/* ---- functions that are called synchronously ---- */
 
 static struct percpu_ref ref;
 static int nr_released;
@@ -379,7 +379,7 @@ static void a_confirm_function_may_end_its_thread(void **state)
 	assert_int_equal(nr_released, 0);
 	percpu_ref_put(&ref);
 	assert_int_equal(nr_released, 1);
-	percpu_ref_reinit(&ref); /* which would wait for the lock of a change */
+	percpu_ref_reinit(&ref); /* this would hang if the lock of a mode change were still held */
 	percpu_ref_kill(&ref);
 	assert_int_equal(nr_released, 2);
 	percpu_ref_exit(&ref);
@@ -390,7 +390,7 @@ static struct rcu_sync sync_state;
 static sem_t in_wait, end_wait;
 static int nr_waits;
 
-/* The first ends its thread. */
+/* The first wait ends its thread. */
 static void wait_or_end(void *unused)
 {
 	(void)unused;
@@ -559,7 +559,7 @@ static void wait_for_another(struct hazptr_head *head)
 	wait_cohort();
 }
 
-/* A callback waits for one that ends the thread: neither returns, and both count as run; it is told once. */
+/* A callback waits for another one, which ends the thread: neither returns, both count as run, and one report is made. */
 static void both_of_two_that_do_not_return_count_as_run(void **state)
 {
 	static struct object outer;
@@ -567,7 +567,7 @@ static void both_of_two_that_do_not_return_count_as_run(void **state)
 	(void)state;
 	may_create = 1;
 	quiesce_set_misuse_hook(hook);
-	quiesce_store_relaxed(&nr_told, 0); /* Relaxed: nobody else is there. */
+	quiesce_store_relaxed(&nr_told, 0); /* Relaxed: no other thread reports. */
 	call_hazptr(&outer.hazptr, wait_for_another);
 	wait_until(flag_get(&nr_told) == 1);
 	everything_goes_on();

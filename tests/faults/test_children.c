@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_children.c - children that no fork handler was told of, daemons, and executed programs. */
+/* test_children.c - children of forks without handlers, daemons, and executed programs. */
 #include "../unit/testing.h"
 #include "use.h"
 
@@ -107,7 +107,7 @@ static const struct {
 	{ "everything", first_read },
 };
 
-/* In the parent: a worker, a thread inside a section and one that waits for it. */
+/* The parent has a worker, a thread inside a section, and one that waits for it. */
 static void *wait_main(void *unused)
 {
 	(void)unused;
@@ -204,7 +204,8 @@ static void spawn(void **state)
 	assert_true(use_everything());
 }
 
-/* It is no fork, and what it registers is the thread's whose memory it has, not the child's, which is soon gone. */
+/* A child that shares the memory is no fork: a registration that it makes belongs to the thread whose memory it uses, and not to the
+ * child, which ends soon. */
 static int waited;
 
 static int use_our_memory(void *unused)
@@ -219,7 +220,7 @@ static int use_our_memory(void *unused)
 static void *lend_memory(void *inside)
 {
 	static char stack[65536] __attribute__((aligned(16)));
-	struct timespec long_rest = { .tv_nsec = 200000000 }; /* until threads are looked for that died, several times */
+	struct timespec long_rest = { .tv_nsec = 200000000 }; /* long enough for several probes for threads that died */
 	int status, seen;
 	pid_t pid = clone(use_our_memory, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
 
@@ -255,7 +256,7 @@ static void a_child_in_our_memory_is_no_fork(void **state)
 	assert_true(use_everything());
 }
 
-/* The daemon tells through a pipe; its parent has gone by then. */
+/* The daemon reports through a pipe; its parent has ended by then. */
 static int daemon_pipe[2];
 
 static void become_daemon(void)
@@ -303,7 +304,7 @@ static void fork_and_return(struct rcu_head *head)
 		alarm(WATCHDOG_SECONDS / 3);
 }
 
-/* In the child the thread goes on as its worker, and comes here too. */
+/* In the child the thread goes on as the worker, and returns here, too. */
 static void tell_which(struct rcu_head *head)
 {
 	(void)head;
@@ -355,7 +356,8 @@ static void *wait_for_readers(void *unused)
 	return unused;
 }
 
-/* In the thread that ends: it has come, so nobody waits for a section of a thread that the child does not have. */
+/* The hook runs in the ending thread: the library knows of the fork by then, so no call waits for a section of a thread that the child
+ * does not have. */
 static void hook_of_ended(enum quiesce_misuse kind, const char *text)
 {
 	pthread_t thread;

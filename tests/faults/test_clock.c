@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_clock.c - the clock stands still, as under tools that show programs another time: what is to end after a while does. */
+/* test_clock.c - the clock stands still, as under tools that fake the time for programs: timeouts and delays still end. */
 #define _GNU_SOURCE
 #include "../unit/testing.h"
 
@@ -12,7 +12,7 @@
 static int stands_still;
 static struct timespec still;
 
-/* The library's, and everybody's. */
+/* Replaces clock_gettime() for the whole process, including the library. */
 int clock_gettime(clockid_t clock, struct timespec *ret)
 {
 	if (!flag_get(&stands_still))
@@ -29,7 +29,7 @@ static uint64_t true_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Not before its time, by a clock that goes. */
+/* A call lasts its time, and not less, by a clock that runs. */
 #define LIMIT 100000000u
 #define lasts(call)                                          \
 	do {                                                 \
@@ -130,7 +130,7 @@ static void a_lock_is_not_had_after_a_while(void **state)
 	percpu_up_write(&lock);
 }
 
-/* What the helper does after some milliseconds. */
+/* The helper makes readers fast again after some milliseconds. */
 static void readers_are_fast_again(void **state)
 {
 	(void)state;
@@ -140,7 +140,7 @@ static void readers_are_fast_again(void **state)
 	percpu_free_rwsem(&lock);
 }
 
-/* ---- waits for who comes out after a while ---- */
+/* ---- waits for readers that leave after a while ---- */
 
 static void *leaves_late(void *unused)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_fork.c - the library in a forked child, however and whenever it was forked. */
+/* test_fork.c - the library in a forked child, for each kind and time of the fork. */
 #include "../unit/testing.h"
 #include "use.h"
 
@@ -261,7 +261,7 @@ static void fork_during_a_callback(void **state)
 	forked_at(PENDING / 2);
 }
 
-/* Callbacks that do not wait for anybody are never cut in two, however many threads fork. */
+/* A callback that does not wait is never left half done in a child, however many threads fork. */
 static int halves;
 
 static void two_halves(struct rcu_head *head)
@@ -420,11 +420,11 @@ static void retire_range(void *arg)
 		call_rcu(&many[i], run_one);
 }
 
-static pthread_key_t last; /* its destructor comes after the library's */
+static pthread_key_t last; /* a key whose destructor runs after the library's */
 
 static void *leave_a_range(void *arg)
 {
-	rcu_read_lock(); /* so that the library's does */
+	rcu_read_lock(); /* creates the library's key first, so that its destructor runs first */
 	rcu_read_unlock();
 	pthread_setspecific(last, arg);
 	return NULL;
@@ -477,7 +477,7 @@ static void all_but_one_have_run(void)
 	must(stats_now().garbage_objects == 0);
 }
 
-/* In a process without queues, so that nothing else asks for a pass. */
+/* The process has no queues, so that no other event requests a pass. */
 static void fork_in_the_middle_of_them(void)
 {
 	rcu_barrier();
@@ -498,7 +498,7 @@ static void fork_while_callbacks_in_no_queue_run(void **state)
 {
 	(void)state;
 	assert_int_equal(pthread_key_create(&last, retire_range), 0);
-	call_rcu(&many[MANY], run_one); /* so that there is something for the child's barrier */
+	call_rcu(&many[MANY], run_one); /* the child's barrier has a callback to wait for */
 	in_good_child(fork_in_the_middle_of_them);
 	rcu_barrier();
 	pthread_key_delete(last);

@@ -39,7 +39,7 @@ static void late_destructor(void *round)
 	} else if (n < PTHREAD_DESTRUCTOR_ITERATIONS - 1) {
 		late_ok += lets_go(&object[300]);
 	}
-	pthread_setspecific(late_key, (void *)(n + 1)); /* the last time in vain */
+	pthread_setspecific(late_key, (void *)(n + 1)); /* the last registration has no effect */
 }
 
 static void *leave_late(void *before)
@@ -70,7 +70,7 @@ static void hazard_pointers_in_late_destructors(void **state)
 	pthread_key_delete(late_key);
 }
 
-/* ---- threads that vanish without a word ---- */
+/* ---- threads that vanish without destructors ---- */
 
 static sem_t ready;
 
@@ -85,7 +85,7 @@ static void *vanish(void *slot)
 	return NULL;
 }
 
-/* What they retired is reclaimed, what they protect is not. */
+/* Objects that vanished threads retired are reclaimed, objects that they protect are not. */
 static void what_the_vanished_leave(void)
 {
 	hazptr_t *slot;
@@ -102,7 +102,7 @@ static void what_the_vanished_leave(void)
 	waiter_begin(&w, &object[0]);
 	must(waiter_is_blocked(&w));
 	must(runs_of(&object[0]) == 0);
-	hazptr_free(NULL, slot); /* whoever knows it may */
+	hazptr_free(NULL, slot); /* any thread may free the slot */
 	waiter_end(&w);
 	hazptr_barrier();
 	must(things_run(object, 100) == 100 && hazptrs_work());
@@ -149,7 +149,7 @@ static long address_space(void)
 	return pages;
 }
 
-/* Forty at a time, one after the other: neither lines nor queues are left behind. */
+/* Forty threads at a time vanish, in several rounds: neither lines nor queues are left behind. */
 static void threads_that_come_and_go_leave_nothing(void **state)
 {
 	enum { AT_ONCE = 40, ROUNDS = 40 };
@@ -173,7 +173,7 @@ static void threads_that_come_and_go_leave_nothing(void **state)
 	hazptr_barrier();
 	assert_int_equal(things_run(object, ROUNDS * AT_ONCE), ROUNDS * AT_ONCE);
 	assert_in_range(stats_now().slots_lines, 1, lines + 2 * AT_ONCE);
-	/* One queue is 17 pages or more; that of each thread would be 25000. */
+	/* One queue has 17 pages or more; queues of all threads would have 25000. */
 	assert_true(pages > 0 && address_space() < pages + 10000);
 }
 
@@ -258,7 +258,7 @@ static void ends_beside_threads_that_retire(void)
 	exit(0);
 }
 
-/* Something is protected for ever. */
+/* An object is protected for ever. */
 static void ends_with_a_slot_taken(void)
 {
 	slot_with(NULL, &object[0]);
@@ -310,7 +310,7 @@ static void a_plugin_is_unloaded_after_a_barrier(void **state)
 		hazptr_barrier();
 		assert_int_equal(nr_freed, NR);
 		assert_int_equal(dlclose(handle), 0);
-		assert_null(dlopen(plugin, RTLD_NOW | RTLD_NOLOAD)); /* it is gone */
+		assert_null(dlopen(plugin, RTLD_NOW | RTLD_NOLOAD)); /* the plug-in is not loaded any more */
 		retire_plenty();
 	}
 	assert_true(hazptrs_work() && worker_works());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_fork.c - hazard pointers across forks: whose slots protect, what is reclaimed, nothing twice. */
+/* test_hazptr_fork.c - hazard pointers across forks: which slots protect, which objects are reclaimed, and none twice. */
 #include "hazptr_holders.h"
 
 static void in_good_child(void (*fn)(void))
@@ -45,7 +45,7 @@ static void a_child_and_its_child(void **state)
 
 enum { KEEPERS = 20 };
 
-/* All that was retired in the parent runs here, though it is protected there. */
+/* Callbacks of all objects retired in the parent run here, though the objects are protected there. */
 static void slots_of_others_protect_nothing(void)
 {
 	synchronize_hazptr(SHAZPTR_WILDCARD);
@@ -86,7 +86,7 @@ enum { OWN = HAZPTR_SLOT_PER_CTX, POOL = 10, CONTEXTS = 3, IN_CTX = 4, HELD = OW
 static hazptr_t *held[HELD];
 static struct hazptr_context contexts[CONTEXTS];
 
-/* The thread's own slots, some of the pool, some of contexts. */
+/* The held slots are the thread's own, some of the pool, some of contexts. */
 static void hold(void)
 {
 	for (int i = 0; i < OWN + POOL; i++)
@@ -98,7 +98,7 @@ static void hold(void)
 	}
 }
 
-/* Each protects its own, to the last. */
+/* Each held slot protects its own object until it is cleared. */
 static void let_go(void)
 {
 	for (int i = 0; i < HELD; i++)
@@ -149,7 +149,7 @@ static void slots_of_the_forking_thread_protect_in_both(void **state)
 	in_good_child(let_go);
 	in_good_child(take_more_then_let_go);
 	in_good_child(each_generation_keeps);
-	waiter_begin(&w, &object[0]); /* tagged slots, and requests that are the parent's */
+	waiter_begin(&w, &object[0]); /* tagged slots, and requests of the parent */
 	assert_true(waiter_is_blocked(&w));
 	in_good_child(let_go);
 	in_good_child(each_generation_keeps);
@@ -189,7 +189,7 @@ static void *retire_third_and_stay(void *first)
 	return NULL;
 }
 
-/* In the queues of this thread, of one that is over, and of one that is not in the child. */
+/* Objects are in the queues of this thread, of one that has ended, and of one that the child does not have. */
 static void what_is_retired_runs_in_both(void **state)
 {
 	hazptr_t *slot = slot_with(NULL, &object[1]);
@@ -216,7 +216,7 @@ static void what_is_retired_runs_in_both(void **state)
 	hazptr_free(NULL, slot);
 }
 
-/* In the child nobody has a worker yet: the next object that is retired sees to that. */
+/* The child has no worker yet: the next retirement starts one. */
 static void one_more_is_enough(void)
 {
 	thing_retire(&object[MANY - 1]);
@@ -318,18 +318,18 @@ static void fork_during_a_callback(void **state)
 {
 	(void)state;
 	hazptr_barrier();
-	forked_at(100, retire_all_here);           /* of the thread that retires */
-	forked_at(100, retire_all);                /* of the helper, or of the worker */
+	forked_at(100, retire_all_here);           /* fork in a callback run by the retirer */
+	forked_at(100, retire_all);                /* fork in one run by the helper or worker */
 	forked_at(MANY - 1, retire_all);
-	forked_at(MANY - 1, retire_all_and_wait);  /* of a barrier */
+	forked_at(MANY - 1, retire_all_and_wait);  /* fork in one run by a barrier */
 	forked_at(MANY - 70, retire_all_and_wait);
 }
 
-/* ---- who reclaims nothing holds up no fork ---- */
+/* ---- a reclaimer without callbacks delays no fork ---- */
 
 enum { PROTECTED = 16 };
 
-/* The fastest of a few, for a busy machine. */
+/* Return the shortest time of several forks, because the machine may be busy. */
 static uint64_t fork_takes(void)
 {
 	uint64_t least = UINT64_MAX;
@@ -357,7 +357,7 @@ static void forks_are_quick_while_objects_stay_protected(void **state)
 
 		assert_non_null(t);
 		slot[i] = slot_with(NULL, t);
-		kfree_hazptr(t, hazptr); /* where it is retired, a callback would be the helper's */
+		kfree_hazptr(t, hazptr); /* freed in the retiring thread; a callback would run in the helper */
 	}
 	retire_plenty();
 	assert_true(stats_now().hazptr_retired >= stats_now().hazptr_reclaimed + PROTECTED);

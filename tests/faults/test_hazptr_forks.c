@@ -2,7 +2,7 @@
 /* test_hazptr_forks.c - forks at any time: beside threads that retire, in callbacks and handlers, without handlers. */
 #include "hazptr_holders.h"
 
-/* Fork by @make; the child does @fn and has to end well. */
+/* Fork by @make; the child runs @fn and has to end successfully. */
 static int child_ends_well(pid_t (*make)(void), void (*fn)(void))
 {
 	int status = -1;
@@ -37,7 +37,7 @@ static void run_cell(struct hazptr_head *head)
 	count_up(&((struct cell *)(void *)head)->run);
 }
 
-/* Again and again, each cell that has run is retired once more; all are protected now and then. */
+/* Each cell whose callback has run is retired once more, repeatedly; all are protected now and then. */
 static void *retire_cells(void *arg)
 {
 	struct cell *own = arg;
@@ -68,7 +68,7 @@ static void *barriers(void *unused)
 	return unused;
 }
 
-/* Nothing ran twice, and nothing is lost but what a thread was about to retire. */
+/* Check that no callback ran twice, and that no object is lost but those that a thread was about to retire. */
 static void all_have_run(void)
 {
 	int missing = 0;
@@ -102,7 +102,7 @@ static void forks_beside_threads_that_retire(void **state)
 	all_have_run();
 }
 
-/* ---- callbacks that wait for nobody are never cut in two ---- */
+/* ---- callbacks that do not wait are never left half done in a child ---- */
 
 #define NR_HALVES 3000
 
@@ -118,7 +118,7 @@ static void two_halves(struct hazptr_head *head)
 	count_up(&halves);
 }
 
-/* One sweep of these takes longer than a fork is ready to wait. */
+/* One sweep of these objects takes longer than the time limit of a fork. */
 static void *retire_halves(void *unused)
 {
 	static struct hazptr_head head[NR_HALVES];
@@ -165,7 +165,7 @@ static void fork_beside_halves(void)
 static void forks_cut_no_callback(void **state)
 {
 	(void)state;
-	do /* a fork that never finds its way between two callbacks keeps us until the watchdog comes */
+	do /* a fork that never gets between two callbacks lasts until the watchdog ends the test */
 		fork_beside_halves();
 	while (nr_in_time <= 3);
 }
@@ -195,7 +195,7 @@ static void fork_and_end(struct hazptr_head *head)
 	thing_run(head);
 }
 
-/* The child returns from the callback too, and goes on with what its thread was about. */
+/* The child returns from the callback, too, and continues its thread's work. */
 static void fork_and_return(struct hazptr_head *head)
 {
 	if (fork() == 0)
@@ -291,7 +291,7 @@ static void *send_signals(void *target)
 	return NULL;
 }
 
-/* One turn of a reader, also where a fork came in between. */
+/* One round of a reader, also if a fork came in between. */
 static void read_once(void)
 {
 	struct thing *current = &after[1];
@@ -339,7 +339,7 @@ static void forks_in_handlers_that_interrupt_readers(void **state)
 	assert_true(hazptrs_work());
 }
 
-/* ---- forks that no handler is told of ---- */
+/* ---- forks without handlers ---- */
 
 static pid_t raw_clone(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_sandbox.c - hazard pointers when memory, threads or membarrier cannot be had. */
+/* test_hazptr_sandbox.c - hazard pointers without memory, threads or membarrier. */
 #include "filter.h"
 #include "no_threads.h"
 #include "hazptr_holders.h"
@@ -38,7 +38,7 @@ static void retire_range(int first, int end)
 		call_hazptr_inline(&object[i].hazptr, thing_run);
 }
 
-/* Whoever retires much by call_hazptr_inline() reclaims, and who asks for it, too. */
+/* A retirer that calls call_hazptr_inline() often reclaims, and so does a caller of hazptr_barrier(). */
 static void callers_reclaim(void)
 {
 	hazptr_t *slot = slot_with(NULL, &object[7]);
@@ -65,7 +65,7 @@ static void without_a_worker(void **state)
 	succeeds(callers_reclaim);
 }
 
-/* Callbacks of call_hazptr() do not run in it: they wait for who may run them. */
+/* Callbacks of call_hazptr() do not run in that call: they stay queued until a thread that may run them does. */
 static void callers_leave_callbacks(void)
 {
 	flag_set(&no_threads);
@@ -84,7 +84,7 @@ static void without_a_worker_callbacks_wait(void **state)
 	succeeds(callers_leave_callbacks);
 }
 
-/* What was retired while there was none is not forgotten when there is one. */
+/* Objects that were retired without a worker are reclaimed once a worker starts. */
 static void worker_comes_back(void)
 {
 	int i;
@@ -95,7 +95,7 @@ static void worker_comes_back(void)
 	must(flag_get(&nr_refused) > 0);
 	must(things_run(object, MANY) == 0);
 	quiesce_store_relaxed(&no_threads, 0);
-	for (; !flag_get(&nr_started); i++) { /* it is not tried each time */
+	for (; !flag_get(&nr_started); i++) { /* the library does not try to start it in each call */
 		must(i < MANY);
 		thing_retire(&object[i]);
 		short_rest();
@@ -141,7 +141,7 @@ static void retiring_without_a_queue(void **state)
 	succeeds(no_queue);
 }
 
-/* A helper thread that is there finds them. */
+/* A helper thread that already runs finds the objects. */
 static void queueless_with_a_worker(void)
 {
 	static struct thing first;
@@ -163,7 +163,7 @@ static void the_worker_reclaims_what_has_no_queue(void **state)
 	succeeds(queueless_with_a_worker);
 }
 
-/* More slots in use than a small table holds, and no memory for a large one. */
+/* There are more slots in use than a small table holds, and no memory for a large one. */
 static void no_table(void)
 {
 	enum { HELD = 900 };
@@ -194,7 +194,7 @@ static void looking_without_a_table(void **state)
 enum { SLOTS = 20000 };
 static hazptr_t *slots[SLOTS];
 
-/* All that can be had; the rest is refused, and said so. */
+/* Allocate slots until none is left; further calls fail, and report that. */
 static int take_all(void)
 {
 	int nr = 0;
@@ -213,7 +213,7 @@ static void all_are_taken(int nr)
 
 	must(!hazptr_alloc_batch(NULL, two, 2));
 	must(init_hazptr_context(&ctx) == -ENOMEM);
-	must(!hazptr_alloc(&ctx)); /* it is empty, not wild */
+	must(!hazptr_alloc(&ctx)); /* the context is empty and valid */
 	cleanup_hazptr_context(&ctx);
 	hazptr_free(NULL, slots[nr / 2]);
 	must(!hazptr_alloc_batch(NULL, two, 2));
@@ -267,7 +267,7 @@ static void the_reserve_of_slots_runs_out(void **state)
 	succeeds(become_one_without_space);
 }
 
-/* Threads that come and go do not use it up. */
+/* Threads that come and go do not use the memory up. */
 static void *take_some(void *unused)
 {
 	hazptr_t *slot[3];
@@ -313,7 +313,7 @@ static void losing_membarrier_is_said(void **state)
 	(void)state;
 	in_child(lose_membarrier, &o);
 	expect_success(&o);
-	assert_int_equal(count_lines(o.text), quiesce_fence() == QUIESCE_FENCE_LIGHT); /* else nobody needs it */
+	assert_int_equal(count_lines(o.text), quiesce_fence() == QUIESCE_FENCE_LIGHT); /* full fences do not need membarrier */
 	assert_true(!o.length || strstr(o.text, "quiesce: membarrier worked at start-up and now fails"));
 }
 

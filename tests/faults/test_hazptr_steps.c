@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_steps.c - a signal, or another writer, after each single instruction of taking, protecting, giving back.
+/* test_hazptr_steps.c - a signal, or another writer, after each single instruction of allocating a slot, protecting, freeing it.
  *
  * The CPU traps after every instruction; at the one that is tried the handler takes slots too, or changes the
- * pointer.  Traps are dear: of a thread's life one of 64 instructions is tried, others in each run;
+ * pointer.  Traps are expensive: one of 64 instructions of a thread's life is tried, others in each run;
  * STEPS_STRIDE=1 tries all.
  */
 #include "../unit/hazptrs.h"
@@ -34,7 +34,7 @@ static inline void trap_off(void)
 	__asm__ __volatile__("pushfq; andl $~0x100, (%%rsp); popfq" ::: "memory", "cc");
 }
 
-/* ---- where the library blocks signals the handler must not come ---- */
+/* ---- the handler must not run where the library blocks signals ---- */
 
 static __thread int blocked;
 static __thread int wants_traps; /* from the next time on that signals are allowed */
@@ -44,7 +44,7 @@ int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	sigset_t most = *set;
 	int was = blocked, err;
 
-	blocked = 1; /* not in here, either */
+	blocked = 1; /* the handler is not to be interrupted either */
 	sigdelset(&most, SIGTRAP);
 	err = sigprocmask(how, &most, old);
 	if (old && was)
@@ -70,7 +70,7 @@ static void on_trap(int sig)
 	in_between();
 }
 
-/* Two slots while the handler runs, and maybe one for later. */
+/* The handler allocates two slots for itself, and maybe one for later. */
 static void take_slots(void)
 {
 	struct thing *current = &object[2], *other = &object[3];
@@ -104,7 +104,7 @@ static int all_differ(hazptr_t *const *slot, int nr)
 	return 1;
 }
 
-/* The first of its kind that this thread does. */
+/* Run the thread's first calls of each kind. */
 static void *one_thread(void *arg)
 {
 	struct thing *current = &object[0], *more = &object[1];
@@ -171,13 +171,13 @@ static void a_handler_after_each_instruction(void **state)
 		for (one.keep = 0; one.keep < 2; one.keep++) {
 			in_thread(one_thread, &one);
 			assert_int_equal(nr_bad, 0);
-			assert_true(one.nr_steps > 100); /* else nothing was interrupted */
+			assert_true(one.nr_steps > 100); /* otherwise nothing was interrupted */
 			if (one.step == first)
 				lines = stats_now().slots_lines;
 			alarm(WATCHDOG_SECONDS);
 		}
 	print_message("# %d of %d instructions, from number %d on\n", one.nr_steps / stride, one.nr_steps, first);
-	/* One after the other: no thread leaves a line behind. */
+	/* Threads run one after the other, and none leaves a line behind. */
 	assert_in_range(stats_now().slots_lines, 1, lines + 3);
 	assert_true(nobody_is_left());
 }
@@ -223,7 +223,7 @@ static __attribute__((noinline)) void do_batch(void)
 	hazptr_protect_batch(slots, where, found, 3);
 }
 
-/* From p to q after each number of instructions.  Counts: no result, p, q. */
+/* Change the pointer from p to q after each number of instructions, and count the results: none, p, q. */
 static void changed_meanwhile(void (*fn)(void), size_t offset, int nr[3])
 {
 	memset(nr, 0, 3 * sizeof *nr);
@@ -235,7 +235,7 @@ static void changed_meanwhile(void (*fn)(void), size_t offset, int nr[3])
 		trap_on();
 		fn();
 		trap_off();
-		on = steps_left < 0; /* else it was over before */
+		on = steps_left < 0; /* otherwise the code ended before the step */
 		steps_left = -1;
 		assert_true(found[0] == p || found[0] == q || !found[0]);
 		assert_int_equal(slot_value(slots[0]), found[0] ? (uintptr_t)found[0] + offset : 0);

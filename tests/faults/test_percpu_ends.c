@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_percpu_ends.c - threads that end, vanish or are cancelled with a lock or a section: who waits, who is told, who can help. */
+/* test_percpu_ends.c - threads that end, vanish or are cancelled with a lock or a section: waits, reports, and releases by others. */
 #include "../unit/rwsems.h"
 
 #include <quiesce/srcu.h>
@@ -7,7 +7,7 @@
 DEFINE_STATIC_PERCPU_RWSEM(sem);
 DEFINE_STATIC_SRCU(domain);
 
-/* ---- a thread ends, and what it has stays ---- */
+/* ---- a thread ends, and its locks and sections stay ---- */
 
 enum how { RETURN, EXIT, VANISH };
 
@@ -79,7 +79,7 @@ static void a_reader_ends(void)
 	must(!percpu_down_write_timeout(&sem, 2 * MS));
 	must(percpu_down_read_trylock(&sem));
 	percpu_up_read(&sem);
-	percpu_up_read(&sem); /* whoever knows of it may */
+	percpu_up_read(&sem); /* any thread may release it */
 	percpu_down_write(&sem);
 	percpu_up_write(&sem);
 	section_stays(e.idx);
@@ -117,7 +117,7 @@ static void threads_end_with_all_they_have(void **state)
 	alarm(WATCHDOG_SECONDS);
 }
 
-/* ---- who waits for ever is told why ---- */
+/* ---- a wait without end is reported with its cause ---- */
 
 static void writer_stalls(void)
 {
@@ -165,7 +165,7 @@ static void callbacks_stall(void)
 	srcu_barrier(&domain);
 }
 
-/* The environment says when: see meson.build. */
+/* The environment sets the time of reports: see meson.build. */
 static void stalls_are_told(void **state)
 {
 	static void (*const who[])(void) = { writer_stalls, updater_stalls, callbacks_stall };
@@ -229,7 +229,7 @@ static void cancel(struct cancelled *c)
 	assert_ptr_equal(result, PTHREAD_CANCELED);
 }
 
-/* To wait for the lock is no point of cancellation, so whoever is cancelled has the lock at its next one. */
+/* A wait for the lock is no cancellation point, so a cancelled thread has the lock at its next one. */
 static void a_cancelled_thread_lets_go(void **state)
 {
 	(void)state;

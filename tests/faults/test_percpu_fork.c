@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_percpu_fork.c - percpu_rwsem, rcu_sync and domains of SRCU across forks: what a child has, and what it may rely on. */
+/* test_percpu_fork.c - percpu_rwsem, rcu_sync and domains of SRCU across forks: the state and the guarantees that a child has. */
 #include "../unit/rwsems.h"
 
 #include <quiesce/srcu.h>
@@ -10,7 +10,7 @@ DEFINE_STATIC_PERCPU_RWSEM(handlers_lock);
 DEFINE_STATIC_SRCU(handlers_domain);
 static uint32_t raise_in_fork, handled;
 
-/* The first user of both, in the midst of fork(): between the library's handlers, as this one was registered before them. */
+/* A fork handler makes the first use of both, between the library's handlers, because it was registered before them. */
 static void first_user(int signal)
 {
 	(void)signal;
@@ -57,7 +57,7 @@ static void works(struct percpu_rw_semaphore *s)
 		must(percpu_is_write_locked_by_me(s) && !percpu_down_read_trylock(s));
 		percpu_up_write(s);
 	}
-	wait_until(rcu_sync_is_idle(&s->rss)); /* there is somebody to see to it */
+	wait_until(rcu_sync_is_idle(&s->rss)); /* the helper makes readers fast again */
 }
 
 static void *work_elsewhere(void *s)
@@ -103,7 +103,7 @@ static void a_free_lock_is_free_in_the_child(void **state)
 	lock_works(&sem);
 }
 
-/* ---- what the forking thread holds, it holds in both ---- */
+/* ---- the forking thread's locks are held in parent and child ---- */
 
 static void stop_writing(void)
 {
@@ -177,7 +177,7 @@ static void a_lock_of_others_begins_anew(void **state)
 		for (int i = 0; i < 4; i++)
 			user_leave(&u[i]);
 		lock_works(&sem);
-		in_good_child(begins_anew); /* its callback is the parent's business */
+		in_good_child(begins_anew); /* callbacks queued by the parent run in the parent */
 	}
 }
 
@@ -227,7 +227,7 @@ static void run(struct rcu_head *head)
 	count_up(&nr_run);
 }
 
-/* Every lock and domain that nobody else uses is as good as before. */
+/* A lock or domain that no other thread used at the fork works as before. */
 static void uses_what_is_nobodys(void)
 {
 	works(&sem);
@@ -261,7 +261,7 @@ static void forks_beside_threads_that_use_others(void **state)
 		struct outcome o;
 
 		queue_all();
-		write_a_little(); /* our callback is the helper's when we fork */
+		write_a_little(); /* the helper has our callback when we fork */
 		srcu_read_unlock(&domain, idx);
 		begun = now_ns();
 		in_child(uses_what_is_nobodys, &o);
@@ -381,15 +381,15 @@ static int nr_threads(void)
 
 DEFINE_STATIC_SRCU(second_domain);
 
-/* What waits for sections that are nobody's here. */
+/* Callbacks that wait for sections without an owner in the child cannot run. */
 static void child_cannot_run_all(void)
 {
 	static struct rcu_head head[2];
 
 	must(quiesce_shutdown(20 * MS) == -ETIMEDOUT);
 	must(quiesce_shutdown(0) == -ETIMEDOUT);
-	wait_until(nr_threads() == 1); /* it may be about to end */
-	/* What can run, does. */
+	wait_until(nr_threads() == 1); /* the helper may be about to end */
+	/* Callbacks whose readers have left run. */
 	call_srcu(&domain, &head[0], run);
 	call_srcu(&second_domain, &head[1], run);
 	must(quiesce_shutdown(0) == -ETIMEDOUT && flag_get(&nr_run) == 1);
@@ -397,7 +397,7 @@ static void child_cannot_run_all(void)
 	must(stats_now().garbage_objects == 101);
 }
 
-/* The section is the forking thread's, and ends. */
+/* The section belongs to the forking thread, and ends. */
 static void child_can(void)
 {
 	srcu_read_unlock(&domain, idx_held);
@@ -429,7 +429,7 @@ static void shutdown_after_a_fork(void **state)
 	srcu_barrier(&domain);
 }
 
-/* ---- the helper is never cut in two ---- */
+/* ---- the helper is never forked inside a step ---- */
 
 enum { NR_HALVES = 200 };
 
@@ -475,7 +475,7 @@ static void forks_beside_callbacks(void **state)
 	}
 }
 
-/* ---- a child that no handler is told of ---- */
+/* ---- a child of a fork without handlers ---- */
 
 static void first_use(int which)
 {
@@ -520,7 +520,7 @@ static bool child_without_handlers(int which, int *ret_status)
 	begun = now_ns() - begun;
 	waitpid(pid, ret_status, 0);
 	srcu_read_unlock(&domain, idx);
-	return begun < REST_NS; /* else it was a matter of luck */
+	return begun < REST_NS; /* otherwise the outcome depended on timing */
 }
 
 static void children_without_handlers(void **state)

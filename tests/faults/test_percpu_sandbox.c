@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_percpu_sandbox.c - percpu_rwsem and domains of SRCU when memory, threads, membarrier or sequences cannot be had. */
+/* test_percpu_sandbox.c - percpu_rwsem and domains of SRCU without memory, threads, membarrier or sequences. */
 #include "../unit/rwsems.h"
 #include "filter.h"
 #include "no_threads.h"
@@ -7,7 +7,7 @@
 #include <quiesce/srcu.h>
 
 
-/* ---- this program once more, from its beginning ---- */
+/* ---- this program executed again ---- */
 
 static const char *role;
 
@@ -17,7 +17,7 @@ static void become(void)
 	_exit(127);
 }
 
-/* ---- what has to work everywhere ---- */
+/* ---- calls that have to work everywhere ---- */
 
 DEFINE_STATIC_PERCPU_RWSEM(sem);
 DEFINE_STATIC_SRCU(domain);
@@ -124,7 +124,7 @@ static void run_locked(struct rcu_head *head)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Who queues callbacks may hold the lock that they take. */
+/* A caller that queues callbacks may hold a lock that they take. */
 static void queue_under_lock(void)
 {
 	quiesce_store_relaxed(&nr_run, 0);
@@ -135,7 +135,7 @@ static void queue_under_lock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Whoever writes last makes readers fast at once; who polls, or may wait, does the helper's work. */
+/* The last writer makes readers fast at once; a poller, or a caller that may wait, does the helper's work. */
 static void callers_help_themselves(void)
 {
 	int idx;
@@ -147,7 +147,7 @@ static void callers_help_themselves(void)
 	must(rcu_sync_is_idle(&sem.rss));
 	all_works();
 	must(flag_get(&nr_refused) > 0);
-	/* Nobody runs what a reader was in the way of, but who may run it. */
+	/* Callbacks that a reader has delayed run only in a thread that may run them. */
 	idx = srcu_read_lock(&domain);
 	queue_under_lock();
 	srcu_read_unlock(&domain, idx);
@@ -169,7 +169,7 @@ static void without_a_helper(void **state)
 	succeeds(callers_help_themselves);
 }
 
-/* What was begun without it, it takes up when it can be had. */
+/* The helper takes over work that was begun without it, once it can be started. */
 static void helper_comes_later(void)
 {
 	static struct rcu_head late[100];
@@ -177,9 +177,9 @@ static void helper_comes_later(void)
 
 	flag_set(&no_threads);
 	queue_all(&domain);
-	must(flag_get(&nr_refused) < 3); /* not each of them has tried */
+	must(flag_get(&nr_refused) < 3); /* only a few calls have tried to start a thread */
 	quiesce_store_relaxed(&no_threads, 0);
-	for (int i = 0; i < 100; i++) { /* it is tried again after a while */
+	for (int i = 0; i < 100; i++) { /* the start is retried after a while */
 		call_srcu(&domain, &late[i], run);
 		short_rest();
 	}
@@ -215,7 +215,7 @@ static void others_go_on(void)
 
 	must(init_srcu_struct(&other) == 0);
 	thread_must(pthread_create(&thread, NULL, queue_one, NULL));
-	pthread_join(thread, NULL); /* so that it is known who starts it */
+	pthread_join(thread, NULL); /* only that thread can have started the helper */
 	must(quiesce_shutdown(0) == 0 && flag_get(&nr_run) == 1);
 	thread_must(pthread_create(&thread, NULL, hold_start, NULL));
 	wait_until(flag_get(&starting));
@@ -241,7 +241,7 @@ static void no_memory_ever(void)
 	static struct percpu_rw_semaphore own;
 	static struct srcu_struct other;
 
-	filter_now("mmap=ENOMEM"); /* nor threads */
+	filter_now("mmap=ENOMEM"); /* threads cannot be created then either */
 	must(percpu_init_rwsem(&own) == -ENOMEM && init_srcu_struct(&other) == -ENOMEM);
 	for (int i = 0; i < 3; i++) {
 		lock_is_exact(&own);
@@ -386,7 +386,7 @@ static void all_works_without_sequences(void **state)
 		succeeds(how[i]);
 }
 
-/* Both kinds of fences: those of domains, and those that restart sequences. */
+/* Deny both kinds of membarrier: those of domains, and those that restart sequences. */
 static void lose_membarrier(void)
 {
 	lock_is_exact(&sem);
@@ -403,7 +403,7 @@ static void losing_membarrier_is_said(void **state)
 	(void)state;
 	in_child(lose_membarrier, &o);
 	expect_success(&o);
-	assert_int_equal(count_lines(o.text), quiesce_fence() == QUIESCE_FENCE_LIGHT); /* else nobody needs it */
+	assert_int_equal(count_lines(o.text), quiesce_fence() == QUIESCE_FENCE_LIGHT); /* full fences do not need membarrier */
 	assert_true(!o.length || strstr(o.text, "quiesce: membarrier worked at start-up and now fails"));
 }
 

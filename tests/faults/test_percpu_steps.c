@@ -2,7 +2,7 @@
 /* test_percpu_steps.c - a signal after each single instruction of both sides of a percpu_rwsem and of SRCU's readers.
  *
  * The CPU traps after every instruction; at the one that is tried the handler uses the same lock and the same domain.
- * Traps are dear: where there are many only one in 3 to 32 is tried, others in each run; STEPS_STRIDE=1 tries all.
+ * Traps are expensive: of many instructions only one in 3 to 32 is tried, others in each run; STEPS_STRIDE=1 tries all.
  * A trap restarts a restartable sequence, so a thread that traps all the time never gets out of one: there the traps end
  * with the one that is tried, and what follows the sequence is left to signals at random times.
  */
@@ -44,7 +44,7 @@ int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	sigset_t most = *set;
 	int was = blocked, err;
 
-	blocked = 1; /* not in here, either */
+	blocked = 1; /* the handler is not to be interrupted either */
 	sigdelset(&most, SIGTRAP);
 	err = sigprocmask(how, &most, old);
 	if (old && was)
@@ -146,7 +146,7 @@ static void note(enum quiesce_misuse kind, const char *text)
 	count_up(&nr_told_of_handler);
 }
 
-/* One reader too many or too few would be inside for ever; the ends tell, and then there are new ones. */
+/* One reader too many or too few would be inside for ever: the lock and the domain end, which fails then, and new ones begin. */
 static void counts_are_exact(void)
 {
 	assert_false(percpu_is_read_locked(&sem));
@@ -186,7 +186,7 @@ static void enter_place(enum place place)
 		percpu_down_read(&sem);
 	if (place == WRITE_LOCKED)
 		percpu_down_write(&sem);
-	if (place == ATTENDED) /* as if somebody slept until readers leave */
+	if (place == ATTENDED) /* as if a writer slept until readers leave */
 		domain.attention[0] = domain.attention[1] = 1, domain.leave[0] = domain.leave[1] = 0;
 	idx = srcu_read_lock(&domain);
 }
@@ -204,7 +204,7 @@ static void leave_place(enum place place)
 		domain.attention[0] = domain.attention[1] = 0;
 }
 
-/* With a handler after every @stride'th number of instructions, up to @most; how many instructions there were. */
+/* Run with a handler after every @stride-th number of instructions, up to @most; return the number of instructions. */
 static int stepped(void (*fn)(void), enum place place, int most, int stride)
 {
 	int before = flag_get(&nr_handled), on = 1, first = getpid() % stride, steps;
@@ -215,7 +215,7 @@ static int stepped(void (*fn)(void), enum place place, int most, int stride)
 		trap_on();
 		fn();
 		trap_off();
-		on = steps_left < 0; /* else it was over before */
+		on = steps_left < 0; /* otherwise the code ended before the step */
 		steps_left = -1;
 		leave_place(place);
 	}
@@ -277,7 +277,7 @@ static void *kill_it(void *thread)
 	return NULL;
 }
 
-/* Another writer, so that readers are fast, slow and queued by turns. */
+/* Another writer makes readers fast, slow and queued alternately. */
 static void *write_at_times(void *unused)
 {
 	while (!flag_get(&stop)) {
@@ -315,7 +315,7 @@ static void signals_at_random(void **state)
 	}
 }
 
-/* Everything once, so that the threads that the library starts are there, and all memory: see on_trap(). */
+/* Make each call once, so that the library's threads have started, and all memory is allocated: see on_trap(). */
 static void warm_up(void)
 {
 	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_NODEFER }; /* pthread_sigmask() keeps account */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_restore.c - a process is restored from a checkpoint, by a program that carries its memory over and not what the kernel knew.
+/* test_restore.c - a process is restored from a checkpoint, by a program that restores its memory, but not the kernel's state of it.
  *
- * The library's calls of the C library come by here, and a restore is played: from then on the kernel does not know the process's
+ * The library's calls of the C library are interposed, and a restore is simulated: from then on the kernel does not know the process's
  * registrations, threads have other numbers, the clock is another machine's, and there are more CPUs.
  */
 #include "../unit/testing.h"
@@ -16,14 +16,14 @@
 #include <linux/membarrier.h>
 #include <sched.h>
 
-#define OLD_NUMBERS 0x1000000     /* what threads' numbers were greater by */
+#define OLD_NUMBERS 0x1000000     /* offset of thread ids before the restore */
 #define OLD_SECONDS (10 * 86400)  /* how much longer the old machine had been running */
 #define EXPEDITED_RSEQ (1 << 7)
 #define REGISTER_EXPEDITED_RSEQ (1 << 8)
 
 static int restored;
-static int forgotten = 1, refused, no_turns, rseq_lost; /* what a restore does */
-static int known; /* to the new kernel: which registrations */
+static int forgotten = 1, refused, no_turns, rseq_lost; /* the effects of a restore */
+static int known; /* registrations that are known to the new kernel */
 static int nr_registered;
 
 /* ---- the kernel ---- */
@@ -50,7 +50,7 @@ static long fails(int err)
 	return -1;
 }
 
-/* 0: done; 1: the real kernel is to do it. */
+/* Simulate a membarrier call; return 0 if done, 1 if the real kernel is to execute it. */
 static long membarrier_of_restored(int cmd, long *ret)
 {
 	int registration = cmd == EXPEDITED_RSEQ ? REGISTER_EXPEDITED_RSEQ : MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
@@ -81,7 +81,7 @@ static long to_thread(pid_t process, pid_t thread, int sig)
 	return real_syscall()(SYS_tgkill, process - offset, thread - offset, sig);
 }
 
-/* A word with a number that the kernel does not know; 0: done. */
+/* Simulate the unlock of a word with a thread id that the kernel does not know; return 0 if done, else 1. */
 static long unlock_pi(uint32_t *word)
 {
 	if ((quiesce_load_relaxed(word) & FUTEX_TID_MASK) != (uint32_t)real_syscall()(SYS_gettid) + OLD_NUMBERS)
@@ -257,7 +257,7 @@ static void registrations_are_made_again(void **state)
 
 static int updater_done;
 
-/* Longer than until threads are looked for that died. */
+/* Sleep longer than the interval between probes for threads that died. */
 static void rest_long(void)
 {
 	struct timespec rest = { .tv_nsec = 200000000 };
@@ -432,7 +432,7 @@ static void readers_are_not_taken_for_dead(void **state)
 	succeeds(restore_with_a_reader);
 }
 
-enum { OWNERS = 80 }; /* more than it takes until owners are looked for that died */
+enum { OWNERS = 80 }; /* more than the number after which slot lines are probed for dead owners */
 static struct owner {
 	pthread_t thread;
 	sem_t had, go, has;
@@ -464,7 +464,7 @@ static void start_owners(struct owner *from)
 	}
 }
 
-/* Nobody else claims there. */
+/* Return the line of the owner's slot, in which no other thread claims. */
 static uintptr_t line_of(const struct owner *o)
 {
 	return (uintptr_t)o->slot / 128;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_retries.c - a thread that cannot be had once, or for a while, is tried again, and not all the time. */
+/* test_retries.c - a thread whose start fails once, or for a while, is started again later, and without constant retries. */
 #include "no_threads.h"
 
 #include <quiesce/hazptr.h>
@@ -51,7 +51,7 @@ static void shut_down(void)
 	quiesce_store_relaxed(&nr_refused, 0);
 }
 
-/* Few objects, by a thread that comes back now and then, and at no safe point. */
+/* A thread retires few objects, now and then, and is at no safe point. */
 static void comes_back(void (*retire)(void))
 {
 	int nr = 0;
@@ -88,7 +88,7 @@ static void the_sweeper_comes_after_one_failure(void **state)
 	comes_back(retire_to_hazptr);
 }
 
-/* However many calls there are. */
+/* The number of attempts is bounded, however many calls there are. */
 static void attempts_are_few(void **state)
 {
 	uint64_t begin, ms;
@@ -110,7 +110,7 @@ static void attempts_are_few(void **state)
 	shut_down();
 }
 
-/* ---- the child of a callback that ran in the wait for it ---- */
+/* ---- the child of a callback that ran in its own barrier ---- */
 
 static void fork_in_wait(struct rcu_head *unused)
 {
@@ -125,7 +125,7 @@ static void fork_in_wait(struct rcu_head *unused)
 	must(waitpid(pid, &status, 0) == pid && exited_with(status, 0));
 }
 
-/* Who waits for callbacks is woken, not found again after a while. */
+/* A waiter for callbacks is woken at once, and does not wake by a timeout. */
 static void wait_often(void)
 {
 	int nr_late = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_room.c - how much of its address space the library takes from a process, and what happens where that may not grow. */
+/* test_room.c - how much address space the library reserves in a process, and its behaviour where that may not grow. */
 #include "../unit/testing.h"
 #include "filter.h"
 #include "use.h"
@@ -13,7 +13,7 @@
 
 #define KIB 1024u
 #define MIB (1024 * KIB)
-#define AT_MAIN (3 * MIB / 2)  /* what is not in a file: ours, and the C library's */
+#define AT_MAIN (3 * MIB / 2)  /* anonymous mappings: ours, and the C library's */
 #define AFTER_USE (3 * MIB)    /* more, without stacks and arenas of threads */
 #define LOCK_LIMIT (8 * MIB)   /* the usual one */
 #define STACK (128 * KIB)
@@ -35,7 +35,7 @@ static bool next_mapping(FILE *maps, struct mapping *ret)
 	if (!fgets(line, sizeof line, maps))
 		return false;
 	must(sscanf(line, "%lx-%lx %*s %*s %*s %*s %255s", &ret->start, &ret->end, path) >= 2);
-	ret->in_file = path[0] != '\0'; /* or the kernel's, and the stack and the heap */
+	ret->in_file = path[0] != '\0'; /* the kernel's own mappings, the stack and the heap count, too */
 	return true;
 }
 
@@ -94,7 +94,7 @@ static bool use_all(void)
 	return use_everything() && use_counters();
 }
 
-/* Guards of objects of their own; true if each has a slot. */
+/* Take guards of distinct objects; true if each has a slot. */
 static bool guards_have_slots(struct shazptr_guard *guard, int nr)
 {
 	uint64_t before = stats_now().fallback_guards;
@@ -155,7 +155,7 @@ static void a_process_stays_small(void **state)
 
 /* ---- locked memory ---- */
 
-/* Where the process is privileged, which is then exempt, as somebody who is not.  78: that cannot be. */
+/* Lock memory under a limit.  A privileged process is exempt from that, so it gives up its privileges; exit 78 if it cannot. */
 static void lock_memory(int flags)
 {
 	struct rlimit limit = { LOCK_LIMIT, LOCK_LIMIT };
@@ -166,7 +166,7 @@ static void lock_memory(int flags)
 	must(!mlockall(flags));
 }
 
-/* With stacks of eight MiB there is no thread. */
+/* With stacks of eight MiB no thread can start. */
 static void lock_and_use(void)
 {
 	lock_memory(MCL_CURRENT | MCL_FUTURE);
@@ -189,7 +189,7 @@ static void use_and_lock(void)
 	must(use_all());
 }
 
-/* Until the limit is reached, and then without memory. */
+/* Take guards until the limit is reached, and then without memory. */
 static void lock_and_fill(void)
 {
 	struct shazptr_guard *guard = calloc(MORE, sizeof *guard);
@@ -307,7 +307,7 @@ static void rooms_of_children_grow(void **state)
 	succeeds(grow_in_child);
 }
 
-/* Map something behind everything: nothing of it is changed, and guards do without. */
+/* Map pages behind the library's room: they are not changed, and guards are taken without them. */
 static void stay_off_strangers(void)
 {
 	struct shazptr_guard *guard = calloc(MORE, sizeof *guard);
@@ -355,7 +355,7 @@ static void rooms_cannot_grow(void **state)
 	succeeds(grow_without_memory);
 }
 
-/* ---- a fork beside a thread that adds something ---- */
+/* ---- a fork beside a thread that extends the room ---- */
 
 static int stops_in_mmap; /* 1: the next thread that would map something in a place of its own; 2: it is there; 3: it goes on */
 
@@ -368,7 +368,7 @@ void *mmap(void *at, size_t length, int protection, int flags, int fd, off_t off
 	return (void *)syscall(SYS_mmap, at, length, protection, flags, fd, offset);
 }
 
-/* Returns how many there are. */
+/* Allocate up to @most slots; return their number. */
 static int alloc_slots(int most)
 {
 	int nr = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sandbox.c - the kernel's help is taken back, or never given, in the middle of life. */
+/* test_sandbox.c - calls of the kernel that are denied from the start, or later while the library is in use. */
 #include "../unit/testing.h"
 #include "filter.h"
 #include "use.h"
@@ -12,7 +12,7 @@ static void use_in_a_child(void)
 	must(use_with_threads(2, 2));
 }
 
-/* The library was loaded without the filter, and may have asked the kernel then. */
+/* The library was loaded without the filter, and may have queried the kernel then. */
 static void choose_full_fences(void)
 {
 	struct outcome o;
@@ -25,7 +25,7 @@ static void choose_full_fences(void)
 	must(quiesce_shutdown(0) == 0);
 }
 
-/* As the first user of the process, whose fences are not yet chosen. */
+/* Act as the first user in the process, whose fences are not yet chosen. */
 static void chosen_full_fences_need_no_membarrier(void **state)
 {
 	(void)state;
@@ -49,7 +49,7 @@ static void losing_membarrier_is_said_once(void **state)
 	(void)state;
 	in_child(lose_membarrier, &o);
 	expect_success(&o);
-	assert_int_equal(count_lines(o.text), quiesce_fence() == QUIESCE_FENCE_LIGHT); /* else nobody needs it */
+	assert_int_equal(count_lines(o.text), quiesce_fence() == QUIESCE_FENCE_LIGHT); /* full fences do not need membarrier */
 	if (o.length) {
 		assert_non_null(strstr(o.text, "quiesce: membarrier worked at start-up and now fails"));
 		assert_non_null(strstr(o.text, "QUIESCE_FENCE=full"));
@@ -59,7 +59,7 @@ static void losing_membarrier_is_said_once(void **state)
 static void lose_turns_too(void)
 {
 	must(use_everything());
-	must(quiesce_shutdown(0) == 0); /* the worker would say it too */
+	must(quiesce_shutdown(0) == 0); /* the worker would print the message, too */
 	filter_now("membarrier=EPERM");
 	filter_now("sched_setaffinity=EPERM");
 	synchronize_rcu();
@@ -70,7 +70,7 @@ static void losing_every_fence_is_fatal_and_said(void **state)
 	struct outcome o;
 
 	(void)state;
-	if (quiesce_fence() == QUIESCE_FENCE_FULL) { /* then nobody needs them */
+	if (quiesce_fence() == QUIESCE_FENCE_FULL) { /* full fences do not need membarriers */
 		succeeds(lose_turns_too);
 		return;
 	}
@@ -106,7 +106,7 @@ static void *late_updater(void *unused)
 {
 	(void)unused;
 	wait_for(&go[1]);
-	quiesce_store_relaxed(&updater_tid, (uint32_t)my_tid()); /* Relaxed: told by itself. */
+	quiesce_store_relaxed(&updater_tid, (uint32_t)my_tid()); /* Relaxed: the thread publishes its own id. */
 	flag_set(&updater_calls);
 	synchronize_rcu();
 	flag_set(&updater_done);
@@ -149,7 +149,7 @@ static void read_without_registry(void)
 	must(stats_now().readers == before);
 }
 
-/* As the first user of the process, so that no committed part of the registry is left. */
+/* Act as the first user in the process, so that no committed part of the registry is left. */
 static void sections_without_registry_are_waited_for(void **state)
 {
 	(void)state;
@@ -180,7 +180,7 @@ static void relay_without_registry(void)
 	uint32_t before = stats_now().readers;
 	pthread_t thread[2];
 
-	newest_section = -1; /* nobody begins yet */
+	newest_section = -1; /* no reader begins yet */
 	for (int i = 0; i < 2; i++)
 		thread_must(pthread_create(&thread[i], NULL, relay, &first[i]));
 	filter_now("mprotect=ENOMEM");
@@ -245,7 +245,7 @@ static void lose_threads(void)
 	thread_must(pthread_create(&thread, NULL, read_main, &ok));
 	pthread_join(thread, NULL);
 	must(ok && stats_now().worker_running);
-	/* In its last steps the worker starts another if there is work, for what comes below too, without the filter. */
+	/* In its last steps the worker starts another if there is work, also for the callbacks below, without the filter. */
 	do
 		must(quiesce_shutdown(0) == 0);
 	while (thread_named("quiesce"));

@@ -7,7 +7,7 @@
 
 static int object[4000];
 
-/* ---- this program once more, with another environment ---- */
+/* ---- this program executed again, with another environment ---- */
 
 static const char *role;
 
@@ -36,7 +36,7 @@ static void *acquire_and_exit(void *guard)
 	return NULL;
 }
 
-/* The next threads get the line; they must leave alone what is held in it. */
+/* The next threads get the line; they must not use slots that are held in it. */
 static void guards_outlive_their_threads(void **state)
 {
 	enum { N = 20 };
@@ -80,7 +80,7 @@ static void late_destructor(void *round)
 	shazptr_clear(b);
 	if (n == PTHREAD_DESTRUCTOR_ITERATIONS - 1)
 		left_behind = shazptr_acquire(&object[3]);
-	pthread_setspecific(late_key, (void *)(n + 1)); /* the last time in vain */
+	pthread_setspecific(late_key, (void *)(n + 1)); /* the last registration has no effect */
 }
 
 enum before { NOTHING, SECTIONS, GUARDS };
@@ -130,7 +130,7 @@ static void destructors_of_a_thread_that_had_guards(void **state)
 	guards_in_late_destructors(GUARDS);
 }
 
-/* ---- threads that vanish without a word ---- */
+/* ---- threads that vanish without destructors ---- */
 
 static sem_t ready;
 
@@ -154,7 +154,7 @@ static struct shazptr_guard guard_of_the_vanished(void *of)
 	return guard;
 }
 
-/* Only who waits for its object is held up, and is told so. */
+/* Only a waiter for the object of the vanished thread is delayed, and its stall is reported. */
 static void wait_for_the_vanished(void)
 {
 	struct shazptr_guard guard = guard_of_the_vanished(&object[0]);
@@ -187,7 +187,7 @@ static uintptr_t line_of(const uintptr_t *slot)
 	return (uintptr_t)slot & ~(uintptr_t)127;
 }
 
-/* With an own line for each thread: one gets the line of the vanished, and leaves its guard alone. */
+/* With a line for each thread: one gets the line of the vanished thread, and does not use the slot of its guard. */
 static void let_the_line_again(void)
 {
 	enum { MANY = 150 };
@@ -254,7 +254,7 @@ static void cancel_of_a_holder_ends_the_wait(void **state)
 	waiter_end(&w);
 }
 
-/* A waiter is in lists of others: it must stay until its wait is over. */
+/* A waiter is in lists of other threads: it must stay until its wait has ended. */
 static void a_wait_is_no_cancellation_point(void **state)
 {
 	struct waiter w[2];
@@ -347,7 +347,7 @@ static void waits_after_main(void **state)
 	assert_int_equal(o.length, 0);
 }
 
-/* ---- shutdown while somebody waits ---- */
+/* ---- shutdown beside a waiter ---- */
 
 static void shutdown_leaves_nobody_waiting(void **state)
 {
@@ -388,7 +388,7 @@ static void check(struct shazptr_guard guard, const void *of)
 		count_up(&nr_bad);
 }
 
-/* Leaves a guard for the thread to clear, once. */
+/* The handler leaves a guard for the thread to clear, once. */
 static void on_signal(int sig)
 {
 	struct shazptr_guard guard = shazptr_acquire(&object[1]);
@@ -471,7 +471,7 @@ static void lines_are_let_again(void **state)
 		if (round == 0)
 			lines = stats_now().slots_lines;
 	}
-	/* Who runs where differs from round to round, but what 3000 threads had is not kept for them. */
+	/* The CPUs of threads differ from round to round, but lines of 3000 ended threads are reused. */
 	assert_in_range(stats_now().slots_lines, 1, lines + 2 * AT_ONCE);
 	assert_true(is_free(SHAZPTR_WILDCARD));
 }

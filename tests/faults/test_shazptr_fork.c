@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_shazptr_fork.c - hazard pointers across forks: whose guards they are, and who scans. */
+/* test_shazptr_fork.c - hazard pointers across forks: the owners of guards, and the thread that scans. */
 #include "holders.h"
 #include "use.h"
 
@@ -18,7 +18,7 @@ static void in_good_child(void (*fn)(void))
 
 static int object[200];
 
-/* Guards work, and so do waits that go to a scan thread. */
+/* Check that guards work, and waits that use the scan thread. */
 static void guards_work(void)
 {
 	struct shazptr_guard guard = shazptr_acquire(&object[0]);
@@ -87,7 +87,7 @@ static void clear_and_use(void)
 	guards_work();
 }
 
-/* Clearing what was inherited leaves alone what was claimed since. */
+/* A clear of an inherited guard does not affect guards that were claimed since. */
 static void claim_then_clear(void)
 {
 	static struct shazptr_guard fresh[NESTED];
@@ -126,7 +126,7 @@ static void guards_held_across_fork_protect_in_the_parent(void **state)
 	still_protected();
 }
 
-/* While somebody waits, a clear takes another way. */
+/* A clear takes the slow path while a waiter scans. */
 static void guards_are_inherited_while_somebody_waits(void **state)
 {
 	struct waiter w;
@@ -251,7 +251,7 @@ static pid_t first_process;
 static int nr_forks, nr_bad_children;
 enum { FORKS = 20 };
 
-/* The child goes on with what was interrupted. */
+/* The child continues the interrupted claim. */
 static void fork_in_handler(int sig)
 {
 	int status, saved = errno;
@@ -312,7 +312,7 @@ static void fork_in_a_handler_that_interrupts_a_claim(void **state)
 		if (getpid() != first_process)
 			claims_in_the_child();
 	}
-	if (getpid() != first_process) /* forked after the last look */
+	if (getpid() != first_process) /* forked after the last check of the process id */
 		claims_in_the_child();
 	flag_set(&busy_stop);
 	pthread_join(killer, NULL);
@@ -320,7 +320,7 @@ static void fork_in_a_handler_that_interrupts_a_claim(void **state)
 	assert_true(use_everything());
 }
 
-/* ---- forks that no handler is told of ---- */
+/* ---- forks without handlers ---- */
 
 static pid_t raw_clone(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_shazptr_lines.c - what the lines of very many threads cost others: probes of threads, and lines that a scan looks at.
+/* test_shazptr_lines.c - the cost of the lines of very many threads: probes of threads, and lines that a scan reads.
  *
- * Counted, not timed: syscall() is ours, and counts who asks the kernel whether a thread is alive.
+ * The test counts instead of timing: its own syscall() counts the probes that ask the kernel whether a thread is alive.
  */
 #include "holders.h"
 
@@ -70,7 +70,7 @@ static void wait_for_one(sem_t *sem)
 		;
 }
 
-/* They live at one time; returns how many lines a scan looks at then. */
+/* Let many threads live at the same time; return how many lines a scan reads then. */
 static uint32_t many_threads_live(void)
 {
 	static pthread_t thread[NR_THREADS];
@@ -101,7 +101,7 @@ static void a_first_claim_probes_few_threads(void **state)
 static void lines_of_threads_that_ended_are_not_scanned(void **state)
 {
 	(void)state;
-	/* A line each for hazptr.h; blocks of ids stay. */
+	/* Each thread has a line for hazptr.h; blocks of ids stay. */
 	for (int round = 0; round < 3; round++) {
 		uint32_t lines = many_threads_live();
 
@@ -139,7 +139,7 @@ static void what_is_left_in_a_line_protects(void **state)
 	}
 	for (int i = 0; i < NR_LEFT; i++) {
 		assert_true(ends_with(left_guard[i], &left_object[i]));
-		/* A slot that is taken protects other things after its thread has gone. */
+		/* A slot that is still taken protects other objects after its thread has ended. */
 		hazptr_set(left_slot[i], &other_object);
 		waiter_begin(&w, &other_object);
 		assert_true(waiter_is_blocked(&w));
@@ -186,7 +186,7 @@ static void lines_of_threads_that_vanished_are_let_again(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(lines_of_threads_that_vanished_are_let_again), /* first: nobody is probed while lines are free */
+		TEST(lines_of_threads_that_vanished_are_let_again), /* first: no thread is probed while lines are free */
 		TEST(a_first_claim_probes_few_threads),
 		TEST(lines_of_threads_that_ended_are_not_scanned),
 		TEST(what_is_left_in_a_line_protects),

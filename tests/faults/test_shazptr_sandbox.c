@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_shazptr_sandbox.c - hazard pointers when memory for slots, the scan thread or membarrier cannot be had. */
+/* test_shazptr_sandbox.c - hazard pointers without memory for slots, without the scan thread or without membarrier. */
 #include "filter.h"
 #include "no_threads.h"
 #include "holders.h"
@@ -89,7 +89,7 @@ static void the_scan_thread_starts_when_it_can(void **state)
 	succeeds(threads_come_back);
 }
 
-/* Forking takes no thread. */
+/* A fork needs no thread. */
 static void fork_in_child(void)
 {
 	struct waiter w[2];
@@ -125,12 +125,12 @@ static void fork_while_callers_lead(void **state)
 	succeeds(fork_in_child);
 }
 
-/* ---- no memory for slots: guards that block everybody ---- */
+/* ---- no memory for slots: guards that block each waiter ---- */
 
 static struct shazptr_guard guards[MANY];
 static int nr_guards;
 
-/* From here on there is no memory: claim until so many guards are fallback. */
+/* Claim without further memory until that many guards are fallback guards. */
 static void exhaust(int nr_fallback)
 {
 	guards[nr_guards] = shazptr_acquire(&object[nr_guards]);
@@ -149,7 +149,7 @@ static void clear_all(void)
 		shazptr_clear(guards[--nr_guards]);
 }
 
-static struct waiter early; /* its thread needs memory for a stack */
+static struct waiter early; /* started early, because its thread needs memory for a stack */
 static sem_t go;
 
 static void *wait_later(void *arg)
@@ -197,7 +197,7 @@ static void guards_without_slots_block_everybody(void **state)
 	succeeds(fallback_guards_block);
 }
 
-/* One of two fallback guards is always there: a wait is for some of them, not for all. */
+/* There is always one of two fallback guards: a wait is for those before it, not for all. */
 static int newest, relay_over;
 
 static void *relay(void *first)
@@ -219,7 +219,7 @@ static void relay_of_fallback_guards(void)
 	static int first[2] = { 1, 2 };
 	pthread_t thread[2];
 
-	newest = -1; /* nobody begins yet */
+	newest = -1; /* no reader begins yet */
 	for (int i = 0; i < 2; i++)
 		thread_must(pthread_create(&thread[i], NULL, relay, &first[i]));
 	quiesce_set_skip_self_scan(1);
@@ -240,7 +240,7 @@ static void relay_of_fallback_guards(void)
 	must(is_free(SHAZPTR_WILDCARD));
 }
 
-/* Without slots near CPUs, which would be free. */
+/* Do not use blocks of CPUs, which would have free slots. */
 static void overlapping_guards_without_slots_do_not_starve(void **state)
 {
 	(void)state;
@@ -358,7 +358,7 @@ static void losing_membarrier_is_said(void **state)
 	(void)state;
 	in_child(lose_membarrier, &o);
 	expect_success(&o);
-	assert_int_equal(count_lines(o.text), quiesce_fence() == QUIESCE_FENCE_LIGHT); /* else nobody needs it */
+	assert_int_equal(count_lines(o.text), quiesce_fence() == QUIESCE_FENCE_LIGHT); /* full fences do not need membarrier */
 	assert_true(!o.length || strstr(o.text, "quiesce: membarrier worked at start-up and now fails"));
 }
 

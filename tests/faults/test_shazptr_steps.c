@@ -6,7 +6,7 @@
  * that is tried, the handler claims too.  A restartable sequence would be restarted by each
  * trap and never end, so this is for other claims: QUIESCE_FENCE=full or QUIESCE_SLOTS=thread.
  * The same traps count what a claim takes while many guards are held.
- * Traps are dear: one of 24 instructions is tried, others in each run; STEPS_STRIDE=1 tries all.
+ * Traps are expensive: one of 24 instructions is tried, others in each run; STEPS_STRIDE=1 tries all.
  */
 #include "holders.h"
 
@@ -36,7 +36,7 @@ static inline void trap_off(void)
 	__asm__ __volatile__("pushfq; andl $~0x100, (%%rsp); popfq" ::: "memory", "cc");
 }
 
-/* ---- where the library blocks signals the handler must not come ---- */
+/* ---- the handler must not run where the library blocks signals ---- */
 
 static __thread int blocked;
 static __thread int wants_traps; /* from the next time on that signals are allowed */
@@ -46,7 +46,7 @@ int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	sigset_t most = *set;
 	int was = blocked, err;
 
-	blocked = 1; /* not in here, either */
+	blocked = 1; /* the handler is not to be interrupted either */
 	sigdelset(&most, SIGTRAP);
 	err = sigprocmask(how, &most, old);
 	if (old && was)
@@ -127,23 +127,23 @@ static void a_handler_after_each_instruction(void **state)
 			thread_must(pthread_create(&thread, NULL, one_thread, &one));
 			pthread_join(thread, NULL);
 			assert_int_equal(nr_bad, 0);
-			assert_true(one.nr_steps > 50); /* else nothing was interrupted */
+			assert_true(one.nr_steps > 50); /* otherwise nothing was interrupted */
 			if (one.step == first)
 				lines = stats_now().slots_lines;
 			alarm(WATCHDOG_SECONDS);
 		}
 	print_message("# %d of %d instructions, from number %d on\n", one.nr_steps / stride, one.nr_steps, first);
-	/* One after the other: no thread leaves a line behind. */
+	/* Threads run one after the other, and none leaves a line behind. */
 	assert_in_range(stats_now().slots_lines, 1, lines + 2);
 	assert_true(is_free(SHAZPTR_WILDCARD));
 }
 
-/* ---- how many instructions a claim takes ---- */
+/* ---- the number of instructions of a claim ---- */
 
 #define NR_HELD 20000
 #define NR_MEASURED 140
 
-/* Of one more guard, with @nr held, of NR_MEASURED that are claimed one after the other. */
+/* Return the mean number of instructions of one more claim, with @nr guards held, over NR_MEASURED claims. */
 static int steps_with(int nr, struct shazptr_guard *guard)
 {
 	int before = nr_steps;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_shutdown.c - when quiesce_shutdown() returns 0 no thread of the library is left, for the kernel either; how they begin and end. */
+/* test_shutdown.c - when quiesce_shutdown() returns 0 no thread of the library is left, also for the kernel; their starts and ends. */
 #define _GNU_SOURCE
 #include "../unit/testing.h"
 #include "filter.h"
@@ -20,7 +20,7 @@ DEFINE_STATIC_SRCU(domain);
 
 /* ---- the kernel's answer ---- */
 
-/* The kernel has CLONE_THREAD taken back from processes of one thread only, and needs no privilege for that. */
+/* unshare(CLONE_THREAD) succeeds only in processes of one thread, and needs no privilege. */
 static bool alone(void)
 {
 	return unshare(CLONE_THREAD) == 0;
@@ -60,7 +60,7 @@ static void *write_and_read(void *tid)
 	return NULL;
 }
 
-/* Threads that were joined are threads to the kernel for a while, too. */
+/* Joined threads still exist in the kernel for a while. */
 static void join_for_sure(pthread_t thread, const pid_t *tid)
 {
 	pthread_join(thread, NULL);
@@ -113,7 +113,7 @@ static void without_questions(void)
 	must(quiesce_shutdown(0) == 0);
 }
 
-/* Where the kernel does not say whether a thread is there: no wait for ever. */
+/* If the kernel does not report whether a thread exists, the shutdown does not wait for ever. */
 static void a_kernel_that_does_not_answer_is_not_waited_for(void **state)
 {
 	(void)state;
@@ -199,7 +199,7 @@ static bool has_one(pid_t tid)
 	return sched_getaffinity(tid, sizeof cpus, &cpus) == 0 && CPU_EQUAL(&cpus, &one);
 }
 
-/* @fn goes on in another thread until it is over, or sleeps. */
+/* Let @fn run in another thread until it has ended, or sleeps. */
 static void begin_other(void *(*fn)(void *))
 {
 	thread_must(pthread_create(&other, NULL, fn, NULL));
@@ -241,7 +241,7 @@ static void choose_while_it_starts(void)
 	must(!before_cpus);
 	pthread_join(other, NULL);
 	wait_until(thread_named("quiesce"));
-	wait_until(has_one(thread_named("quiesce"))); /* it may just have its name */
+	wait_until(has_one(thread_named("quiesce"))); /* a thread may have just got its name */
 }
 
 static void what_a_program_chooses_beside_a_start_is_kept(void **state)
@@ -258,7 +258,7 @@ static void *shut_down(void *unused)
 	return unused;
 }
 
-/* The worker has nothing to do, and is told to end. */
+/* The worker is idle, and is asked to end. */
 static void end_beside_start(void)
 {
 	begin_other(shut_down);
@@ -273,7 +273,7 @@ static void end_while_it_starts(void)
 	start_worker();
 	must(!before_cpus);
 	pthread_join(other, NULL);
-	must(has_one(0)); /* to the C library a thread that has ended is the caller */
+	must(has_one(0)); /* with the id 0 of an ended thread the C library would have changed the caller */
 }
 
 static void a_thread_that_ends_at_once_costs_its_starter_no_cpus(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_signals.c - readers in signal handlers: everywhere, and as the first use of a thread. */
+/* test_signals.c - readers in signal handlers: at any place, and as the first call of a thread. */
 #include "../unit/testing.h"
 
 #define GOOD 0x600dcafeu
@@ -16,7 +16,7 @@ static void check_shared(void)
 
 	rcu_read_lock();
 	p = rcu_dereference(shared);
-	if (quiesce_load_relaxed(p) != GOOD) /* Relaxed: RCU is what is tested. */
+	if (quiesce_load_relaxed(p) != GOOD) /* Relaxed: the test is about the ordering of RCU. */
 		count_up(&nr_bad);
 	rcu_read_lock();
 	rcu_read_unlock();
@@ -127,7 +127,7 @@ static void a_storm_over_readers_and_updaters(void **state)
 	print_message("# %d signals handled, %d updates\n", nr_handled, nr_updates);
 }
 
-/* ---- the handler is the thread's first user ---- */
+/* ---- the handler makes the thread's first call ---- */
 
 static sem_t ready;
 

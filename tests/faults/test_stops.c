@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_stops.c - the process, or a reader, is stopped from outside: what is reported of waits then, and what is not. */
+/* test_stops.c - the process, or a reader, is stopped from outside: which waits are reported then, and which are not. */
 #include "../unit/testing.h"
 
 #include <quiesce/detail/qsbr.h>
@@ -102,7 +102,7 @@ static void *waiter_main(void *wait)
 	return NULL;
 }
 
-/* A process that stops its parent for a while, as soon as something comes by the pipe. */
+/* Start a process that stops its parent for a while, as soon as it reads from the pipe. */
 static pid_t stopper_begin(int *ret_begin)
 {
 	pid_t parent = getpid(), pid;
@@ -170,7 +170,7 @@ static void keep(const struct quiesce_report *report)
 	flag_set(&told_of_holder);
 }
 
-/* A process that stops one thread as a debugger does, and lets it go when the pipe is closed; whether it could. */
+/* Start a process that stops one thread as a debugger does, and continues it when the pipe is closed; return whether it could. */
 static bool debug(pid_t tid, int *ret_end)
 {
 	int fd[2], could[2];

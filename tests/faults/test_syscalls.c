@@ -3,7 +3,7 @@
  *
  * The table below is the one list: `test_syscalls --table` prints it as the document has it, which syscalls.py compares.  Each cell is
  * a process of its own.  Its threads exist before the filter does, and do nothing then but call the library, and sleep on futexes.
- * What a cell names may be made there, not must: the C library, the kernel and the fences decide.
+ * The calls that a cell names are allowed there, but need not occur: the C library, the kernel and the fences decide.
  */
 #include "../unit/testing.h"
 #include "filter.h"
@@ -22,7 +22,7 @@
 
 enum column { STEADY, FIRST, SLOW, DEBUGGING, NR_COLUMNS };
 
-/* Calls that come together, by name. */
+/* System calls that occur together, by a name. */
 static const struct set {
 	const char *name, *calls;
 } sets[] = {
@@ -46,7 +46,7 @@ struct group {
 	const char *sets[NR_COLUMNS]; /* STEADY is in all others */
 };
 
-/* ---- a reader, and one that waits ---- */
+/* ---- a reader and a waiter ---- */
 
 DEFINE_STATIC_SRCU(domain);
 DEFINE_STATIC_PERCPU_RWSEM(lock);
@@ -112,7 +112,7 @@ static void *waiter_main(void *unused)
 	return NULL;
 }
 
-/* @wait by another thread, with a reader in its way, that stays for hold_ns.  What it returns too early ends the process. */
+/* Let another thread call @wait beside a reader that stays inside for hold_ns.  A wait that returns too early ends the process. */
 static void blocked(void (*in)(void), void (*out)(void), void (*wait)(void))
 {
 	static uint32_t turn;
@@ -190,15 +190,15 @@ static void out_lock(void)
 
 static int registered;
 
-/* Without memory nobody can. */
+/* Register a QSBR reader, which fails without memory. */
 static void in_qsbr(void)
 {
 	registered = !quiesce_qsbr_register(QUIESCE_LAYOUT);
 	if (!registered)
-		quiesce_fetch_add_relaxed(&left, 1u); /* Relaxed: nobody waits for it. */
-}
+		quiesce_fetch_add_relaxed(&left, 1u); /* Relaxed: no thread waits for it. */
+		}
 
-static void out_qsbr(void)
+		static void out_qsbr(void)
 {
 	if (registered)
 		quiesce_qsbr_unregister();
@@ -302,14 +302,14 @@ static void hazptr_retires(void)
 
 static hazptr_t *slot;
 
-/* Without memory there are none. */
+/* Without memory there are no slots. */
 static void in_hazptr(void)
 {
 	static struct object *retired = &object;
 
 	slot = hazptr_alloc(NULL);
 	if (!slot || hazptr_protect(slot, &retired, hazptr) != &object)
-		quiesce_fetch_add_relaxed(&left, 1u); /* Relaxed: nobody waits for it. */
+	quiesce_fetch_add_relaxed(&left, 1u); /* Relaxed: no thread waits for it. */
 }
 
 static void out_hazptr(void)
@@ -373,7 +373,7 @@ static const struct name_value calls_by_name[] = {
 
 /* ---- the filter ---- */
 
-#define HARNESS "futex exit_group clock_gettime" /* the last: where the clock is not read without the kernel */
+#define HARNESS "futex exit_group clock_gettime" /* the last one is called where the clock cannot be read without the kernel */
 
 static unsigned short add_calls(struct sock_filter *code, unsigned short n, const char *calls)
 {
@@ -397,7 +397,7 @@ static unsigned short add_sets(struct sock_filter *code, unsigned short n, const
 	return n;
 }
 
-/* From now on any other call has that result.  0 or -errno. */
+/* Let any other system call return that result from now on.  Return 0 or -errno. */
 static int allow_only(const struct group *g, enum column column, unsigned int result)
 {
 	struct sock_filter code[200];
@@ -468,7 +468,7 @@ static void run_cell(void)
 	run(cell.column, cell.allowed, cell.result);
 }
 
-/* 0, or what is wrong: it is printed. */
+/* Return 0, or print the fault and return its status. */
 static int check_cell(void)
 {
 	struct outcome o;
@@ -482,7 +482,7 @@ static int check_cell(void)
 	return o.status ? 1 : 0;
 }
 
-/* All rows at a time: most of it is sleep. */
+/* Run all rows at the same time, because they mostly sleep. */
 static void check_column(enum column column, enum column allowed, unsigned int result)
 {
 	pid_t pid[NR_GROUPS];
@@ -533,7 +533,7 @@ static void reports_make_no_other_calls(void **state)
 	check_column(DEBUGGING, DEBUGGING, SECCOMP_RET_KILL_PROCESS);
 }
 
-/* First uses and reports with no more than steady use may have: waits wait all the same, callbacks run. */
+/* First uses and reports run with the calls of steady use only: waits still wait, callbacks run. */
 static void calls_that_are_refused_can_be_done_without(void **state)
 {
 	(void)state;
@@ -542,7 +542,7 @@ static void calls_that_are_refused_can_be_done_without(void **state)
 	check_column(DEBUGGING, STEADY, SECCOMP_RET_ERRNO | EPERM);
 }
 
-/* A filter that is too narrow is noticed. */
+/* Check that a filter that is too narrow is detected. */
 static void the_filter_works(void **state)
 {
 	static const struct group nothing = { "nothing", rcu_waits, { "", "", "", "" } };

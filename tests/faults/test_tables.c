@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* test_tables.c - hash tables where no thread can be had, in forked children, and in signal handlers. */
+/* test_tables.c - hash tables where no thread can be started, in forked children, and in signal handlers. */
 #include "../unit/tables.h"
 #include "no_threads.h"
 
 #include <sched.h>
 
-/* ---- no thread can be had ---- */
+/* ---- no thread can be started ---- */
 
 enum { WAVES = 40, IN_A_WAVE = 5000 };
 
-/* The updater is the only thread, and now and then at a safe point: what was resized must not pile up. */
+/* The updater is the only thread, and comes to a safe point now and then: old arrays must not accumulate. */
 static void arrays_come_back_without_a_worker(void **state)
 {
 	static struct object objects[IN_A_WAVE];
@@ -36,7 +36,7 @@ static void arrays_come_back_without_a_worker(void **state)
 			most_objects = stats_now().garbage_objects;
 	}
 	resizes = map_stats(&map).resizes + table_stats(&table).resizes;
-	assert_true(resizes >= WAVES); /* else there was nothing to give back */
+	assert_true(resizes >= WAVES); /* otherwise there was no array to reclaim */
 	assert_true(nr_refused > 0);
 	assert_int_equal(stats_now().worker_running, 0);
 	assert_in_range(most_objects, 0, 16);
@@ -55,7 +55,7 @@ static struct hashtable table;
 static struct object objects[2 * FULL + MORE];
 static uint64_t nr_in_map, nr_in_table, begun;
 
-/* All of it is there, and everything can be done with it.  (The forking thread was not in an update.) */
+/* Check that the table is complete, and that each call works.  (The forking thread was not in an update.) */
 static void use_map(void)
 {
 	struct hashmap_iter it;
@@ -131,7 +131,7 @@ static void make_both(void)
 	come_to_rest();
 }
 
-/* In a section, where no callback comes between, filled until it wants to grow; then the worker begins to move. */
+/* Fill the table in a section, so that no callback comes between, until it has to grow; then the worker begins to move. */
 static void grow_both(void)
 {
 	rcu_read_lock();
@@ -171,13 +171,13 @@ static void fork_while_the_worker_moves_buckets(void **state)
 		if (!exited_with(o.status, 0) && !exited_with(o.status, UNDER_WAY) && !exited_with(o.status, LATE))
 			fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
 		nr_under_way += exited_with(o.status, UNDER_WAY);
-		use_map(); /* and in the parent nothing is different */
+		use_map(); /* the parent's map works as before */
 		use_table();
 		alarm(WATCHDOG_SECONDS);
 	}
 }
 
-/* No update comes after those that begin it. */
+/* No update follows those that begin the resize. */
 static void child_that_begins_to_grow(void)
 {
 	grow_both();
@@ -202,7 +202,7 @@ static void a_resize_that_a_child_begins_ends(void **state)
 	end_both();
 }
 
-/* A thread that updates is not in the child, whatever it was doing; lookups do not mind. */
+/* An updating thread does not exist in the child, wherever it was in its update; lookups still work. */
 static uint32_t stop, nr_waves;
 
 static void *update_all_the_time(void *unused)
@@ -287,7 +287,7 @@ static void on_signal(int sig)
 	errno = saved;
 }
 
-/* Handlers look up in the very thread that updates, so also while it holds a bucket or moves one. */
+/* Handlers look up in the thread that updates, also while it holds a bucket or moves one. */
 static void lookups_in_signal_handlers(void **state)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
@@ -314,7 +314,7 @@ static void lookups_in_signal_handlers(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(arrays_come_back_without_a_worker), /* the first one: no worker is there yet */
+		TEST(arrays_come_back_without_a_worker), /* the first child has no worker yet */
 		TEST(fork_while_the_worker_moves_buckets),
 		TEST(a_resize_that_a_child_begins_ends),
 		TEST(lookups_in_a_child_of_a_busy_process),

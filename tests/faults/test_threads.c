@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_threads.c - many threads: one after the other, all at once, and small ones. */
+/* test_threads.c - many threads: one after the other, all at once, and threads with small stacks. */
 #include "../unit/testing.h"
 #include "use.h"
 
@@ -48,7 +48,7 @@ static void ten_thousand_threads_come_and_go(void **state)
 			pieces = flag_get(&nr_pieces);
 	}
 	assert_int_equal(total, ROUNDS * AT_ONCE);
-	assert_true(pieces > 0); /* else this looks at nothing */
+	assert_true(pieces > 0); /* otherwise the test has measured nothing */
 	assert_int_equal(flag_get(&nr_pieces), pieces);
 	assert_int_equal(stats_now().readers, before);
 	rcu_barrier();
@@ -56,7 +56,7 @@ static void ten_thousand_threads_come_and_go(void **state)
 	assert_int_equal(stats_now().garbage_objects, 0);
 }
 
-/* Queues of exited threads go back to the system. */
+/* Memory of the queues of exited threads is returned to the system. */
 static long resident_kib(void)
 {
 	long pages = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_unannounced.c - children that no fork handler is told of, and which make threads: whoever comes to the library first, readers are
- * waited for that are there, and nobody is for good that is not.
+/* test_unannounced.c - children of forks without handlers, which start threads: whichever thread calls the library first, waits last
+ * for readers that exist in the child, and for no others.
  *
- * The thread that a child has of its parent's is its first thread below.
+ * Below, the first thread of a child is the one that it has inherited.
  */
 #include "../unit/testing.h"
 #include "use.h"
@@ -55,7 +55,7 @@ static pid_t (*const ways[])(void) = {
 enum { NR_WAYS = sizeof ways / sizeof *ways };
 static pid_t (*make)(void);
 
-/* @fn in a child, with @inside in its first thread before and after. */
+/* Run @fn in a child of each kind of fork, forked between @enter and @leave of the forking thread. */
 static void in_each(void (*fn)(void), void (*enter)(void), void (*leave)(void))
 {
 	for (int i = 0; i < NR_WAYS; i++) {
@@ -84,7 +84,7 @@ static void in_each(void (*fn)(void), void (*enter)(void), void (*leave)(void))
 /* ---- another thread of the child ---- */
 
 static pthread_t thread;
-static int done; /* by it */
+static int done; /* set by @thread */
 
 static void *run_other(void *fn)
 {
@@ -111,7 +111,7 @@ static void rest(void)
 		short_rest();
 }
 
-/* It waits for something that the first thread ends. */
+/* Another thread of the child waits for a section or guard that the first thread ends. */
 static void other_waits_until(void (*wait)(void), void (*leave)(void))
 {
 	other_begins(wait);
@@ -206,7 +206,7 @@ static void ask_something(void)
 	stats_now();
 }
 
-/* Nobody knows whose it is until the first thread comes, with any call. */
+/* Until the first thread makes any call, the library does not know that the inherited section is that thread's. */
 static void other_waits_for_nobody(void)
 {
 	other_waits_until(wait_for_rcu, ask_something);
@@ -241,7 +241,7 @@ static void the_first_thread_forgets_others_at_once(void **state)
 	held_end(&h);
 }
 
-/* ---- everything, by the other thread first ---- */
+/* ---- each primitive, first used by the other thread ---- */
 
 static void use_all(void)
 {
@@ -307,7 +307,7 @@ static void forks_again(void)
 	must(waitpid(pid, &status, 0) == pid && exited_with(status, 0));
 }
 
-/* In turn the thread that forks next is the first one and another, which may or may not have used the library. */
+/* The next fork is made alternately by the first thread and by another, which may or may not have used the library. */
 static void each_generation(void)
 {
 	if (depth % 3 == 0)
@@ -384,7 +384,7 @@ static void callbacks_run_once(void **state)
 
 static int status_of_child;
 
-/* What the callback was in the middle of, another thread has taken for abandoned. */
+/* Fork in a callback; another thread of the child takes the callback's pass for abandoned. */
 static void fork_and_let_another_come(struct rcu_head *unused)
 {
 	pid_t pid = make();
@@ -517,7 +517,7 @@ static void retire_protected(void)
 	hazptr_barrier();
 }
 
-/* One was protected before the fork, one is after it, by inline code. */
+/* One object was protected before the fork, and one is protected after it, by inline code. */
 static void other_retires(void)
 {
 	hazptr_protect(slot_of_context, &protected[1], hazptr);

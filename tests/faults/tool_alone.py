@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The tool where no thread can be had: each subcommand ends by itself, and says what is missing.
+"""The tool where no thread can be started: each subcommand ends by itself, and reports what is missing.
 
     tool_alone.py SANDBOX TOOL
 
@@ -12,9 +12,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "build"))
 from tap import Tap, execute
 
-RULES = ["clone3=ENOSYS", "clone&0x10000=EAGAIN"]  # processes can be had
+RULES = ["clone3=ENOSYS", "clone&0x10000=EAGAIN"]  # processes can be created
 SHORT = ["--seconds=0.01", "--runs=1"]
-# Status, and what is said; one type for each, because others are libraries that may abort.
+# Each subcommand has its exit status and its output; it runs one type, because other types are libraries that may abort.
 SUBCOMMANDS = {
     "refscale": (["--type=rcu", "--runs=1", "--loops=1000"], 1, "cannot start 1 threads"),
     "rcuscale": (["--type=rcu", "--scenario=same", *SHORT], 1, "cannot start"),

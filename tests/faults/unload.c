@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* unload.c - a program that knows nothing of the library loads a plug-in that uses it, and unloads it.
+/* unload.c - a program that is not linked with the library loads a plug-in that uses it, and unloads it.
  *
  *	unload PLUGIN stays|goes|crashes
  *
- * stays: the plug-in stays loaded, whatever dlclose() was told; goes: it is gone; in both cases the program lives on.
- * crashes: it is gone, and the kernel ends the program over the sequence that was there.
+ * stays: the plug-in stays loaded in spite of dlclose(); goes: it is unloaded; in both cases the program goes on.
+ * crashes: it is unloaded, and the kernel ends the program because of the sequence that was there.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -41,7 +41,8 @@ static void on_signal(int number)
 	(void)number;
 }
 
-/* It sleeps while the plug-in goes: when it wakes, the kernel looks where it was.  Then it exits. */
+/* This thread sleeps while the plug-in is unloaded: when it wakes, the kernel reads the descriptor of its last sequence.  Then it
+ * exits. */
 static void *user_main(void *unused)
 {
 	(void)unused;
@@ -74,7 +75,7 @@ static void one_round(const char *path, int stays)
 	down(&used);
 	plugin_use();
 	must(!dlclose(handle), "dlclose() failed");
-	raise(SIGUSR1); /* the kernel looks at the last sequence of this thread */
+	raise(SIGUSR1); /* the kernel reads the descriptor of this thread's last sequence */
 	sem_post(&unloaded);
 	pthread_join(user, NULL);
 	fork_once();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unload_plugin.c - a plug-in for unload.c: it uses RCU, and with -DSEQUENCES what is inlined with restartable sequences. */
+/* unload_plugin.c - a plug-in for unload.c: it uses RCU, and with -DSEQUENCES inline calls that use restartable sequences. */
 #include <quiesce/rcu.h>
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void count(void)
 static void count(void) {}
 #endif
 
-/* Everything that it gave away has come back before it returns. */
+/* All objects that the plug-in has retired are reclaimed before this returns. */
 void plugin_use(void)
 {
 	struct object { struct rcu_head rcu; } *object = malloc(sizeof *object);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* use.h - one use of everything by one thread, and the same with threads; returns whether it worked. */
+/* use.h - one use of each primitive by one thread, and by several threads; returns whether it worked. */
 #ifndef USE_H
 #define USE_H
 
@@ -20,8 +20,8 @@ struct use_object {
 
 static int use_nr_run;
 static struct use_object *use_shared; /* RCU protects it */
-static struct use_object *use_single; /* hazard pointers do */
-static struct use_object *use_retired; /* those that readers own do */
+static struct use_object *use_single; /* simple hazard pointers protect it */
+static struct use_object *use_retired; /* general hazard pointers, whose slots readers own, protect it */
 
 static inline void use_run(struct rcu_head *head)
 {
@@ -46,7 +46,7 @@ static inline struct use_object *use_new(void)
 	return o;
 }
 
-/* Two guards, of which the first one ends first. */
+/* Take two guards of one object, and clear the first one first. */
 static inline int use_guards(void)
 {
 	struct shazptr_guard first = shazptr_protect(&use_single);
@@ -60,7 +60,7 @@ static inline int use_guards(void)
 	return ok;
 }
 
-/* A slot of the thread's own and one of a context; there may be no memory for either. */
+/* Use a slot of the thread's own and one of a context; there may be no memory for either. */
 static inline int use_slots(void)
 {
 	struct hazptr_context ctx;
@@ -90,7 +90,7 @@ static inline int use_reader(void)
 	return ok && !rcu_read_lock_held();
 }
 
-/* Retire the shared object, one way after the other. */
+/* Retire the shared object by each call of RCU in turn. */
 static inline void use_replace(int way)
 {
 	struct use_object *old = rcu_xchg_pointer(&use_shared, use_new());
@@ -113,7 +113,7 @@ static inline void use_replace(int way)
 	}
 }
 
-/* Wait for the guards of one object: by the caller's own look first, or by the scan at once. */
+/* Wait for the guards of one object: by the caller's own scan first, or by the scan thread at once. */
 static inline void use_replace_single(int skip_self_scan)
 {
 	struct use_object *old = rcu_xchg_pointer(&use_single, use_new());
@@ -127,7 +127,7 @@ static inline void use_replace_single(int skip_self_scan)
 	free(old);
 }
 
-/* Retire by hazard pointers, one way after the other. */
+/* Retire by each call of hazard pointers in turn. */
 static inline void use_retire(int way)
 {
 	static struct hazptr_cohort cohort = HAZPTR_COHORT_INIT;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* victim.c - a program that uses everything, to be run where something is missing.
+/* victim.c - a program that uses each primitive, to be run where a resource is missing.
  *
  *	victim FENCE WORKER SLOTS
  *
- * FENCE: light, full or any, what the library must have chosen.  WORKER: "threads"
- * where threads can be had, "alone" where none can: then the caller must do the work.
+ * FENCE: the fences that the library must have chosen: light, full or any.  WORKER: "threads"
+ * where threads can be started, "alone" where none can: then the caller must do the work.
  * SLOTS: "thread" where slots near a CPU must not have been chosen, else any.
  */
 #include "use.h"
@@ -39,7 +39,7 @@ static int slots_are(const char *wanted)
 	return !strcmp(wanted, "any") || !strcmp(wanted, name[quiesce_slots()]);
 }
 
-/* More guards at once than a CPU and a thread have slots.  There may be no other thread, so the
+/* Hold more guards at once than a CPU and a thread have slots.  There may be no other thread, so the
  * guard that is waited for is handed over to a signal handler, which clears it some ticks later. */
 static struct shazptr_guard waited_for;
 static int ticks_left;
@@ -80,7 +80,7 @@ static int a_handler_ends_the_wait(int skip_self_scan)
 	return ok;
 }
 
-/* In a section nobody may wait: what does not fit a queue must still not be lost. */
+/* A section must not wait: callbacks that do not fit into a queue must still not be lost. */
 static int many_in_a_section(void)
 {
 	enum { N = 30000 };

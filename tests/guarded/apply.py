@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Write patched copies of headers beside STAMP, which says which: apply.py STAMP INCLUDE PATCHES HEADER..."""
+"""Write patched copies of headers beside STAMP, which lists them: apply.py STAMP INCLUDE PATCHES HEADER..."""
 import pathlib
 import subprocess
 import sys

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Boot a kernel in QEMU, run a shell script in it, and return what it said.
+"""Boot a kernel in QEMU, run a shell script in it, and return its output.
 
-The guest is an initramfs of busybox, the script and some files, which lie in /t; programs of this machine lie where they
-are here, with their libraries.  What the kernel logged before the script is dropped: a busy host makes it complain while
-it boots.  Always TCG, with a host thread for each CPU, so that stores are reordered as the host's are; /dev/kvm is not
-used, since where it exists it may not work.
+The guest is an initramfs of busybox, the script and some files, which lie in /t; programs of this machine keep their
+paths, with their libraries.  The kernel's log before the script is dropped: a busy host makes the kernel complain while
+it boots.  QEMU always uses TCG, with a host thread for each CPU, so that stores are reordered as the host's are; /dev/kvm is
+not used, because where it exists it may not work.
 """
 import os
 import re
@@ -36,12 +36,12 @@ NEEDS = ("qemu-system-x86_64", "busybox", "cpio", "gzip")
 
 
 def missing():
-    """The programs that are not there."""
+    """Return the programs that are missing."""
     return [name for name in NEEDS if not shutil.which(name)]
 
 
 class Outcome:
-    """What became of a guest: status is its script's, or None if it died or took too long."""
+    """The end of a guest: status is its script's, or None if it died or took too long."""
 
     def __init__(self, text, timed_out):
         self.text, self.timed_out = text, timed_out
@@ -53,7 +53,7 @@ class Outcome:
         self.log = text.split("GUEST: log", 1)[-1].splitlines()
 
     def trouble(self):
-        """Why this is no good end, in words; None if it is one."""
+        """Return the fault of this end in words; None if it is a success."""
         if self.timed_out:
             return "the guest took too long"
         if self.status is None:
@@ -64,7 +64,7 @@ class Outcome:
 
 
 def libraries(program):
-    """The libraries of a program, and its loader."""
+    """Return the libraries of a program, and its loader."""
     said = subprocess.run(["ldd", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
     return re.findall(r"(/\S+) \(0x", said)
 

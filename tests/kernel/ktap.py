@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Read KTAP from a kernel's log: documents one after the other, flat, as our modules write them.
+"""Read KTAP from a kernel's log: consecutive documents without nesting, as our modules write them.
 
 	ktap.py [FILE]		the cases of a log, and a closing line; ktap.py --self-test checks the reader
 """
@@ -18,7 +18,7 @@ class Case:
 
 
 def end_of(document, planned, cases):
-    """A document that is not whole has a case more, which fails."""
+    """Return the cases of a document; an incomplete one has a further case, which fails."""
     if planned is None:
         return [Case(f"document {document} has a plan", False)]
     if not planned:

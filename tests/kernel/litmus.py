@@ -5,13 +5,13 @@
 A file is a C litmus test as tools/memory-model takes it.  A comment behind an operation
 names its label: "smp_mb(); /* SK1 */"; "implied" stands for what a function of the kernel
 contains (set_current_state(), complete()).  The comment block holds
-    Result: Never | Sometimes      what herd7 must say
+Result: Never | Sometimes      the verdict that herd7 must reach
     Weakened: LABEL:KIND@PN VERDICT   ... and with the operations of that label in process N made
                                    relaxed; KIND is mb (the fence goes), acquire, release (the access stays,
                                    as READ_ONCE or WRITE_ONCE), or rmw (_relaxed)
     Guard: SHAZPTR NAME            it shows the source with that bug of kernel/mutants.h planted
     Source: FILE FUNCTION OP ; OP  these stand in that function or macro, in this order; an ordering
-                                   has its label before it: "SK1 smp_mb()"
+                                   has its label before it: "SK1 smp_mb()".
 Each labelled operation of a Never file has a Weakened line, and a Source line that claims it; a Never
 file has no data race.  A verdict of Never in a Weakened line is a redundancy, which the text explains.
 
@@ -41,7 +41,7 @@ import run as userspace  # noqa: E402
 LABELLED = re.compile(r"\b(\w+)\(([^;]*)\);\s*/\* (implied|[A-Z]{2}\d+) \*/")
 KIND_OF = [(r"smp_\w*mb\w*$", "mb"), (r"smp_load_acquire$", "acquire"), (r"smp_store_release$", "release"),
            (r"(?:atomic_)?(?:cmp)?xchg$", "rmw")]
-# What the model has no name for.
+# Operations for which the model has no name, and the functions that they stand for.
 STANDS_FOR = {"xchg": ("llist_del_all", "llist_add", "atomic_xchg"), "cmpxchg": ("try_cmpxchg", "llist_add"),
               "smp_mb": ("smp_mb__after_spinlock", "smp_mb__after_atomic", "smp_mb__before_atomic"),
               "smp_store_release": ("rcu_assign_pointer",)}
@@ -70,7 +70,7 @@ def relaxed(match, kind):
 
 
 def weaken(text, what):
-    """The text with LABEL:KIND@PN made relaxed."""
+    """Return the text with LABEL:KIND@PN made relaxed."""
     label, kind, process = re.fullmatch(r"(\w+):(\w+)@(P\d+)", what).groups()
     head, program = userspace.split(text)
     start = program.index("\n%s(" % process)
@@ -140,7 +140,7 @@ def unknown_guards(text):
 
 
 def check(path):
-    """What is wrong with one file, before herd7 has seen it."""
+    """Yield the faults of one file, before a run of herd7."""
     text = check_ties.read(path)
     name = os.path.basename(path)[:-len(".litmus")]
     result = userspace.header(text, "Result")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The picture of docs/kernel.md: picture.py OUTPUT JSON..., where run.py --lockdep wrote the latter (build-kernel/logs/tc-*.json)."""
+"""Draw the picture of docs/kernel.md: picture.py OUTPUT JSON..., where run.py --lockdep wrote the latter (build-kernel/logs/tc-*.json)."""
 import json
 import os
 import sys

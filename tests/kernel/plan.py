@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What is run in guests: a row for each boot."""
+"""The plan of runs in guests, which has a row for each boot."""
 import tc
 
 LOAD = "insmod shazptr.ko {shazptr}&& insmod hazptr.ko {hazptr}|| exit 10\n"
@@ -31,10 +31,10 @@ class Row:
         self.name, self.kernel, self.files, self.script = name, kernel, files, script
         self.kind, self.build, self.smp, self.append, self.seconds = "pass", "normal", 2, "", 60
         self.wanted, self.mutants, self.icount = (), (), False
-        self.documents = 1  # of KTAP, which the log has to have
-        self.programs = ()  # of this machine
+        self.documents = 1  # number of KTAP documents that the log must have
+        self.programs = ()  # programs of this machine
         self.memory = 768
-        self.suites = ()  # of the library's tests: they make the script
+        self.suites = ()  # suites of the library's tests, which form the script
         self.source = ""  # a program here, which the script calls PROGRAM
         for key, value in more.items():
             assert hasattr(self, key), key
@@ -78,7 +78,7 @@ def by_torture(kind, seconds, parameters=""):
             f"until dmesg | grep -q '!!! ' || [ $i -ge {seconds} ]; do sleep 1; i=$((i + 1)); done; rmmod haz_torture")
 
 
-# The same build with nothing planted, where nothing may be noticed: or a build that always fails would notice everything.
+# Controls run the same builds without a planted bug and must pass, because a build that always fails would detect every bug.
 UNIT_CONTROLS = [(module, None, by_unit(module)) for module in ("shazptr", "hazptr")]
 TORTURE_CONTROLS = [("shazptr", None, by_torture("shazptr", 8, "tight=1 irqreader=0 stutter=0")),
                     ("hazptr", None, by_torture("hazptr", 8))]
@@ -159,7 +159,7 @@ def gate(kernel):
 
 
 def short():
-    """About five minutes, with downloads."""
+    """Return a plan of about five minutes, with downloads."""
     yield unit("standard")
     yield unit("standard", append="preempt=full")
     yield unit("rt")
@@ -175,7 +175,7 @@ def short():
 
 
 def full(seconds):
-    """Most of two hours."""
+    """Return a plan of almost two hours."""
     kernels = ("standard", "cloud", "rt")
     for kernel in kernels:
         for preempt in ("", "preempt=none", "preempt=voluntary", "preempt=full", "preempt=lazy"):
@@ -228,7 +228,7 @@ KCSAN_STATE = "cat /sys/kernel/debug/kcsan\n"
 
 
 def sanitized(kernel, seconds, judge="pass", before="", after=""):
-    """Under a sanitizer, which makes everything slower."""
+    """Return boots under a sanitizer, which makes all runs slower."""
     rows = [unit(kernel, smp=smp, seconds=600) for smp in (2, 8)]
     rows += [torture(kernel, kind, seconds, seconds_more=300) for kind in TYPES]
     for row in rows:
@@ -237,7 +237,7 @@ def sanitized(kernel, seconds, judge="pass", before="", after=""):
 
 
 def suites(kernel):
-    """The userspace library's tests under another kernel than this machine's."""
+    """Return boots that run the userspace library's tests under another kernel than this machine's."""
     return Row("userspace suites", kernel, (), "", suites=("unit", "faults", "torture"), memory=3072, seconds=7200)
 
 
@@ -257,7 +257,7 @@ def slices(smp, readers, seconds, **more):
 
 
 def lockdep(seconds):
-    """An hour and a half, with builds of four kernels."""
+    """Return a plan of an hour and a half, with builds of four kernels."""
     yield tc_replace(2, 5, 20)
     yield tc_replace(4, 3, 10)
     yield key_churn("lockdep", 3, seconds)

@@ -3,7 +3,7 @@
 """Build the kernel modules for packaged kernels, boot these in QEMU, and judge what the guests print.
 
 Nothing is installed: scripts/kernel-packages.sh unpacks kernels and headers into a cache, and scripts/build-kernels.sh
-builds there what is not packaged.  What guests time is compared within one guest only: an emulator has neither the caches
+builds kernels that are not packaged there.  Times are compared within one guest only: an emulator has neither the caches
 nor the costs of fences of a processor.
 The last line is "N passed, N failed"; exit status 0, 1 something failed, 2 wrong usage, 77 no QEMU or no packages.
 """
@@ -35,13 +35,13 @@ BUILT = ("lockdep", "lockdep-kasan", "lockdep-kcsan", "slice")
 
 
 class Kernels:
-    """The packaged kernels, fetched and built for when they are first wanted."""
+    """The packaged kernels, which are fetched and built for at their first use."""
 
     def __init__(self, work):
         self.work, self.have, self.built = work, {}, {}
 
     def get(self, name):
-        """Its directory in the cache, or None."""
+        """Return the kernel's directory in the cache, or None."""
         if name not in self.have:
             script = "build-kernels.sh" if name in BUILT else "kernel-packages.sh"
             fetch = subprocess.run([os.path.join(ROOT, "scripts", script), CACHE, name], check=False)
@@ -55,7 +55,7 @@ class Kernels:
             return f.read().strip()
 
     def build(self, name, kind):
-        """The directory of the modules; None if they cannot be built."""
+        """Return the directory of the modules; None if they cannot be built."""
         key = f"{name}-{kind}-{self.release(name)}"  # headers are older than our objects, so that make would not see new ones
         if key not in self.built:
             self.built[key] = self.make(name, kind, os.path.join(self.work, key))
@@ -81,7 +81,7 @@ class Runner:
         self.product = None
 
     def tell(self, row, cases, seconds):
-        """A line for a row, and one for each case that failed."""
+        """Print a line for a row, and one for each case that failed."""
         bad = [c for c in cases if not c.good]
         skipped = [c for c in cases if c.good and c.skip]
         self.passed += len(cases) - len(bad) - len(skipped)
@@ -115,7 +115,7 @@ class Runner:
         return root if row.programs and os.path.exists(root + "/lib64/ld-linux-x86-64.so.2") else ""
 
     def userspace(self):
-        """The directory of a build of the library and its tests; None if there is none."""
+        """Return the directory of a build of the library and its tests; None if there is none."""
         if self.product is None:
             self.product = userspace.build(os.path.join(self.kernels.work, "userspace"), ROOT) or ""
         return self.product or None
@@ -287,7 +287,7 @@ def planted(name):
 
 
 def verdict(module, name, notice, segment):
-    """Of one planted bug's part of a guest's log; a name of None is a control."""
+    """Judge one planted bug's part of a guest's log; a name of None is a control."""
     noticed = " not ok " in segment
     if name is None:
         return ktap.Case(f"{module} {planted(name)} passes: {notice.split(';')[0]}", not noticed and " ok " in segment)
@@ -295,7 +295,7 @@ def verdict(module, name, notice, segment):
 
 
 def one_mutant(module, name, notice):
-    """Commands for the guest; afterwards nothing of it is left."""
+    """Return commands for the guest, which leave no state behind."""
     options = {module: "mutant=" + name if name else ""}
     return plan.load(**options) + notice + "\nrmmod hazptr\nrmmod shazptr\n"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The parts of the kernel runner that no kernel is needed for: what reads logs, and what changes sources."""
+"""Tests of the parts of the kernel runner that need no kernel: the readers of logs, and the changes of sources."""
 import os
 import sys
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* slice.c - do time-slice extensions of rseq shorten grace periods, and what do readers pay?
+/* slice.c - measures whether time-slice extensions of rseq shorten grace periods, and their cost for readers.
  *
  *	GLIBC_TUNABLES=glibc.pthread.rseq=0 slice rounds READERS SECONDS NS
  *		for guests of kernels since 7.0: readers in RCU sections on fewer CPUs, an updater that waits.
- *		Prints a line for each way, length of section and round; NS is the extension that the kernel was told to grant.
+ *		Prints a line for each way, length of section and round; NS is the extension that the kernel is set to grant.
  *	slice cost
  *		any kernel: time, or in an emulator that counts instructions as nanoseconds instructions, of an empty section.
  *
  * Ways
- *	none		the reader asks for nothing
+ * none  the reader requests nothing
  *	request		lock sets the request; unlock withdraws it, and gives a grant back
- *	standing	the request always stands; unlock compares one word, and gives a grant back or asks anew
- *	outline		for the cost only: as standing, in a function, as the library could do it for those who opt in
+ *	standing	the request always stands; unlock compares one word, and gives a grant back or requests anew
+ *	outline		for the cost only: as standing, in a function, as the library could do it for programs that opt in
  *
- * How a preempted section is known: the reader sets rseq_cs to a sequence that it is not in, and the kernel sets it to
+ * A preempted section is detected as follows: the reader sets rseq_cs to a sequence that it is not in, and the kernel sets it to
  * NULL when the thread was preempted meanwhile.  A grace period met a preempted reader if such a section ended before it.
  *
- * raw, whole file: it speaks with the kernel, by words that no other thread reads
+ * raw, whole file: it shares words with the kernel that no other thread reads
  */
 #include <errno.h>
 #include <linux/rseq.h>
@@ -56,7 +56,7 @@ struct reader {
 	pthread_t thread;
 	enum way way;
 	unsigned work;
-	_Atomic ull preempted; /* sections; written before the unlock, so that who waits for it sees it */
+	_Atomic ull preempted; /* number of preempted sections; written before the unlock, so that a waiter for the section sees it */
 	ull sections, grants, yields;
 	char line[64];
 };

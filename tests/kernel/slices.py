@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What slice.c says in a guest: sums over rounds, and a table."""
+"""Read the output of slice.c in a guest: sum rounds, and print a table."""
 import re
 
 LINE = re.compile(r"SLICE (\w+) work (\d+) ext (\d+) periods (\d+) met (\d+) preempted (\d+) grants (\d+) yields (\d+) sections (\d+) "
@@ -55,6 +55,6 @@ def table(sums):
 
 
 def costs(text):
-    """Medians of the time of an empty section, by way."""
+    """Return the medians of the time of an empty section, by way."""
     columns = list(zip(*([float(v) for v in line] for line in COST.findall(text))))
     return {way: sorted(column)[len(column) // 2] for way, column in zip(COSTS, columns)}

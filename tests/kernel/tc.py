@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The experiment with `tc qdisc replace`: what a guest has to do, what is read from its log, and the tables."""
+"""Experiment with `tc qdisc replace`: make the guest's script, read its log, and print the tables."""
 import json
 import os
 import shutil
@@ -9,7 +9,7 @@ WAYS = {"0": "no wait (a bug)", "1": "synchronize_rcu", "2": "expedited", "3": "
 LOADS = ("idle", "busy")
 QUEUES = 32
 
-# counts has the clock, calls and times; CAL of /proc/interrupts counts calls of functions on other CPUs.
+# The file counts has the clock, calls and times; CAL of /proc/interrupts counts calls of functions on other CPUs.
 SCRIPT = """
 %(ip)s link add wide0 numtxqueues %(queues)d type dummy && %(ip)s link set wide0 up || exit 20
 insmod haz_waits.ko functions=tc_modify_qdisc,lockdep_unregister_key,synchronize_net,rcu_exp_handler,sched_ttwu_pending || exit 11
@@ -68,7 +68,7 @@ def script(rounds, replaces):
 
 
 class Batch:
-    """Some replacements under one load and with one way to wait."""
+    """A batch of replacements under one load and with one kind of wait."""
 
     def __init__(self, load, way):
         self.load, self.way, self.times, self.marks = load, way, [], {"before": {}, "after": {}}
@@ -94,7 +94,7 @@ def parse(text):
 
 
 class Summary:
-    """Of all batches of a load and a way; all but wall for one replacement, in ms."""
+    """Return figures of all batches of a load and a way; all but wall are per replacement, in ms."""
 
     def __init__(self, batches):
         times = sorted(t for b in batches for t in b.times)
@@ -124,7 +124,7 @@ HEAD = (f"{'all, s':>7} {'ms p50':>7} {'p10':>6} {'p90':>6} {'kernel':>7} {'keys
 
 
 def summarise(text):
-    """By load and way."""
+    """Return the figures by load and way."""
     batches = parse(text)
     keys = sorted({(b.load, b.way) for b in batches}, key=lambda k: (LOADS.index(k[0]), k[1] == "0", k[1]))
     return {key: Summary([b for b in batches if (b.load, b.way) == key]) for key in keys}
@@ -144,7 +144,7 @@ def ratios(summaries, load):
 
 
 def save(name, row, summaries):
-    """For the picture of docs/kernel.md."""
+    """Return the data of the picture of docs/kernel.md."""
     os.makedirs(os.path.dirname(name), exist_ok=True)
     with open(name, "w", encoding="utf-8") as f:
         rows = [{"load": load, "way": WAYS[way], **vars(one)} for (load, way), one in summaries.items()]

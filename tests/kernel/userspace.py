@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The suites of the userspace library in a guest: which programs it needs, and the script that runs them.
+"""The suites of the userspace library in a guest: the programs that they need, and the script that runs them.
 
-Programs lie in the guest where they lie here, with their libraries; sh, env and the like are busybox's.
+Programs have the same paths in the guest, with their libraries; sh, env and the like are busybox's.
 """
 import json
 import os
@@ -43,7 +43,7 @@ run() { # NAME SECONDS COMMAND...
 
 
 def build(where, root):
-    """A build of the product and its tests in a directory; None if it does not succeed."""
+    """Build the product and its tests in a directory; return None if that fails."""
     commands = [["ninja", "-C", where]]
     if not os.path.exists(os.path.join(where, "build.ninja")):
         commands.insert(0, ["meson", "setup", where, root])
@@ -56,13 +56,13 @@ def build(where, root):
 
 
 def build_program(program, source, where, root):
-    """A program that uses the static library."""
+    """Return a program that uses the static library."""
     return subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-std=gnu11", "-I" + os.path.join(root, "include"), source,
                            os.path.join(where, "src/libquiesce.a"), "-o", program, "-pthread"], check=False).returncode == 0
 
 
 def tests(where, suites):
-    """The tests of some suites that a guest can run, and how many it cannot, since they need a compiler or an interpreter."""
+    """Return the tests of some suites that a guest can run, and the number of others, which need a compiler or an interpreter."""
     said = subprocess.run(["meson", "introspect", "--tests", where], stdout=subprocess.PIPE, text=True, check=True).stdout
     wanted = [t for t in json.loads(said) if {s.split(":")[-1] for s in t["suite"]} & set(suites)]
     fit = [t for t in wanted if not any("python" in os.path.basename(word) for word in t["cmd"][:1])]

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* broken.c - grace periods that wait for nobody, by every name that liburcu and the face have for one; to be preloaded.
+/* broken.c - a preloaded library with grace periods that wait for no reader, by every name that liburcu and the face have for one.
  *
- * A test that passes with this proves nothing about grace periods.  Callbacks run at once, in a thread of their own, as some
- * take locks that who queues them holds.
+ * A test that passes with this proves nothing about grace periods.  Callbacks run at once, in a thread of their own, because some
+ * take locks that the caller of call_rcu() holds.
  */
 #include <pthread.h>
 #include <stdbool.h>

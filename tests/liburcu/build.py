@@ -11,7 +11,7 @@ import package
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
-# What configure would have found on any Linux of the last ten years.
+# On any Linux of the last ten years configure finds these.
 DEFINES = ["-D_GNU_SOURCE", "-DHAVE_SCHED_GETCPU=1", "-DHAVE_SCHED_SETAFFINITY=1", "-DHAVE_SYSCONF=1", "-DHAVE_RAND_R=1",
            "-DHAVE_GETTID=1", "-DHAVE_SYNC_BUILTINS=1", "-DHAVE_LIBPTHREAD=1"]
 CONFIG = """#define CONFIG_RCU_SMP 1
@@ -21,13 +21,13 @@ CONFIG = """#define CONFIG_RCU_SMP 1
 #define CONFIG_RCU_EMIT_LEGACY_MB 1
 """
 NO_SIGNAL = "liburcu's signal flavour, which 0.15 has no more"
-# What is wrong in the tests themselves: threads whose ids are stored past the array, and joined from it.
+# Repairs of a fault in the tests themselves: threads whose ids are stored past the array, and joined from it.
 REPAIRS = {"test_urcu_wfs.c": ("&tid_enqueuer[i],", "&tid_enqueuer[i_thr],")}
 STRAY = re.compile(r"\.+ /usr/(local/)?include/(.*/)?urcu[-./]")  # in the list that -H makes: the face lacks a header
 
 
 class Failed(Exception):
-    """A compilation failed: the compiler's words."""
+    """This exception has the messages of a failed compilation."""
 
 
 def compile_to(out, argv):
@@ -45,7 +45,7 @@ def compile_to(out, argv):
 
 
 class Library:
-    """What a program is compiled against.  defect: readers are not waited for, by an object put before the library."""
+    """The library that a program is compiled against.  defect: grace periods do not wait, because of an object linked before the library."""
 
     def __init__(self, source, out, defect=False):
         self.source, self.out, self.defect = source, out, defect
@@ -58,11 +58,11 @@ class Library:
             self.broken = compile_to(self.out / "broken.so", [*self.cc.split(), "-O1", "-shared", "-fPIC", "-pthread", HERE / "broken.c"])
 
     def environment(self, seconds=None):
-        """Of a run: seconds is the most that a test may sleep."""
+        """Return the environment of a run: seconds is the most that a test may sleep."""
         preload = ([str(self.short)] if seconds else []) + ([str(self.broken)] if self.defect else [])
         more = {"LIBURCU_TESTS_SECONDS": str(seconds)} if seconds else {}
         if self.defect:
-            more["QUIESCE_URCU_PACE_MS"] = "0"  # a pause before callbacks would hide that nobody waits
+            more["QUIESCE_URCU_PACE_MS"] = "0"  # a pause before callbacks would hide that grace periods do not wait
         return dict(os.environ, LD_PRELOAD=" ".join(preload), URCU_TESTS_SRCDIR=str(self.source.root / "tests"),
                     URCU_TESTS_BUILDDIR=str(self.out), **more)
 
@@ -79,7 +79,7 @@ class Library:
         return program
 
     def sources(self, program):
-        """Its files; those with a mistake are repaired copies."""
+        """Return the program's files; those with a mistake are repaired copies."""
         for name in program.sources:
             path = self.source.root / "tests" / program.directory / name
             if name in REPAIRS and path.exists():
@@ -99,7 +99,7 @@ class Library:
         return ["-O2", "-g", "-pthread", "-w", *DEFINES, *self.includes(), *[f"-I{d}" for d in include], *program.defines, *forced]
 
     def compile(self, program, newest):
-        """The executable of a program; raises Failed."""
+        """Return the executable of a program, or raise Failed."""
         tests = self.source.root / "tests"
         out = self.out / program.directory / program.name
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -183,13 +183,13 @@ class Control(Library):
 
     def links(self, program):
         where = [] if self.installed else [f"-L{self.root}", f"-Wl,-rpath,{self.root}"]
-        # What urcu-common offers is in every flavour's dependencies only.
+        # Symbols of urcu-common are only found through the dependencies of each flavour.
         names = [n for n in program.libraries if n != "debug-yield"] or ["urcu-common"]
         return [*where, "-Wl,--no-as-needed", *[f"-l{n}" for n in names], "-lurcu-common"]
 
 
 class Objects(Control):
-    """Programs built for liburcu, which load our objects of its names instead."""
+    """Programs built for liburcu, which load our objects of its names."""
     name = "objects"
 
     def __init__(self, source, out, build, defect=False):

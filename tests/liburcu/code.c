@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* code.c - operations of the face, each in a function of its own; code.py looks at their instructions. */
+/* code.c - operations of the face, each in a function of its own; code.py checks their instructions. */
 #include <urcu/rcuhlist.h>
 #include <urcu/rculist.h>
 
@@ -29,7 +29,7 @@ void smp_mb(void) { cmm_smp_mb(); }
 void smp_rmb(void) { cmm_smp_rmb(); }
 void smp_wmb(void) { cmm_smp_wmb(); }
 
-/* Full barriers, and of their two sides the compiler moves nothing to the other: @x is loaded twice. */
+/* The compiler moves no access across these full barriers: @x is loaded twice. */
 int mb_inc_mb(long *p, const int *x)
 {
 	int before = *x;
@@ -40,7 +40,7 @@ int mb_inc_mb(long *p, const int *x)
 	return before - *x;
 }
 
-/* So it is without them on x86, where each operation is a full barrier. */
+/* On x86 the operation is a full barrier even without these macros, so @other is loaded twice. */
 long flags;
 int other;
 int or_between(void)
@@ -51,7 +51,7 @@ int or_between(void)
 	return before - other;
 }
 
-/* They may be elsewhere than beside it. */
+/* The macros may be used apart from an operation. */
 void beside(int *x)
 {
 	*x = 1;
@@ -93,7 +93,7 @@ long hlist_walk(struct cds_hlist_head *head)
 	return sum;
 }
 
-/* Not a shared access, which needs no volatile beside a pause. */
+/* A plain access beside a pause needs no volatile, because the pause is a compiler barrier. */
 void pause_until(const int *flag)
 {
 	while (!*flag)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The face's atomic operations and lists, as the compilers translate them: not more than liburcu's assembly has.
+"""The face's atomic operations and lists, as the compilers translate them: no more instructions than liburcu's assembly.
 
 Compiles code.c, and counts in each function the instructions but for the return, and the full barriers among them: on x86 locked
 instructions and xchg with memory, on arm64 dmb.  Of these there must be as many as the table says, not fewer.
@@ -15,7 +15,7 @@ import tempfile
 
 BASE = ["-O2", "-std=gnu11", "-g0", "-fcf-protection=none", "-fno-stack-protector", "-fomit-frame-pointer", "-Wno-missing-prototypes"]
 ARM = ["-O2", "-std=gnu11", "-g0", "-mno-outline-atomics"]
-# operation: instructions and full barriers on x86, full barriers on arm64
+# Each operation has its number of instructions and full barriers on x86, and of full barriers on arm64.
 TYPED = {"set": (1, 0, 0), "read": (1, 0, 0), "xchg": (2, 1, 1), "cmpxchg": (2, 1, 1), "add_return": (4, 1, 1), "sub_return": (5, 1, 1),
          "put": (4, 1, 1), "add": (1, 1, 0), "sub": (1, 1, 0), "inc": (1, 1, 0), "dec": (1, 1, 0), "or": (1, 1, 0), "and": (1, 1, 0),
          "set_fence": (1, 1, 1), "read_fence": (2, 1, 1)}
@@ -45,7 +45,7 @@ def functions(compiler, objdump, flags, source):
 def x86_problems(found):
     for name, (limit, barriers, _) in TABLE.items():
         body = found[name]
-        # clang extends small results, and sets a register to 0 first
+        # These instructions do not count: clang extends small results, and sets a register to 0 first.
         slack = sum(bool(re.match(r"(?:mov[sz]|xor|cltq|cwtl|c[bw]t)", i)) for i in body)
         if len(body) - slack > limit or any(re.match(r"[lms]fence|call", i) for i in body):
             yield f"{name} has {len(body)} instructions, at most {limit}: {'; '.join(body)}"
@@ -64,7 +64,7 @@ def arm_problems(found):
 
 
 def planted(problems, found):
-    """Is it seen that an operation is not there, and that one is there twice?"""
+    """Check that a missing operation is detected, and one that occurs twice."""
     return bool(list(problems(found | {"long_xchg": []}))) and bool(list(problems(found | {"smp_mb": found["smp_mb"] * 2})))
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""docs/from-liburcu.md is run: its programs are written to files, its commands are executed, and their output is what it says.
+"""docs/from-liburcu.md is run: its programs are written to files, its commands are executed, and their output is compared.
 
 A block of C begins with a comment that names its file; a block of sh is run with the installed tree in the place of PREFIX; a block of
-text is what the commands before it have printed.  Its table of names is compiled: each call that it has is declared. Prints TAP.
+text is the output of the commands before it.  Its table of names is compiled: each call in it is declared. Prints TAP.
 """
 import argparse
 import os
@@ -24,7 +24,7 @@ OURS = "#include <quiesce/rcu.h>\n#include <quiesce/control.h>\n"
 
 
 def installed(meson, build, prefix, tmp):
-    """The installed tree, elsewhere than it was configured for, or None."""
+    """Return the installed tree, in another place than it was configured for, or None."""
     run = execute([meson, "install", "-C", build, "--no-rebuild", "--destdir", tmp / "stage"])
     tree = pathlib.Path(str(tmp / "stage") + prefix)
     return tree if run.returncode == 0 and tree.is_dir() else None

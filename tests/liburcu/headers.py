@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Each header of the face compiles alone, twice in one file, in every language that programs for liburcu are written in.
 
-So it does inside of extern "C"; and macros.c compiles everywhere without a warning, with one about old-style casts in C++.  Prints TAP.
+Each also compiles inside of extern "C"; and macros.c compiles everywhere without a warning, including that about old-style casts in C++.
+Prints TAP.
 """
 import argparse
 import concurrent.futures
@@ -15,10 +16,10 @@ import sys
 C = ["c99", "gnu99", "c11", "gnu17"]
 CXX = ["c++11", "c++20"]
 COMPILERS = [("gcc", "c", C), ("clang-19", "c", C), ("clang", "c", C), ("g++", "c++", CXX), ("clang++-19", "c++", CXX), ("clang++", "c++", CXX)]
-# Not pedantic in C: unions that are transparent, which calls with either kind of head need, are no ISO C.
+# The flags are not pedantic in C: transparent unions, which calls with either kind of head need, are not ISO C.
 WARN = ["-Wall", "-Wextra", "-Wshadow", "-Wundef", "-Wconversion", "-Wno-sign-conversion", "-Wcast-qual", "-Werror", "-fsyntax-only"]
 CPU_FILES = {"urcu/arch/x86.h": "x86_64"}
-# What liburcu's headers bring with them, and programs use without asking for it: headers, uses.  The first only with _LGPL_SOURCE.
+# Names that liburcu's headers include, and that programs use without including more: headers, uses.  The first only with _LGPL_SOURCE.
 INLINED = "long a(void);\nlong a(void) { return sysconf(_SC_NPROCESSORS_ONLN) + errno + INT_MAX; }\nDEFINE_URCU_TLS(int, b);\nCDS_LIST_HEAD(c);\n" \
           "void d(void);\nvoid d(void) { urcu_assert_debug(futex_async(0, FUTEX_WAKE, 1, 0, 0, 0) == 0); }\n"
 ASSERTS = "void e(int n);\nvoid e(int n) { assert(n); }\n"
@@ -75,7 +76,7 @@ def jobs(include, names):
 
 
 def outside(include):
-    """What the headers include by a name of liburcu's, and is not here: it would be found where liburcu is installed."""
+    """Return headers included by a name of liburcu's that the face lacks: they would be found where liburcu is installed."""
     wanted = {name for p in include.rglob("*.h") for name in re.findall(r"#\s*include\s*<(urcu[^>]*)>", p.read_text())}
     return sorted(name for name in wanted if not (include / name).is_file())
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* macros.c - the face's macros in a program, for headers.py, in C and C++ with all warnings.
  *
- * raw, whole file: volatile is what is tested.
+ * raw, whole file: it tests volatile.
  */
 #include <urcu/annotate.h>
 #include <urcu/debug.h>

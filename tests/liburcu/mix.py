@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Mixed processes: a host and a plug-in, each of a flavour, and each built for liburcu (readers inlined or called) or rebuilt with the face.
 
-Both read and replace objects in the same threads.  What was built for liburcu runs with liburcu, and with our objects of its names.  Where both sides have
-one RCU, each reads the other's objects, too.  Last, with grace periods that wait for nobody, a process of each kind has to crash.
+Both read and replace objects in the same threads.  Sides built for liburcu run with liburcu, and with our objects of its names.  Where both
+sides have one RCU, each reads the other's objects, too.  Last, with grace periods that do not wait, a process of each kind has to crash.
 
 One line for each kind of process, and at the end: N passed, N failed, N skipped.
 Exit status: 0 nothing failed; 1 something did; 2 wrong usage; 77 there is no liburcu, no face or no objects of its names.
@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MIX = ROOT / "tests/liburcu/mix"
 FLAVORS = ("memb", "mb", "bp", "qsbr")
 WAYS = ("inlined", "called", "rebuilt")
-ATTEMPTS = 8  # of a broken process, until it crashes
+ATTEMPTS = 8  # attempts with a broken process, until it crashes
 Side = collections.namedtuple("Side", "flavor way")
 
 
@@ -53,7 +53,7 @@ class Mix:
         return done.stdout.strip() if done.returncode else None
 
     def run(self, host, plugin, library, broken=False):
-        """None, or what is wrong."""
+        """Return None, or the fault."""
         argv = [self.out / f"host-{host.flavor}-{host.way}", self.out / f"plugin-{plugin.flavor}-{plugin.way}",
                 "shared" if one_rcu(host, plugin) else "apart"]
         environment = dict(os.environ, QUIESCE_URCU_PACE_MS="0", LD_LIBRARY_PATH=f"{self.objects}:{self.build / 'src'}" if library == "objects" else "")
@@ -69,7 +69,7 @@ class Mix:
 
 
 def one_rcu(host, plugin):
-    """What has one set of readers: a flavour of one library; rebuilt, memb and bp are one."""
+    """Return the domain with one set of readers: a flavour of one library; rebuilt, memb and bp are one."""
     if (host.way == "rebuilt") != (plugin.way == "rebuilt"):
         return False
     return host.flavor == plugin.flavor or (host.way == "rebuilt" and {host.flavor, plugin.flavor} == {"memb", "bp"})

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Linker names: liburcu's are in a library of their own, and never in the face's; objects of its names have the symbols of its own, in their sizes.
+"""Linker names: liburcu's are in a library of their own, and never in the face's; objects of its names have liburcu's symbols and sizes.
 
 Prints TAP.
 """
@@ -18,7 +18,7 @@ PRIVATE = re.compile(r"urcu_\w+_(gp|reader|has_sys_membarrier|sym)$|urcu_bp_regi
 
 
 def symbols(library):
-    """Of what a library exports: name to size."""
+    """Return the size of each exported symbol of a library, by name."""
     found = {}
     for line in execute(["readelf", "-W", "--dyn-syms", library]).stdout.splitlines():
         words = line.split()

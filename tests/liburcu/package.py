@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""liburcu's sources, from the distribution's source package, and what its Makefile.am files say of its programs.
+"""Unpack liburcu's sources, from the distribution's source package, and find the programs that its Makefile.am files define.
 
-Nothing is installed and nobody has to be root: apt downloads with lists of its own, made from this machine's sources.
+Nothing is installed and root is not needed: apt downloads with lists of its own, made from this machine's sources.
 """
 import collections
 import os
@@ -20,7 +20,7 @@ Program = collections.namedtuple("Program", "name directory sources defines libr
 
 
 class Unavailable(Exception):
-    """It cannot be had here: a reason to skip."""
+    """The package cannot be obtained here: a reason to skip."""
 
 
 def cache():
@@ -28,7 +28,7 @@ def cache():
 
 
 def archives():
-    """The Debian archives among this machine's sources."""
+    """Return the Debian archives among this machine's sources."""
     out = subprocess.run(["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)"], stdout=subprocess.PIPE,
                          stderr=subprocess.DEVNULL, text=True, check=False).stdout
     found = [line.split()[-1] for line in out.splitlines() if line.split()[:1] == ["Debian"] and re.search(r"/debian/?$", line)]
@@ -43,7 +43,7 @@ def suites(more=()):
 
 
 def download(directory, archive, suite, what):
-    """The archive of the original sources of a package, or None and why not."""
+    """Return the archive of the original sources of a package, or None and the reason."""
     shutil.rmtree(directory, ignore_errors=True)
     for name in ("lists/partial", "cache/archives/partial"):
         (directory / name).mkdir(parents=True)
@@ -84,7 +84,7 @@ def fetch(into, what="liburcu", more=()):
 
 
 class Source:
-    """An unpacked source tree of liburcu."""
+    """An unpacked source tree of liburcu, which finds the programs in it."""
 
     def __init__(self, given=None):
         if given:
@@ -125,7 +125,7 @@ class Source:
         return {name: list(words(name)) for name in found}
 
     def programs(self, directory):
-        """The programs of tests/directory."""
+        """Return the programs of tests/directory."""
         values = self.variables(f"tests/{directory}")
         for name in values.get("noinst_PROGRAMS", ()):
             stem = re.sub(r"\W", "_", name)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What macros of the face do with pointers: tables for tests/build/pointers.py.  Prints TAP."""
+"""The use of pointers by macros of the face: tables for tests/build/pointers.py.  Prints TAP."""
 import argparse
 import pathlib
 import sys
@@ -36,7 +36,7 @@ TYPED = {
     "uatomic_set": "uatomic_set(&{p}, {v})",
     "uatomic_store": "uatomic_store(&{p}, {v}, CMM_RELEASE)",
 }
-# They take numbers for pointers, as liburcu's do.
+# These macros accept numbers in place of pointers, as liburcu's do.
 LOOSE = {
     "uatomic_xchg": "(void)uatomic_xchg(&{p}, {v})",
     "uatomic_xchg with an order": "(void)uatomic_xchg(&{p}, {v}, CMM_RELAXED)",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""With which arguments each of liburcu's programs is run, and which runs test grace periods."""
+"""The arguments with which each of liburcu's programs is run, and the runs that test grace periods."""
 import collections
 import os
 
-# claims: it has readers that look at memory which a grace period later is overwritten or freed, and says so if they find that.
+# claims: its readers check memory that is overwritten or freed a grace period later, and report it if they find that.
 Run = collections.namedtuple("Run", "name key arguments claims most timeout script", defaults=(None,))
 
 NOT_THE_LIBRARY = {"test_rwlock", "test_rwlock_timing", "test_perthreadlock", "test_perthreadlock_timing", "test_mutex", "test_looplen",
@@ -20,14 +20,14 @@ HASH = {  # name: (readers, writers, options), as liburcu's script for the hash 
     "other keys": (2, 2, "-A -R 1000000"), "ten keys": (2, 2, "-A -M 10 -N 10 -O 10"), "ten keys, unique": (2, 2, "-A -M 10 -N 10 -O 10 -u"),
     "ten keys, replace": (2, 2, "-A -M 10 -N 10 -O 10 -s"), "known keys": (2, 2, "-A -M 10 -N 10 -O 10 -R 0 -T 0 -S 10 -k 10 -s"),
     "no duplicates": (2, 2, "-A -U"), "no duplicates, long chains": (2, 2, "-A -U -C 4")}
-# Where grace periods that do not wait are not noticed in a second: the objects are not used again, or looked at too rarely.  So it is
-# with the queues and stacks, and with those that collect what they retire.
+# Runs that do not detect broken grace periods within a second: objects are not reused, or are read too rarely.  The queues and stacks
+# do not, either, nor do programs that collect objects before they retire them.
 BLIND = {"order", "chunk", "mmap", "no duplicates, long chains"}
 CALLBACKS = ("perthread", "percpu", "global")
 
 
 def torture(program, short):
-    """liburcu's own is every mode with every kind of callback thread, in C and C++; short is stress of each in C only."""
+    """Yield runs: liburcu's own have every mode with every kind of callback thread, in C and C++; short is stress of each in C only."""
     cpus = str(os.cpu_count() or 1)
     for mode in ("perf", "rperf", "uperf", "stress"):
         for callbacks in CALLBACKS:
@@ -67,7 +67,7 @@ def benchmark(program, short):
 
 
 def of(program, short):
-    """The runs of a program."""
+    """Return the runs of a program."""
     if program.name.startswith("rcutorture"):
         yield from torture(program, short)
     elif program.directory == "benchmark":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""liburcu's own benchmarks, and one of ours, with liburcu, and compiled against the face or run with our objects of its names, by turns.
+"""Run liburcu's own benchmarks, and one of ours, with liburcu, and compiled against the face or run with our objects of its names, alternately.
 
 Each round runs both, the first one first in every other round, threads on the same CPUs.  The ratio is the
 median of the rounds' ratios, ours by theirs (over 1: ours is faster), with an interval that
@@ -34,7 +34,7 @@ RATE = re.compile(r"(nr_\w+|successful \w+)\s+(\d+)")
 
 
 def benchmarks(cpus):
-    """readers are dequeuers and writers enqueuers in queues; cpus threads at most of each kind."""
+    """Return a benchmark: readers are dequeuers and writers enqueuers in queues; at most cpus threads of each kind."""
     flavours = (("memb", "test_urcu"), ("memb, called", "test_urcu_dynamic_link"), ("mb", "test_urcu_mb"), ("bp", "test_urcu_bp"),
                 ("bp, called", "test_urcu_bp_dynamic_link"), ("qsbr", "test_urcu_qsbr"), ("qsbr, called", "test_urcu_qsbr_dynamic_link"))
     for label, program in flavours:
@@ -74,7 +74,7 @@ def interval(values):
 
 
 class Wrong(Exception):
-    """A benchmark failed."""
+    """This exception is raised when a benchmark fails."""
 
 
 class Speed:
@@ -109,7 +109,7 @@ class Speed:
         return {what: sum(found[name] for name in names) / self.options.seconds for what, names in benchmark.counts.items()}
 
     def compare(self, benchmark, paths):
-        """Rows of one benchmark."""
+        """Print the rows of one benchmark."""
         got = {"ours": [], "theirs": []}
         for i in range(self.options.rounds):
             for side in ("ours", "theirs") if i % 2 == 0 else ("theirs", "ours"):

@@ -5,7 +5,7 @@ not wait.
 
 The sources of the tests come from the distribution's source package and are compiled here.
 
-    --library=liburcu   the control: what fails here is no fault of the face
+    --library=liburcu   the control: a failure here is no fault of the face
     --library=face      the headers of this tree and the library in --build
     --library=objects   programs compiled for liburcu, run with the shared objects of its names in --build
     --library=broken    the face, or with --of=liburcu or --of=objects those: a test of grace periods has to fail;
@@ -30,15 +30,15 @@ import build
 import package
 import runs
 
-# How many looks found an object that had been replaced 0, 1, 2, ... grace periods before.  It is told, and never judged there.
+# The number of reads that found an object replaced 0, 1, 2, ... grace periods before.  The program prints it, and never judges it.
 STRESS = re.compile(r"rcu_stress_count: \d+ \d+((?: \d+)*)")
-WARNED = re.compile(r"WARNING! Discrepancy|nodes were leaked")  # some benchmarks exit with 0 all the same
+WARNED = re.compile(r"WARNING! Discrepancy|nodes were leaked")  # some benchmarks exit with 0 in spite of this
 ATTEMPTS = 5  # to notice that readers are not waited for
 PASSED, FAILED, SKIPPED = "passed", "FAILED", "skipped"
 
 
 def judge(code, out):
-    """None if a run is good, or what is wrong with it: its exit status, its TAP, or a discrepancy that it only warns of."""
+    """Return None if a run is good, or its fault: its exit status, its TAP, or a discrepancy that it only warns of."""
     if code is None:
         return "it hangs"
     if code < 0:
@@ -60,7 +60,7 @@ def judge(code, out):
 
 
 def execute(run, path, library, scale=1, suite=None):
-    """(what is wrong or None, output)"""
+    """Return the fault or None, and the output."""
     argv = [str(path), *run.arguments]
     if run.script:
         argv = ["bash", str(library.source.root / "tests" / run.script)]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_base.c - the face's references, pointers, TLS, futex and what it asks of compiler and CPU.
+/* test_base.c - the face's references, pointers, TLS, futex and its macros of compiler and CPU.
  *
- * raw, whole file: volatile is what is tested.
+ * raw, whole file: it tests volatile.
  */
 #define _GNU_SOURCE
 #undef NDEBUG
@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-/* Does a child that calls @f() abort? */
+/* True if a child that calls @f() aborts. */
 static int aborts(void (*f)(void))
 {
 	int status = 0;
@@ -96,7 +96,7 @@ static void references_have_two_ends(void **state)
 	assert_false(urcu_ref_get_safe(&ref));
 	assert_false(urcu_ref_get_unless_zero(&ref));
 	assert_true(ref.refcount == LONG_MAX);
-	urcu_ref_set(&ref, -3); /* nobody's business but the caller's */
+	urcu_ref_set(&ref, -3); /* the value is not checked */
 	assert_true(urcu_ref_get_unless_zero(&ref));
 	assert_int_equal(ref.refcount, -2);
 	assert_true(aborts(get_one_too_many));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* test_bp_handler.c - a handler that reads registers its thread, which may be an updater that looks at readers just now.  A failure is a
- * deadlock. */
+/* test_bp_handler.c - a handler that reads registers its thread, which may be an updater that is just scanning readers.  A failure is
+ * a deadlock. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#define NR_IDLE 1000 /* that there is something to look at */
+#define NR_IDLE 1000 /* gives the updater a long scan */
 #define NR_ROUNDS 3000
 
 void urcu_bp_read_lock(void);
@@ -51,7 +51,7 @@ static void start(pthread_t *thread, void *(*fn)(void *))
 	pthread_attr_destroy(&attr);
 }
 
-/* Each time a little later into what the updater does. */
+/* Send the signal a little later in the updater's wait each time. */
 static void interrupt_updater(uint32_t delay)
 {
 	pthread_t thread;

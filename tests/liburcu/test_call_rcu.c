@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_call_rcu.c - what programs rely on of liburcu's callbacks beyond what is promised; built once for each flavour, and for objects. */
+/* test_call_rcu.c - behaviour of liburcu's callbacks that programs rely on without a promise; built for each flavour, and for objects. */
 #define _GNU_SOURCE
 #if defined(TEST_QSBR)
 #include <urcu-qsbr.h>
@@ -161,7 +161,7 @@ static void notes_the_time(struct rcu_head *head)
 	sem_post(&done);
 }
 
-/* The shortest of some times from call_rcu() to the callback. */
+/* Return the shortest of some times from call_rcu() to the callback. */
 static uint64_t shortest(void)
 {
 	static struct rcu_head head;
@@ -173,7 +173,7 @@ static uint64_t shortest(void)
 		const struct timespec idle = { .tv_nsec = 25000000 };
 		uint64_t begun;
 
-		nanosleep(&idle, NULL); /* so that the thread sleeps, and has nothing */
+		nanosleep(&idle, NULL); /* the callback thread is idle and asleep after this */
 		begun = now_ns();
 		call_rcu(&head, notes_the_time);
 		wait_for(&done);
@@ -184,7 +184,7 @@ static uint64_t shortest(void)
 	return least;
 }
 
-/* What programs do just after call_rcu() with what they gave to it is done before. */
+/* Callbacks are paced, so a program's accesses to an object just after call_rcu() precede the callback. */
 static void callbacks_come_at_the_chosen_pace(void **state)
 {
 	const char *chosen = getenv("QUIESCE_URCU_PACE_MS");
@@ -196,7 +196,7 @@ static void callbacks_come_at_the_chosen_pace(void **state)
 		assert_true(least < 5000000u);
 }
 
-/* Who waits does not wait for the pace. */
+/* A barrier does not wait for the pace. */
 static void a_barrier_keeps_no_pace(void **state)
 {
 	static struct rcu_head head;

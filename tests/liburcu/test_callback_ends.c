@@ -27,7 +27,7 @@ static void hook(enum quiesce_misuse kind, const char *text)
 
 struct object {
 	struct rcu_head head;
-	int ends; /* its thread */
+	int ends; /* the callback ends its thread */
 };
 
 enum { NR = 60 };
@@ -138,7 +138,7 @@ static void forks_wait_for_nobody(void **state)
 	}
 }
 
-/* Its number is the program's to have, but it is not cancelled. */
+/* A program may get the id of a queue's thread, but a cancellation has no effect there. */
 static void a_queues_thread_is_not_cancelled(void **state)
 {
 	struct call_rcu_data *c = create_call_rcu_data(0, -1);
@@ -161,7 +161,7 @@ static void a_queues_thread_is_not_cancelled(void **state)
 	rcu_thread_online();
 }
 
-/* ---- who waits calls, and may end ---- */
+/* ---- a waiter runs callbacks, and may end ---- */
 
 static void *wait_once(void *returned)
 {

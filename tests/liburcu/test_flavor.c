@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_flavor.c - what liburcu promises of each flavour; built once for each, under the short names. */
+/* test_flavor.c - liburcu's promises for each flavour; built once for each, under the short names. */
 #define _GNU_SOURCE
 #if defined(TEST_QSBR)
 #include <urcu-qsbr.h>
@@ -225,7 +225,7 @@ static void what_is_queued_is_called_before_the_end(void **state)
 static void queues_without_wake_ups_are_looked_at(void **state)
 {
 	struct call_rcu_data *c = create_call_rcu_data(URCU_CALL_RCU_RT, -1);
-	static struct object o; /* not of the stack: only the flag says that the thread is done with it */
+	static struct object o; /* static, because only the flag shows that the thread no longer uses it */
 	static uint32_t nr;
 
 	(void)state;
@@ -301,7 +301,7 @@ static struct {
 	struct seen implicit, of_any, of_pinned, deferred;
 } heirs;
 
-/* Pinned, with a real-time priority, and whoever comes first. */
+/* The first caller, pinned and with a real-time priority, starts all threads. */
 static void *starts_all(void *unused)
 {
 	struct sched_param param = { .sched_priority = 3 };
@@ -411,7 +411,7 @@ static void again(struct rcu_head *head)
 
 static void a_callback_may_queue_itself(void **state)
 {
-	static uint32_t nr; /* not of the stack: only the flag says that the thread is done with it */
+	static uint32_t nr; /* static, because only the flag shows that the thread no longer uses it */
 
 	(void)state;
 	again_object.nr_called = &nr;
@@ -445,7 +445,7 @@ static void fork_and_call(int hooks)
 
 	assert_non_null(c);
 	set_thread_call_rcu_data(c);
-	rcu_read_lock(); /* so it is in the queue, or in its thread's hands, at the fork */
+	rcu_read_lock(); /* the callback is still queued, or waits in the queue's thread, at the fork */
 	if (hooks)
 		call_rcu_before_fork();
 	call(&before, &nr);
@@ -511,7 +511,7 @@ static void deferred_calls_come_in_order(void **state)
 }
 
 #if defined(TEST_ABI)
-/* Else this would be a test of liburcu. */
+/* Check that the program runs with our object, and not with liburcu. */
 static void the_object_is_ours(void **state)
 {
 	static const char *const name[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_forks.c - call_rcu_before_fork() and what follows it, beside queues that are made and freed, and beside one another. */
+/* test_forks.c - call_rcu_before_fork() and its counterparts, beside queues that are created and freed, and beside each other. */
 #define _GNU_SOURCE
 #include <urcu-qsbr.h>
 
@@ -68,7 +68,7 @@ static void forks_beside_queues_that_come_and_go(void **state)
 	rcu_thread_online();
 }
 
-#if !QUIESCE_TSAN /* which does not survive threads of a child */
+#if !QUIESCE_TSAN /* ThreadSanitizer does not survive threads of a child */
 static int child_calls(void)
 {
 	static struct rcu_head mine;
@@ -79,7 +79,7 @@ static int child_calls(void)
 	return flag_get(&nr_called) == 2 ? 0 : 1;
 }
 
-/* Its thread is there, so that it can be asked for, but it has nothing in its hands. */
+/* The queue's thread exists, so that its id can be requested, but it has no callbacks. */
 static void a_queue_that_is_made_before_a_fork_pauses(void **state)
 {
 	struct rcu_head head;

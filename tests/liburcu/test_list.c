@@ -37,7 +37,7 @@ static int begin(void **state)
 	return 0;
 }
 
-/* What @loop meets, appended to @text. */
+/* Append the items that @loop visits to @text. */
 #define COLLECT(text, it, loop)                                                                                        \
 	do {                                                                                                           \
 		size_t n = 0;                                                                                          \
@@ -59,7 +59,7 @@ static void reverse(char *text)
 	}
 }
 
-/* Every walk along @head sees @want. */
+/* Check that every walk along @head sees @want. */
 static void assert_list(struct cds_list_head *head, const char *want)
 {
 	char text[10][NR + 1];
@@ -131,7 +131,7 @@ static void entries_go_from_any_place(void **state)
 		assert_list(&list, "134");
 		del[i](&item[4].node);
 		assert_list(&list, "13");
-		if (i == 1) /* it leads on */
+		if (i == 1) /* the removed node still leads on */
 			assert_ptr_equal(item[2].node.next, &item[3].node);
 		if (i == 2)
 			assert_list(&item[2].node, "");
@@ -252,7 +252,7 @@ static void a_chain_grows_in_front_and_shrinks_anywhere(void **state)
 		assert_chain("3210");
 		del[i](&item[2].hnode);
 		assert_chain("310");
-		assert_ptr_equal(item[2].hnode.next, &item[1].hnode); /* it leads on */
+		assert_ptr_equal(item[2].hnode.next, &item[1].hnode); /* the removed node still leads on */
 		del[i](&item[0].hnode);
 		assert_chain("31");
 		del[i](&item[3].hnode);

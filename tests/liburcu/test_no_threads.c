@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_no_threads.c - queues of callbacks where no thread can be had for them: nothing is lost, and the barrier calls. */
+/* test_no_threads.c - queues of callbacks for which no thread can be started: no callback is lost, and the barrier runs them. */
 #define _GNU_SOURCE
 #include <urcu/urcu-memb.h>
 /* The last, whose the short names are. */

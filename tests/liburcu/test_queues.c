@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_queues.c - queues and stacks under liburcu's names: what calls return, who holds the mutex, the loops, threads. */
+/* test_queues.c - queues and stacks under liburcu's names: results of calls, holders of the mutex, the loops, threads. */
 #define _GNU_SOURCE
 static int nr_pauses;
 static void pause_of_ours(int ms);
@@ -68,7 +68,7 @@ static void wfcq_spliced(void **state)
 	nr = 0;
 	__cds_wfcq_for_each_blocking_safe(&other, &other_tail, n, next) {
 		assert_ptr_equal(n, &node[nr++]);
-		n->next = (struct cds_wfcq_node *)8; /* it is ours */
+		n->next = (struct cds_wfcq_node *)8; /* the node belongs to the caller now */
 	}
 	assert_int_equal(nr, 4);
 	cds_wfcq_destroy(&head, &tail);
@@ -83,7 +83,7 @@ static void pause_of_ours(int ms)
 	head.node.next = not_linked; /* the enqueuer goes on */
 }
 
-/* An enqueuer that stopped before its link: nonblocking calls say so, the others wait by the program's own pause. */
+/* An enqueuer that stopped before its link: nonblocking calls report it, the others wait by the program's own pause. */
 static void wfcq_waits(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_uatomic.c - each operation on each size, signed and not, between neighbours that it must not touch; and its order.
  *
- * raw, whole file: volatile is what is tested.
+ * raw, whole file: it tests volatile.
  */
 #define _GNU_SOURCE
 #include <urcu/uatomic.h>
@@ -29,7 +29,7 @@ static int *at(int *place)
 	return place;
 }
 
-/* f(type): what holds for each type of number. */
+/* Expand @f for each integer type. */
 #define FOR_EACH_TYPE(f)                                                                             \
 	f(schar, signed char) f(uchar, unsigned char) f(sshort, short) f(ushort, unsigned short) f(sint, int)          \
 	f(uint, unsigned int) f(slong, long) f(ulong, unsigned long) f(sllong, long long) f(ullong, unsigned long long)

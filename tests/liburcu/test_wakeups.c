@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wakeups.c - a long section beside many short ones: how often does the updater wake up, and interrupt them? */
+/* test_wakeups.c - a long section beside many short ones: the updater's wake-ups, and its interruptions of readers, are bounded. */
 #include <urcu/urcu-mb.h>
 
 #include "../unit/watched.h"
@@ -64,7 +64,7 @@ static uint64_t most_sleeps(uint64_t waited_ns)
 
 	for (uint64_t ns = 1000; ns < 4 * (uint64_t)ROUND_NS; ns += ns / 4)
 		rounds++;
-	return 8 + 2 + 2 * rounds; /* and two readers that may have been in the way */
+	return 8 + 2 + 2 * rounds; /* two further readers may have delayed it */
 }
 
 static void short_sections_wake_seldom(void **state)

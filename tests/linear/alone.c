@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* alone.c - threads beside the workers, with keys that are nobody else's.
+/* alone.c - threads beside the workers, each with keys of its own.
  *
- * One makes the table grow and shrink all the time.  The other iterates: what is there from the
- * first to the last moment is met exactly once, and found, whatever happens to the table meanwhile.
+ * One makes the table grow and shrink all the time.  The other iterates: an element that stays from the
+ * first to the last moment is visited exactly once, and found, whatever happens to the table meanwhile.
  */
 #include "record.h"
 
@@ -25,7 +25,7 @@ static void count(uint64_t *nr)
 	__atomic_fetch_add(nr, 1, __ATOMIC_RELEASE);
 }
 
-/* An operation that is not recorded; its event afterwards. */
+/* Make an operation that is not recorded, and return its event. */
 static struct event run(const struct type *type, enum kind kind, uint64_t key, uint64_t value)
 {
 	struct op op = { .event = { .kind = (uint8_t)kind, .value = value, .key = NO_KEY }, .key = key };
@@ -57,7 +57,7 @@ static void burst(const struct type *type, uint32_t nr, uint64_t *random)
 {
 	uint64_t first = nr_bursts * MAX_BURST;
 
-	/* No reservation: it may shrink again. */
+	/* The table has no reservation, so it may shrink again. */
 	if (type->reserve)
 		type->reserve(draw(random) % 4 ? 0 : nr);
 	for (uint32_t i = 0; i < nr && !time_is_up(); i++)

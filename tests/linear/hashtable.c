@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hashtable.c - quiesce/ds/hashtable.h, recorded: objects that are freed after a grace period, or,
- * where lookups protect them by hazard pointers, when nobody protects them. */
+ * where lookups protect them by hazard pointers, when no slot protects them. */
 #include <quiesce/ds/hashtable.h>
 
 #include <errno.h>
@@ -74,7 +74,7 @@ static void retire(struct entry *e)
 		call_rcu(&e->rcu, bury_rcu);
 }
 
-/* The value of what a call returned, or 0. */
+/* Return the value of an object that a call returned, or 0. */
 static uint64_t value_in(const struct entry *e, uint64_t key)
 {
 	if (!e)
@@ -85,7 +85,7 @@ static uint64_t value_in(const struct entry *e, uint64_t key)
 	return quiesce_load_relaxed(&e->value); /* Relaxed: a number that is the answer. */
 }
 
-/* ---- an object that stays until it is let go ---- */
+/* ---- an object that is protected until its section ends ---- */
 
 static struct entry *find(struct op *op)
 {
@@ -99,7 +99,7 @@ static struct entry *find(struct op *op)
 	return op->held;
 }
 
-/* Some stay for long, and then look at it once more. */
+/* End the section; some threads stay for long, and then read the object once more. */
 static void let_go(struct op *op)
 {
 	if (op->held && op->event.call % 256 == 0) {
@@ -115,7 +115,7 @@ static void let_go(struct op *op)
 
 /* ---- operations ---- */
 
-/* Who replaces or removes an object has found it before and keeps it. */
+/* A caller that replaces or removes an object finds it before, and stays in its section. */
 static void prepare(struct op *op)
 {
 	struct event *e = &op->event;
@@ -131,7 +131,7 @@ static void prepare(struct op *op)
 		op->fresh = make(op);
 }
 
-/* Who does not protect what was found there cannot say what it is. */
+/* Without a slot that protects the existing object its value cannot be loaded. */
 static void insert(struct op *op)
 {
 	void *existing = NULL;
@@ -150,7 +150,7 @@ static void lookup(struct op *op)
 	op->event.found = value_in(find(op), op->key);
 }
 
-/* What was there may stay and have another value: a lookup then answers with one that it had during the lookup. */
+/* The update's function may leave the object and change its value: a lookup then returns a value that it had during the lookup. */
 static void *ask(void *object, void *arg)
 {
 	struct op *op = arg;
@@ -162,11 +162,11 @@ static void *ask(void *object, void *arg)
 		return object;
 	if (!next || !object || value >> 42 & 1)
 		return next ? op->fresh : NULL;
-	quiesce_store_relaxed(&((struct entry *)object)->value, next); /* Relaxed: as above. */
+	quiesce_store_relaxed(&((struct entry *)object)->value, next); /* Relaxed: a value may be read at any time. */
 	return object;
 }
 
-/* What was taken out is ours; what was put in is not any more. */
+/* An object that was removed belongs to the caller; one that was inserted does not any more. */
 static void update(struct op *op)
 {
 	struct event *e = &op->event;
@@ -205,9 +205,9 @@ static void perform(struct op *op)
 	case OP_CLEAR: hashtable_clear(&table, drop_one, op); break;
 	}
 	if (e->kind == OP_REPLACE || e->kind == OP_DISCARD)
-		e->expected = value_in(op->target, op->key); /* it is out of the table: its last one */
+		e->expected = value_in(op->target, op->key); /* the last value: the object has left the table */
 	if (e->kind == OP_SET || e->kind == OP_REMOVE)
-		e->found = value_in(op->target, op->key); /* ours: nobody else frees it */
+		e->found = value_in(op->target, op->key); /* the caller alone may free the object */
 }
 
 static void finish(struct op *op)
@@ -217,7 +217,7 @@ static void finish(struct op *op)
 	if (e->done && e->kind != OP_LOOKUP)
 		retire(op->target);
 	if (!e->done || e->kind == OP_LOOKUP || e->kind == OP_UPDATE)
-		free(op->fresh); /* nobody has seen it */
+		free(op->fresh); /* the object was never published */
 	if (e->kind == OP_REPLACE || e->kind == OP_DISCARD || e->kind == OP_LOOKUP)
 		let_go(op);
 }
@@ -270,7 +270,7 @@ static void tear_down(void)
 
 const struct type hashtable_type_objects = { .name = "hashtable", .setup = set_up, .iterate = iterate, OF_ALL };
 
-/* No iteration: what it would read is not protected. */
+/* There is no iteration, because it would not protect the objects that it reads. */
 const struct type hashtable_type_hazptr = { .name = "hashtable_hazptr", .setup = set_up_hazptr, OF_ALL };
 const struct type hashtable_cleared = { .name = "hashtable_cleared", .clears = true, .setup = set_up, OF_ALL };
 const struct type hashtable_cleared_hazptr = { .name = "hashtable_cleared_hazptr", .clears = true, .setup = set_up_hazptr, OF_ALL };

@@ -13,7 +13,7 @@ static void *stored(const struct event *e)
 	return (void *)(uintptr_t)e->value;
 }
 
-/* The lowest free one from @first on, of @nr; by each of the calls in turn.  Negative: none. */
+/* Allocate the lowest free id from @first on, of @nr, by each of the calls in turn; negative if there is none. */
 static int alloc(struct event *e, uint64_t first, uint32_t nr)
 {
 	uint32_t next = (uint32_t)first;

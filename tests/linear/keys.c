@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* keys.c - names of keys.
  *
- * Workers' keys change with every round: in some of them they are alike where hash tables
- * look first, so that they share a bucket while the table is small.
+ * Workers' keys change with every round: in some rounds the hash bits that hash tables use first are
+ * equal, so that the keys share a bucket while the table is small.
  */
 #include "record.h"
 
@@ -15,7 +15,7 @@ static const uint32_t group[] = { 0, 60, 4092, 120, 0x3fffc, 1000, 0xfffffc, 0x7
 
 #define NR_GROUPS (sizeof group / sizeof *group)
 
-/* One to one, and nothing that looks like a sequence. */
+/* Return a distinct name for each number; names form no sequence. */
 static uint64_t name(enum space space, uint64_t i)
 {
 	return ((uint64_t)space << 48 | i) * 0x9e3779b97f4a7c15ull;
@@ -23,7 +23,7 @@ static uint64_t name(enum space space, uint64_t i)
 
 static bool are_alike(uint64_t a, uint64_t b)
 {
-	return (a & 0xfc0) == (b & 0xfc0) && a >> 58 == b >> 58; /* of ours the bits from 6 on choose */
+	return (a & 0xfc0) == (b & 0xfc0) && a >> 58 == b >> 58; /* our tables choose a bucket by the bits from 6 on */
 }
 
 void keys_choose(const struct type *type, uint32_t nr, bool alike, uint64_t *random)
@@ -62,7 +62,7 @@ uint64_t key_fixed(const struct type *type, uint32_t i)
 	return type->in_order ? 8 + i : name(FIXED, i);
 }
 
-/* Those of a burst lie in places of their own, far or near: a tree becomes higher and lower.  Ids are no more than INT_MAX. */
+/* Keys of a burst lie in places of their own, far or near, so that a tree grows and shrinks in height.  Ids are at most INT_MAX. */
 uint64_t key_of_burst(const struct type *type, uint64_t burst, uint32_t i)
 {
 	static const uint64_t place[] = { 2000, 8192, 300000, 1 << 25, 1 << 30, 1ull << 45, UINT64_MAX - 4096 };
@@ -73,7 +73,7 @@ uint64_t key_of_burst(const struct type *type, uint64_t burst, uint32_t i)
 	return type->in_order ? place[burst % nr_places] + i : name(BURST, i);
 }
 
-/* Nobody else stores it, now or later.  Both halves change; the low bits are free, as in a pointer. */
+/* Return a value that is stored only once.  Both halves change; the low bits are free, as in a pointer. */
 uint64_t value_of(uint32_t client, uint64_t serial)
 {
 	return serial << 40 | (serial & 0xffffff) << 16 | (uint64_t)(client + 1) << 6;

@@ -36,7 +36,7 @@ static struct item *take(struct lfs_stack *s)
 	return node ? lfs_entry(node, struct item, node) : NULL;
 }
 
-/* What its value was; 0: nothing. */
+/* Retire an item, and return its value; 0 if there is none. */
 static uint64_t end(struct item *it)
 {
 	uint64_t value;
@@ -81,7 +81,7 @@ static void perform(struct op *op)
 		op->target = take(s);
 	} else if (op->key < MAX_KEYS) {
 		e->done = !lfs_empty(s);
-	} else { /* its owner looks */
+	} else { /* the owner checks whether it is empty */
 		op->target = take(s);
 		put(s, item_new(op->target ? ((struct item *)op->target)->value : 0));
 	}
@@ -97,7 +97,7 @@ static void finish(struct op *op)
 			;
 }
 
-/* The stacks that are nobody else's, one after the other. */
+/* Check the stacks of this thread alone, one after the other. */
 static void iterate(struct pass *pass)
 {
 	for (uint32_t i = 0; i < NR_FIXED; i++) {

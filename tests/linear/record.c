@@ -2,7 +2,7 @@
 /* record.c - record histories of a shared table: rounds of a few ten thousand operations.
  *
  * A clock of ticks, one shared counter, orders returns and calls: if an operation had returned
- * before another was called, its tick is lower, and what it did happened before.  Rounds differ
+ * before another was called, its tick is lower, and its effects happened before.  Rounds differ
  * in the number of keys and workers.  Each begins with no key of a worker in the table and ends
  * with recorded removals of all of them, so a round is a history by itself.
  *
@@ -68,7 +68,7 @@ static struct worker {
 } __attribute__((aligned(128))) worker[MAX_WORKERS];
 
 static const struct type *type;
-static pthread_barrier_t edge; /* of a round */
+static pthread_barrier_t edge; /* start and end of a round */
 static struct {
 	uint64_t now;
 } __attribute__((aligned(128))) ticks;
@@ -150,17 +150,17 @@ void *allocate(size_t bytes)
 
 /* ---- workers ---- */
 
-/* How often each kind is done. */
+/* Weights of the kinds of operations. */
 static const uint32_t weights_of[][NR_KINDS] = {
 	[MODEL_MAP] = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4,
 			[OP_REPLACE] = 3, [OP_DISCARD] = 2, [OP_UPDATE] = 4 },
-	/* Much more is taken than put in: the search for an order is long where queues are. */
+	/* There are many more removals than insertions, because the judge's search takes long for long queues. */
 	[MODEL_QUEUE] = { [OP_LOOKUP] = 1, [OP_INSERT] = 6, [OP_REMOVE] = 12 },
 	[MODEL_STACK] = { [OP_LOOKUP] = 1, [OP_INSERT] = 6, [OP_REMOVE] = 12 },
 	[MODEL_IDS] = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_REMOVE] = 6, [OP_ALLOC] = 4, [OP_EXCHANGE] = 3 },
 };
 
-/* Times in which keys are rather inserted, and times in which they are rather removed. */
+/* Phases in which most operations insert alternate with phases in which most remove. */
 static enum kind choose_kind(struct worker *w)
 {
 	bool removing = current.sparse || LOAD(&ticks.now) >> 11 & 1;
@@ -185,7 +185,7 @@ static uint32_t choose_key(struct worker *w)
 {
 	uint64_t r = draw(&w->random);
 
-	/* Where there are many, half of the operations are on a few. */
+	/* With many keys, half of the operations are on a few. */
 	return (uint32_t)((r >> 8) % (r & 1 && current.keys > 8 ? 8 : current.keys));
 }
 
@@ -205,7 +205,7 @@ void dropped(struct op *op, uint32_t key, uint64_t value)
 	op->drops[op->nr_drops++] = (struct event){ .key = key, .found = value, .kind = OP_DROP, .done = 1, .client = op->event.client };
 }
 
-/* The number of events. */
+/* Record an operation's events, and return their number. */
 static uint64_t record(struct op *op, struct event *log)
 {
 	struct event *e = &op->event;
@@ -266,7 +266,7 @@ static void put(FILE *file, const void *data, size_t bytes)
 		give_up("the history cannot be written");
 }
 
-/* Events in the order of clients. */
+/* Write the events of a round in the order of clients. */
 static uint64_t write_round(FILE *file)
 {
 	struct event *last = allocate(current.keys * sizeof *last);

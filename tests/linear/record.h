@@ -3,8 +3,8 @@
  *
  * Workers operate on a few keys and note when each operation was called, when it had
  * returned, and what it replied.  Beside them one thread makes the table grow and shrink
- * with keys of its own, and one iterates; what these two see needs no history: their own
- * keys are nobody else's.
+ * with keys of its own, and one iterates; the results of these two need no history, because no other
+ * thread uses their keys.
  */
 #ifndef RECORD_H
 #define RECORD_H
@@ -15,13 +15,13 @@
 
 #define MAX_KEYS 1024
 #define MAX_WORKERS 8
-#define NR_FIXED 32  /* keys that are there throughout */
+#define NR_FIXED 32  /* keys that stay */
 #define MAX_BURST 2048
 #define NR_QUEUES (MAX_KEYS + NR_FIXED + MAX_BURST)
-#define UNKNOWN (~0ull) /* a value that nobody stores: there was one, but which? */
+#define UNKNOWN (~0ull) /* a value that is never stored: it stands for a value that could not be loaded */
 #define GROUP 8      /* ids that are judged together: an allocation takes the lowest that is free */
 
-/* Also in tests/linear/check/history.go. */
+/* The numbers are repeated in tests/linear/check/history.go. */
 enum kind {
 	OP_LOOKUP,   /* found */
 	OP_INSERT,   /* value, if there is none; else found is what is there */
@@ -31,8 +31,8 @@ enum kind {
 	OP_DISCARD,  /* remove, if expected is there */
 	OP_ALLOC,    /* value at the lowest free key of the group; found is this key */
 	OP_EXCHANGE, /* value, if something is there; found is what was there */
-	OP_UPDATE,   /* what updated() makes of value and of what was there, which is found */
-	OP_CLEAR,    /* of each key, at some time of its own; found is UNKNOWN if nobody says what there was, or 0: then */
+	OP_UPDATE,   /* stores the result of updated() for value and the value before, which is found */
+	OP_CLEAR,    /* clears each key, at some time of its own; found is UNKNOWN if no dropped values are reported, or 0: then */
 	OP_DROP,     /* found was taken out; follows its clear and has its ticks */
 	NR_KINDS
 };
@@ -50,22 +50,22 @@ struct event {
 
 struct op {
 	struct event event;
-	struct event *drops; /* of a clear, @nr_drops */
+	struct event *drops; /* @nr_drops events of values that a clear dropped */
 	uint32_t nr_drops;
 	uint64_t key;          /* the table's name for event.key */
 	void *fresh, *target;  /* objects, for types that have them */
 	void *held, *slot;     /* an object that is protected, by what */
 };
 
-/* One pass over a table. */
+/* State of one pass over a table. */
 struct pass {
 	uint32_t seen[NR_FIXED];
 	uint64_t all, last;
 	bool wrong, down; /* down: from the last key to the first */
 };
 
-/* What is judged key by key, what in groups of ids, and where each key is a queue: found of a removal is its oldest value, done of a
- * lookup whether there was one; or a stack, and it is the newest. */
+/* A history is judged key by key, or in groups of ids; or each key is a queue: a removal has found the oldest value, and done of a
+ * lookup is true if there was one; or each key is a stack, and a removal has found the newest value. */
 enum model { MODEL_MAP = 1, MODEL_IDS = 2, MODEL_QUEUE = 3, MODEL_STACK = 4 };
 
 struct type {
@@ -109,24 +109,24 @@ extern const struct type lfstack_type;
 /* record.c */
 __attribute__((format(printf, 1, 2))) void wrong(const char *format, ...); /* a reply that no history is needed to judge */
 __attribute__((format(printf, 1, 2), noreturn)) void give_up(const char *format, ...);
-uint8_t succeeded(int rc, int failure); /* what a call said: 0, or @failure; else gives up */
+uint8_t succeeded(int rc, int failure); /* true if @rc is 0, false if it is @failure; others end the program */
 void step(void (*of_type)(struct op *op), struct op *op); /* prepare or finish, if the type does */
-/* What the function of an update gives a key that has @there, 0: none; also in tests/linear/check/model.go. */
+/* Return the value that the function of an update gives a key that has @there, 0: none; tests/linear/check/model.go has it, too. */
 uint64_t updated(uint64_t value, uint64_t there);
-void dropped(struct op *op, uint32_t key, uint64_t value); /* by a clear */
+void dropped(struct op *op, uint32_t key, uint64_t value); /* record a value that a clear dropped */
 void *allocate(size_t bytes);
 uint64_t draw(uint64_t *random);
 uint64_t tick(void);
 bool time_is_up(void);
 
-/* keys.c: what the table calls the keys of workers, of who iterates, and of who makes it grow */
+/* keys.c has the table's keys of workers, of the iterating thread, and of the thread that makes the table grow. */
 void keys_choose(const struct type *type, uint32_t nr, bool alike, uint64_t *random);
 uint64_t key_of_worker(uint32_t i);
 uint64_t key_fixed(const struct type *type, uint32_t i);
 uint64_t key_of_burst(const struct type *type, uint64_t burst, uint32_t i);
 uint64_t value_of(uint32_t client, uint64_t serial);
 
-/* alone.c: operations on keys that are nobody else's */
+/* alone.c has the operations on keys of one thread alone. */
 void fixed_insert(const struct type *type);
 void visit(struct pass *pass, const struct type *type, uint64_t key, uint64_t value);
 void *grow_and_shrink(void *type);

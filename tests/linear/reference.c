@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* reference.c - a hash table under one mutex, which has to pass, and the same with a bug, which has to be noticed.
+/* reference.c - a hash table under one mutex, which has to pass, and a form of it with a bug, which has to be detected.
  *
- * The bug: whoever changes the size moves bucket by bucket and drops the mutex between them,
- * while the others look into the new buckets only.
+ * The bug: a thread that changes the size moves bucket by bucket and drops the mutex between them,
+ * while other threads search the new buckets only.
  */
 #include "record.h"
 

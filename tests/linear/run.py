@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Are the containers linearizable?  Record histories of real threads and have them judged.
+"""Check that the containers are linearizable: record histories of real threads and judge them.
 
 The recorder (record, and record-perturbed with delays inside the library) is built by
 Meson, the judge (check/, in Go, with porcupine) here.  Then
   - each type's histories have to be linearizable, with and without delays;
-  - each reply that the judge plants into them has to be noticed;
-  - a table with a bug has to be noticed: by the judge and, iterating, by the recorder.
+  - each wrong reply that the judge plants into them has to be detected;
+  - a table with a bug has to be detected: by the judge and, iterating, by the recorder.
 Last line: linear: P passed, F failed.  Exit status 77, with the reason, where Go or its
-module cannot be had.
+module cannot be obtained.
 
 With --mutant, of one type: 1 if a history with that mutant is wrong, 0 if none is.
 """
@@ -28,7 +28,7 @@ PLANTS = {"map": ("stale", "missed", "twice", "both", "denied", "told"), "cleare
           "queue": ("twice",)}
 PLANT_OPERATIONS, BROKEN_OPERATIONS = 20000, 400000
 BROKEN_TRIES = 20  # on a busy machine threads seldom meet
-# Bugs in the source of which more than half of the histories tell.
+# Bugs in the source that more than half of the histories show.
 MUTANTS = {"hashmap": ("map_unchecked", "table_merge_unlocked"), "hashtable": ("table_switch_early", "table_walk_wide", "table_update_blind"),
            "hashmap_cleared": ("table_walk_wide", "table_update_blind"), "hashtable_cleared": ("table_walk_wide",),
            "idr": ("radix_two_loads", "radix_shrink_clears", "radix_free_now"),
@@ -69,7 +69,7 @@ class Linear:
         return run(("go",) + argv, cwd=ROOT / "check", env=env)
 
     def build_judge(self):
-        """Build it, or raise Unavailable."""
+        """Build the judge, or raise Unavailable."""
         if not shutil.which("go"):
             raise Unavailable("Go is not installed (Debian: golang-go)")
         if not (self.build / "tests/linear/record").exists():
@@ -88,7 +88,7 @@ class Linear:
         self.report("the judge's own tests", tested.returncode == 0, start, tested.stdout)
 
     def types(self):
-        """What the recorder was built with, its own tables apart."""
+        """Return the types that the recorder was built with, but for its own tables."""
         names = run([self.recorder(False)]).stdout.partition("\ntypes:")[2].split()
         return [name for name in names if name not in REFERENCES + ("broken",)]
 
@@ -96,7 +96,7 @@ class Linear:
         return self.build / ("tests/linear/record-perturbed" if perturb else "tests/linear/record")
 
     def record(self, kind, operations, perturb=0, mutant=None, more=(), seed=0):
-        """The file, the recorder's exit status and output."""
+        """Return the file, and the recorder's exit status and output."""
         path = self.directory / f"{kind}.history"
         argv = [self.recorder(perturb or mutant), f"--type={kind}", f"--output={path}", f"--operations={operations}",
                 f"--seed={seed or self.seed}", *more]
@@ -123,7 +123,7 @@ class Linear:
         self.report(f"{kind}{delays}", verdict == RIGHT, start, out)
 
     def planted(self, kind):
-        """A wrong reply in a history that is right without it."""
+        """Plant a wrong reply into a history that is correct without it."""
         path, status, out = self.record(kind, PLANT_OPERATIONS, more=["--no-iteration"])
         for plant in PLANTS[{"idr": "ids", "lfqueue": "queue", "lfstack": "queue", "reference_cleared": "cleared"}.get(kind, "map")]:
             start = time.monotonic()
@@ -154,7 +154,7 @@ class Linear:
         self.report(f"{kind}: mutant {name} is noticed", status == WRONG, start, out.split("\n")[0])
 
     def mutant(self, kind, name, operations, tries):
-        """Exit status and why: 1 when one of some histories is wrong."""
+        """Return an exit status and its reason: 1 when one of some histories is wrong."""
         for seed in range(self.seed, self.seed + tries):
             path, status, out = self.record(kind, operations, perturb=1000, mutant=name, seed=seed)
             if status == RIGHT:

@@ -12,7 +12,7 @@ static void bury(struct hazptr_head *head);
 
 #include "record.h"
 
-/* What the scheme has of the tool. */
+/* Variables of the tool that the scheme uses. */
 struct retire_params retire_params;
 
 int op_rcu_init(enum op_fence fence)
@@ -26,7 +26,7 @@ void op_rcu_stats(struct op_stats *ret)
 	(void)ret;
 }
 
-/* Whoever is still there goes astray. */
+/* Poison the object, so that a late reader goes astray. */
 static void bury(struct hazptr_head *head)
 {
 	struct walk_node *node = (struct walk_node *)head;
@@ -37,7 +37,7 @@ static void bury(struct hazptr_head *head)
 
 static struct walk_table *table;
 
-/* Who retires looks at once, so that nobody has long to come late. */
+/* Let retirers scan at once, so that objects are freed while late readers may still come. */
 static void set_up(void *empty)
 {
 	table = empty;
@@ -62,7 +62,7 @@ static void set_up_tree(uint64_t seed)
 	set_up(walk_create_tree(0));
 }
 
-/* They have three operations: the others become some of these. */
+/* The structures have three operations: other kinds of operations are replaced by these. */
 static void prepare(struct op *op)
 {
 	static const uint8_t known[NR_KINDS] = { [OP_LOOKUP] = OP_LOOKUP,   [OP_INSERT] = OP_INSERT,   [OP_SET] = OP_INSERT,

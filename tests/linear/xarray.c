@@ -13,7 +13,7 @@ static void *stored(uint64_t value)
 	return (void *)(uintptr_t)value;
 }
 
-/* Every now and then by a search. */
+/* Look up a key by a load, now and then by a search. */
 static uint64_t lookup(uint64_t key, uint64_t turn)
 {
 	unsigned long index = key;
@@ -32,7 +32,7 @@ static uint64_t lookup(uint64_t key, uint64_t turn)
 
 static void prepare(struct op *op)
 {
-	if (op->event.kind == OP_UPDATE) /* it has no such call; this way the tree changes more */
+	if (op->event.kind == OP_UPDATE) /* an xarray has no such call; insertions and removals change the tree more */
 		op->event.kind = op->event.value >> 41 & 1 ? OP_INSERT : OP_REMOVE;
 	if (op->event.kind != OP_REPLACE && op->event.kind != OP_DISCARD)
 		return;
@@ -81,17 +81,17 @@ static void perform(struct op *op)
 	}
 }
 
-/* Not part of what is judged; but what is there throughout has the mark throughout. */
+/* Marks are no part of the history, but an entry that stays has its mark all the time. */
 static void finish(struct op *op)
 {
 	if (op->event.kind == OP_INSERT && op->event.done)
 		xa_set_mark(&entries, op->key, XA_MARK_0);
 }
 
-/* Up, down, and by the mark. */
+/* Iterate upwards, downwards, and by the mark. */
 static void iterate(struct pass *pass)
 {
-	static unsigned int turn; /* of one thread */
+	static unsigned int turn; /* used by one thread */
 	unsigned long index;
 	void *entry;
 

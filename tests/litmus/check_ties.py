@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Check that every litmus file, and every spin model, still speaks of the source.
+"""Check that every litmus file, and every spin model, still matches the source.
 
 A line " * Source: FILE FUNCTION OP ; OP ..." claims that these texts stand in
 that function (or macro), in this order.  Further, every operation with a label in
@@ -9,8 +9,8 @@ the same operation and label; quiesce_fence_light and quiesce_fence_full may sta
 for quiesce_fence_mode, a full fence also for a heavy one, a heavy one for a shared
 one and for one that restarts sequences, an acquire load and a release store for
 quiesce_claim and for those that count, a release store for one into the own block.  So an order that
-changes in the source breaks this test until the litmus file is looked at again.
-What Weakened lines name must be in src/platform/labels.h, and what Guard lines name in mutants.h.
+changes in the source breaks this test until the litmus file is checked again.
+Names in Weakened lines must be in src/platform/labels.h, and those in Guard lines in mutants.h.
 
 And the ledger of docs/ordering.md: each function that has an operation with a label is named in that
 label's row, and each one named there has the label."""
@@ -48,7 +48,7 @@ def read(path):
 
 
 def plain(text):
-    """Without comments, and with any white space as one blank."""
+    """Return the text without comments, and with any white space as one blank."""
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     return re.sub(r"[\s\\]+", " ", re.sub(r"//[^\n]*", " ", text))
 

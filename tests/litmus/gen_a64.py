@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Write the AArch64 litmus files A64-*.litmus into DIR.  run.py and check_ties.py take them from here, each time anew.
+"""Write the AArch64 litmus files A64-*.litmus into DIR.  run.py and check_ties.py generate them in each run.
 
-Here the membarrier is spelled out as what the kernel does: an interrupt to the
+Here the membarrier is written out as the kernel's steps: an interrupt to the
 reader's CPU (ipi), a full barrier there, an answer (ack), and full barriers at
-both ends of the caller.  Nobody chooses where in the reader's program the interrupt
-lands, so there is one file for each place.  These files are judged by Arm's own
-model and thus check what herd/quiesce.cat claims of light and heavy fences.
+both ends of the caller.  The interrupt may come at any place of the reader's program,
+so there is one file for each place.  Arm's own model judges these files,
+and thus checks the claims of herd/quiesce.cat about light and heavy fences.
 
 VERDICTS: one letter per place of the interrupt, N Never, S Sometimes.  A correct
 form is Never at every place; a wrong one is shown by a single Sometimes."""
@@ -45,7 +45,7 @@ SET = [["STLR W1,[X11]"]]
 PLAIN_AGAIN = [["LDR W3,[X12]"]]
 USE_FIRST = [["EOR W7,W1,W1", "LDR W4,[X15,W7,SXTW]"]]
 USE_SECOND = [["EOR W7,W3,W3", "LDR W4,[X15,W7,SXTW]"]]
-# The look found nothing: the object is freed, and its memory is an object again at the same address.
+# The scan has found no slot: the object is freed, and its memory is an object again at the same address.
 REUSE = ["MOV W3,#5", "STR W3,[X15]", "MOV W6,#1", "STLR W6,[X12]", "L0:"]
 STALE = r"0:X1=1 /\ 0:X3=1 /\ 0:X4=1 /\ 1:X6=1 /\ " + TOOK_PLACE
 SLOT_SOURCES = [HP_H + " quiesce__hazptr_attempt quiesce_load_relaxed(where) ; quiesce__hazptr_set( ; quiesce_load_acquire(SH3, where)",
@@ -59,7 +59,7 @@ def plain_unlock(steps):
     return [[line.replace("STLR", "STR") for line in step] for step in steps]
 
 
-# name, what it shows, verdicts, reader's steps, the other threads, condition, sources
+# Each family has a name, the property that it shows, verdicts, the reader's steps, the other threads, a condition, sources.
 FAMILIES = [
     ("gp", "A whole section against a whole grace period: unlink, fence, advance, scan by number, free.",
      "NNNNNN", LOCK + FETCH + USE + UNLOCK, [UNLINK + HEAVY + ADVANCE + SCAN + FREE],
@@ -186,7 +186,7 @@ def files():
 
 
 def write(directory):
-    """All of them, in @directory; their paths."""
+    """Write all files into @directory, and return their paths."""
     paths = []
     for name, text in files():
         paths.append(os.path.join(directory, name))

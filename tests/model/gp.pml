@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* gp.pml - grace periods by number: are they long enough, do they end?
+/* gp.pml - grace periods by number: they must be long enough, and end.
  *
- * Readers have a store buffer of two entries for their mark, and may take an
- * early look at a pointer (a load before an earlier load).  A membarrier drains
- * the buffers and forgets the early looks one reader after the other, not all
+ * Readers have a store buffer of two entries for their mark, and may load a
+ * pointer early (before an earlier load).  A membarrier drains
+ * the buffers and discards the early loads one reader after the other, not all
  * at once.  Updaters share grace periods by their numbers, as in src/rcu/rcu_gp.c:
  * one leads, and each of the others may go on alone; the last reader registers
  * while grace periods run.  -DPOLL: updater 1 takes a cookie and polls instead
@@ -42,13 +42,13 @@
 #define NU 2 /* updaters */
 #endif
 
-/* Memory.  word: 0 outside, else the number. */
+/* Shared memory.  word is 0 outside of a section, else the number of the grace period. */
 byte word[NR], nr_entries, gp = 1, started = 1, completed = 1;
 bool registered[NR];
 byte pointer[NU]; /* the current generation of each updater's object */
 byte freed[NU];   /* generations below this one are gone */
 
-/* Of each reader: stores not yet visible, oldest first, and the early look. */
+/* Each reader has stores that are not yet visible, oldest first, and an early load. */
 byte sb0[NR], sb1[NR], sbn[NR];
 byte early[NR];
 bool looked[NR];
@@ -78,7 +78,7 @@ inline put(i, v)
 	}
 }
 
-/* A CPU drains its buffer whenever it likes. */
+/* A CPU may drain its buffer at any time. */
 active proctype cpus()
 {
 end:
@@ -142,7 +142,7 @@ bool led;
 #ifdef NO_WAIT
 #define blocks(i) false
 #else
-/* NULL in an entry: nobody there yet. */
+/* An entry that is NULL has no reader yet, and does not block. */
 #define blocks(i) (registered[i] && word[i] != 0 && word[i] < number)
 #endif
 
@@ -241,7 +241,7 @@ inline synchronize(u)
 	cookie = 0
 }
 
-/* A cookie, and whoever polls it tries a grace period itself when nobody leads. */
+/* The updater takes a cookie and polls; a poller tries a grace period itself when there is no leader. */
 inline poll_cookie()
 {
 	cookie = started;
@@ -256,7 +256,7 @@ inline poll_cookie()
 }
 
 #ifdef STOP
-/* Leads, and stops for good: with the lead, with a number, or with that published. */
+/* A leader stops for good: after it took the lead, after it took a number, or after it published that. */
 proctype stopper()
 {
 	byte k, number;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* lead.pml - who looks for those that wait for hazard pointers: is anybody forgotten?
+/* lead.pml - the leader that scans for waiters for hazard pointers: no waiter may be forgotten.
  *
- * As in src/hazard/shazptr_wait.c: a caller queues and leads if nobody does; whoever stops leading while
- * somebody is left passes that on, under the lock, to the scan thread or, if there is none, to
- * one who waits.  The thread sleeps while there is nothing to lead; it may fail to start, and it
- * is told to end at any time.  What a look finds is left open: each waiter is told or not.
- * Sleeps of a leader have a limit, so they are not in here.  Those of the others have one too, after which they look in place
- * of the leader: with LATE that happens once, at any time, and everybody must end without a second one.
+ * As in src/hazard/shazptr_wait.c: a caller queues and leads if there is no leader; a leader that stops while
+ * a waiter is left passes leading on, under the lock, to the scan thread or, if there is none, to
+ * a waiter.  The thread sleeps while there is nothing to lead; it may fail to start, and it
+ * is asked to end at any time.  The result of a scan is left open: each waiter is completed or not.
+ * Sleeps of a leader have a limit, so they are not modelled.  Those of the others have one too, after which they scan in place
+ * of the leader: with LATE that happens once, at any time, and each caller must end without a second timeout.
  * A caller that never returns is an invalid end state.
  *
- * Settings: NW callers; SKIP: callers that leave the first look to the thread; FAILS: the thread
- * may fail to start; STOP: it is told to end once; LATE: see above.
+ * Settings: NW callers; SKIP: callers that leave the first scan to the thread; FAILS: the thread
+ * may fail to start; STOP: it is asked to end once; LATE: see above.
  * Wrong forms, each of which must fail:
- *   TRUSTS      who passes leading on to a thread does not look whether it is still there (with STOP)
- *   LEAVES      the thread does not look, when it has said that it ends, for those left (with STOP)
- *   SKIP_TRUSTS who queues without leading does not look whether the thread is still there (with SKIP, STOP)
- *   NO_WAKE    who passes on to the thread does not wake it
- *   IDLE_LATE   the thread says that it is idle after it has let go of the lock
- *   COMPLETED_LEADS  who was told to lead, and before he does so that his wait is over, is still taken for the leader (with LATE)
- *   KEEPS       who stops leading looks for those left before it takes the lock
+ *   TRUSTS      a leader that passes leading on to the thread does not check that it is still running (with STOP)
+ *   LEAVES      the thread does not check for waiters after it has announced its end (with STOP)
+ *   SKIP_TRUSTS a caller that queues without leading does not check that the thread is still running (with SKIP, STOP)
+ *   NO_WAKE    a leader that passes on to the thread does not wake it
+ *   IDLE_LATE   the thread announces that it is idle after it has released the lock
+ *   COMPLETED_LEADS  a waiter that is made the leader, and completed before it leads, still counts as the leader (with LATE)
+ *   KEEPS       a leader that stops checks for waiters before it takes the lock
  *
  * Source: src/hazard/shazptr_wait.c enter_queue quiesce__lock( ; quiesce__shazptr_scan.queue = me ; leads = may_lead && !quiesce__shazptr_scan.leading ; quiesce__unlock(
  * Source: src/hazard/shazptr_wait.c stop_leading go_on() ; pass_on() ; !quiesce__shazptr_thread_running() && lead_who_is_left()
@@ -55,7 +55,7 @@ bool looked_instead = true;
 #define stays_leading(w) (leading && state[w] != LEADS)
 #endif
 
-/* One look, under the lock: the queue joins the list, then each waiter is told or not. */
+/* One scan, under the lock: the queue joins the list, then each waiter is completed or not. */
 inline look()
 {
 	atomic {
@@ -92,7 +92,7 @@ inline have_thread(r)
 	if
 	:: running -> r = true
 #ifdef FAILS
-	:: !running -> r = false /* not tried again so soon */
+	:: !running -> r = false /* the start is not retried so soon */
 #endif
 	:: !running ->
 		if
@@ -127,7 +127,7 @@ inline pass_on(r)
 #if NW > 2
 			:: queued[2] || listed[2] -> next = 2
 #endif
-			:: else /* all have been told meanwhile */
+			:: else /* all have been completed meanwhile */
 			fi
 		:: else
 		fi;
@@ -174,7 +174,7 @@ inline stop_leading(r)
 	od
 }
 
-/* At any number of looks the leader may have had enough, unless there is nobody to take over. */
+/* The leader may stop after any number of scans, unless there is no thread to take over. */
 proctype caller(byte me; bool skips)
 {
 	byte k = 0, next = 0;

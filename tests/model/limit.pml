@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* limit.pml - retired objects: is each reclaimed once nobody protects it, and none before?
+/* limit.pml - retired objects: each must be reclaimed once no slot protects it, and none before.
  *
  * As in src/hazard/hazptr_retire.c, src/hazard/hazptr_sweep.c and src/hazard/hazptr_helper.c: an owner unlinks objects and pushes them to
  * its queue (its store goes through a store buffer), reads its limit, and at the limit tries the lock.  If it gets it,
  * and there is a batch, it reclaims or hands over; it sets the next limit, 0 if the queue is empty, lists the queue
- * if it is not, and looks whether a sweep is scheduled.  The helper takes what was handed over, drains the queue if it
- * is listed, sets its limit to 0, fences, looks at the slot, looks at the queue once more, reclaims; and is not to
- * come again if after a fence it finds nothing left.  A reader protects the current object: load, slot (through a
- * store buffer), load again.  When the helper looks is left open.
+ * if it is not, and checks whether a sweep is scheduled.  The helper takes objects that were handed over, drains the queue if it
+ * is listed, sets its limit to 0, fences, loads the slot, checks the queue once more, reclaims; and schedules no further
+ * visit if after a fence it finds nothing left.  A reader protects the current object: load, slot (through a
+ * store buffer), load again.  The times of the helper's visits are left open.
  * An object that is never reclaimed is an invalid end state.
  *
  * BARRIER: another thread sweeps too, once, and waits for the slot, which from the start has object 1.
  *
  * Wrong forms, each of which must fail:
- *   UNMARKED     hazptr_drain_unmarked: who drains leaves the limit as it is
+ *   UNMARKED     hazptr_drain_unmarked: the sweeper drains and leaves the limit as it is
  *   OWNER_KEEPS  an owner that has emptied its queue leaves its limit at a batch
- *   LOOKS_ONCE   hazptr_look_once: who has drained does not look at the queue once more
- *   TRUSTS_OWNER ... unless its owner has the lock, who will list it (with BARRIER)
- *   UNFENCED     HP5: the helper does not fence between "not to come again" and its last look
- *   UNCHECKED    hazptr_rest_unchecked: the helper does not look after it
+ *   LOOKS_ONCE   hazptr_look_once: the sweeper does not check the queue once more after it has drained it
+ *   TRUSTS_OWNER the second check is left out if the owner has the lock, because it will list the queue (with BARRIER)
+ *   UNFENCED     HP5: the helper does not fence between "no further visit" and its last check
+ *   UNCHECKED    hazptr_rest_unchecked: the helper makes no last check
  *   NO_HEAVY     HP1: no fence before the slot is read
- *   NO_RELOOK    who waited does not look, when he is through, whether anything came meanwhile (with BARRIER)
+ *   NO_RELOOK    a barrier that has swept does not check whether an object came meanwhile (with BARRIER)
  *
  * Source: src/hazard/hazptr_retire.c queue push(r, item) ; quiesce_fence_mode(HP4) ; quiesce_load_relaxed(&r->limit) ; at_limit(r
  * Source: src/hazard/hazptr_queue.c quiesce__retired_drain quiesce__retired_waiting(r) ; quiesce_store_relaxed(&r->limit, 0) ; quiesce_store_relaxed(&r->taken
@@ -49,10 +49,10 @@ byte slot, using;
 byte stored;          /* in the reader's store buffer */
 bool storing;
 bool locked, sweeping;
-bool listed, inlist;  /* the queue: somebody's to visit; in the list that its owner pushes to */
+bool listed, inlist;  /* the queue is listed for a visit; it is in the list that its owner pushes to */
 byte left;            /* objects handed over */
-byte kept;            /* of who sweeps: objects in the list */
-bool visits, undecided; /* of who sweeps: the queue is to be visited; is to be looked at again */
+byte kept;            /* objects in the sweeper's list */
+bool visits, undecided; /* state of the sweeper: the queue is to be visited; it is to be checked again */
 bool keeps;           /* is anything in these, between sweeps */
 bool scheduled, down_held, job; /* the helper will come; its store that says no; it was started */
 
@@ -168,7 +168,7 @@ inline visit()
 	tell()
 }
 
-/* Who finds it taken, also after a fence, does not wait. */
+/* An owner that finds the lock taken, also after a fence, does not wait. */
 inline at_limit()
 {
 	if
@@ -215,7 +215,7 @@ proctype reader()
 	d_step { drain_reader(); stored = 0; storing = true; first = 0 }
 }
 
-/* Under the lock. */
+/* Drain the queue, under the lock. */
 inline drain_ring()
 {
 	listed = false;
@@ -263,7 +263,7 @@ inline list_for_visit()
 	}
 }
 
-/* The fence of the look has drained the owner's buffer; if nothing was kept, ours was a full one. */
+/* The scan's heavy fence has drained the owner's buffer; if nothing was kept, a full fence stands for it. */
 inline look_again()
 {
 #ifdef LOOKS_ONCE
@@ -310,7 +310,7 @@ endasleep:
 			take();
 			if
 			:: atomic { visits && !locked -> locked = true }; drain_ring(); undecided = true
-			:: true /* its owner is busy, or it is not the time */
+			:: true /* the owner is busy, or the visit is not due */
 			fi;
 			if
 			:: kept -> part()
@@ -319,7 +319,7 @@ endasleep:
 			look_again();
 			d_step { keeps = (kept != 0 || visits || undecided); more = keeps; sweeping = false };
 			if
-			:: more -> skip /* it comes later by itself */
+			:: more -> skip /* the helper visits later by itself */
 			:: !more ->
 				down_held = true;
 #ifndef UNFENCED
@@ -367,7 +367,7 @@ proctype barrier()
 	:: !kept
 	fi;
 	look_again();
-	/* Take along what is protected, and wait for it without a lock. */
+	/* Keep protected objects in the list, and wait for them without a lock. */
 	d_step { mine = kept; kept = 0; keeps = (visits || undecided); sweeping = false };
 	do
 	:: mine ->

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* marks.pml - the kernel's shazptr: guards nest in the slot of a CPU, and the scan tells one guard from the next.
  *
- * As in kernel/shazptr.c: the scan flips a bit of the slot of a guard that somebody waits for, by compare-and-exchange.
+ * As in kernel/shazptr.c: the scan flips a bit of the slot of a guard that delays a waiter, by compare-and-exchange.
  * A slot without the mark holds another guard; but a nested guard stores the wildcard over a marked address.
- * One CPU, guards nested to three levels (task, softirq, hard interrupt: who interrupts goes on until it has ended), one
- * waiter.  The order of memory is a matter for the litmus files (kernel/litmus/); here every step is at once.
+ * One CPU, guards nested to three levels (task, softirq, hard interrupt: an interrupt runs until it has ended), one
+ * waiter.  Memory ordering is left to the litmus files (kernel/litmus/); here every step is atomic.
  *
  * Oracle: the object is not freed while a guard that found it goes on.
  * Settings: LIVE: guards begin again and again, an accepting cycle is a waiter that never returns (weak fairness).
@@ -16,7 +16,7 @@
  *   NO_WILDCARD  no_wildcard
  *   LOST_PTR     lost_ptr
  * and of progress, with LIVE:
- *   NO_MARKS     what has the same value is the same guard
+ *   NO_MARKS     equal values are taken for the same guard
  *   ALWAYS       a wildcard is always the same guard
  *
  * Source: kernel/include/linux/shazptr.h shazptr_acquire held = READ_ONCE(*slot) ; !held ; smp_store_release(slot, (unsigned long)ptr) ; SHAZPTR_GUARD_NESTED ; __shazptr_is_wildcard(held) ; try_cmpxchg(slot, &held, (unsigned long)SHAZPTR_WILDCARD)
@@ -125,7 +125,7 @@ active proctype cpu()
 	od
 }
 
-/* same_guard(), as an expression. */
+/* An expression that is true if same_guard() is. */
 #ifdef LOST_MARK
 #define same_value(now) false
 #else

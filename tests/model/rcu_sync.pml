@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* rcu_sync.pml - updaters that make readers slow, and a callback that makes them fast again.
  *
- * As in src/percpu/rcu_sync.c.  Whatever happens under the lock is one step.  The reader is one of RCU's: it
- * looks at the state in a section, and a grace period is the end of the section that was open when it
+ * As in src/percpu/rcu_sync.c.  Each critical section of the lock is one step.  The reader is one of RCU's: it
+ * loads the state in a section, and a grace period is the end of the section that was open when it
  * began.  A callback comes after a grace period.  Updaters enter and exit once or twice.  When all have
  * done so, rcu_sync_dtor() is called, in whatever state the machine is.
  *
  * Oracle: the reader is not in its fast path while an updater is inside (after enter, before exit); one callback
- * at most is under way; readers are fast again only after a grace period during which nobody exited;
+ * at most is under way; readers are fast again only after a grace period during which no updater exited;
  * after dtor nothing is left.  A wait that does not end is an invalid end state.
  * Each row of the table in rcu_sync.h has a row(), which the search must reach.
  *
@@ -18,7 +18,7 @@
  *   NO_REPLAY      sync_no_replay
  *   QUEUES_TWICE   an exit queues the callback although it is under way
  *   QUEUES_NEVER   the last exit does not queue it
- *   TURN_KEPT      "passed" is not told to those who sleep
+ *   TURN_KEPT      sleeping waiters are not woken for "passed"
  *   DTOR_EARLY     dtor does not wait for the callback
  *
  * Source: src/percpu/rcu_sync.c quiesce__rcu_sync_enter_begin quiesce__lock( ; set_state(rss, RCU_SYNC_ENTER) ; rss->gp_count + 1 ; quiesce__unlock(
@@ -45,10 +45,10 @@ bool queued;            /* one is in the hands of RCU */
 bool exited;            /* since it was queued; for the oracle */
 byte inside, done;
 bool in_section, fast, dead;
-bit section;            /* its number */
+bit section;            /* number of the section, modulo 2 */
 
 c_decl { \#include <stdio.h> }
-/* Said once in the whole search; tests/model/run.py wants to hear of each. */
+/* Print each row once in the whole search; tests/model/run.py checks that each was printed. */
 #define row(what) c_code { static int once; if (!once++) printf("row: %s\n", what); }
 
 inline grace_period()

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Run spin on every model, and on every wrong form of it, which must fail.
 
-A model may have row("..."), which the search must come to in each correct form.
+A model may have row("..."), which the search must reach in each correct form.
 With LIVE among its settings a model is searched for a cycle through a state marked
-"accept", in which each process that can go on does so now and then (weak fairness).
+"accept", in which each enabled process eventually takes a step (weak fairness).
 
 Exit status: 0, 1 a verdict differs, 77 no spin or no C compiler."""
 import argparse
@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MAX_STATES = 2000000
 QUICK = ("rcu_sync", "rwsem", "srcu")  # to search these takes less time than to compile with -O1
 
-# model, settings of the correct form, then (wrong form, name in src/platform/mutants.h or "") with the same settings
+# Each run has a model, the settings of its correct form, and pairs (wrong form, name in src/platform/mutants.h or "") with these settings.
 RUNS = [
     ("gp", "NU=1 NUPD=2", [("NO_HEAVY", "RU1:heavy"), ("ADVANCE_FIRST", "gp_advance_before_fence"),
                            ("SKIPS_LAST", "gp_skips_last_reader"), ("NO_WAIT", "gp_no_wait"), ("REG_LATE", "reg_late")]),
@@ -78,7 +78,7 @@ def cases():
 
 
 def quick(todo):
-    """Of each model the first correct form, and the first wrong one, so that it is seen to fail."""
+    """Return the first correct form of each model, and the first wrong one, which shows that the model can fail."""
     seen = set()
     for case in todo:
         if (case[1], case[3]) not in seen:

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /* rwsem.pml - a reader-writer lock whose readers count on their own CPU: exclusion, wake-ups, turns.
  *
- * As in src/percpu/percpu_rwsem.c.  A reader's count stays in the store buffer of its CPU until it comes out by itself, or a
- * fence drives it out; a heavy fence does that to one CPU after the other.  A sum reads who left, and
- * then who entered.  What happens under the lock of the queue is one step.  rcu_sync is taken as rcu_sync.pml
+ * As in src/percpu/percpu_rwsem.c.  A reader's count stays in the store buffer of its CPU until it drains by itself, or a
+ * fence drains it; a heavy fence drains one CPU after the other.  A sum reads the counts of leaves, and
+ * then those of entries.  Each critical section of the queue's lock is one step.  rcu_sync is taken as rcu_sync.pml
  * shows it to be: the first writer makes readers slow and fences, others wait for that, and some time after
  * the last one readers are fast again.  Sleeps without a deadline have no limit here, those of the writer that
  * drains included, so a lost wake-up is an invalid end state.
  *
- * Oracle: a writer is inside alone.  Who comes when a writer waits in the queue does not get in before it.  Nobody is
- * in the queue while nobody has block.  Every call returns.
+ * Oracle: a writer is inside alone.  A thread that arrives while a writer waits in the queue does not enter before it.  The queue is
+ * empty while no thread has block.  Every call returns.
  *
  * Settings: NR readers and NW writers, NLOOP times each; TIMEOUT: the waits of
  * the first reader and of the first writer may end without the lock.
  * Wrong forms, each of which must fail (label or guard of src/platform/mutants.h):
  *   NO_HEAVY         PW1:heavy
  *   NO_FENCE         PW1:full, the reader's
- *   LOOKS_FIRST      count_looks_first, of who enters
+ *   LOOKS_FIRST      count_looks_first, of an entering reader
  *   PLAIN_FENCE      rwsem_plain_fence
  *   NO_DRAIN         rwsem_no_drain
  *   WAKE_LOST        rwsem_wake_lost
- *   BACKS_OUT        a reader that backs out wakes nobody
- *   SLEEPS           the writer says that it sleeps, and does so without another sum
+ *   BACKS_OUT        a reader that backs out does not wake the writer
+ *   SLEEPS           the writer announces that it sleeps, and does so without another sum
  *   CLEARS_BLOCK     block is cleared although a writer is queued, and given to it
  *   UNCOUNTED        rwsem_grant_uncounted
  *   KEEPS_BLOCK      rwsem_keeps_block (with TIMEOUT)
- *   GIVES_UP         who gives up does not look whether it was just given the lock (with TIMEOUT)
+ *   GIVES_UP         a waiter that gives up does not check whether it was just given the lock (with TIMEOUT)
  *
  * Source: src/percpu/percpu_rwsem.c quiesce__percpu_down_read_until quiesce_load_relaxed(&sem->block) ; quiesce__percpu_add( ; quiesce_fence_full(PW1) ; may_enter(sem) ; leave(sem) ; queue_reader(
  * Source: src/percpu/percpu_rwsem.c drain quiesce__waitq_prepare(word) ; inside(sem) ; platform_futex_wait(word, value
@@ -58,9 +58,9 @@ bool block, drain;
 chan queue = [NP] of { byte };
 bool given[NP];
 
-/* For the oracle. */
+/* Variables of the oracle. */
 byte reading, writing;
-byte waits[NW], attempts[NW]; /* of a writer in the queue: which attempt this is; 0: not in the queue */
+byte waits[NW], attempts[NW]; /* number of the attempt for which a writer is in the queue; 0: not in the queue */
 
 inline drive_out(i)
 {
@@ -76,7 +76,7 @@ inline drive_out(i)
 
 inline put(i, what) { d_step { drive_out(i); buffer[i] = what } }
 
-/* A CPU empties its buffer whenever it likes. */
+/* A CPU may empty its buffer at any time. */
 active proctype cpus()
 {
 end:
@@ -88,7 +88,7 @@ end:
 	od
 }
 
-/* Some time after the last writer. */
+/* The callback runs some time after the last writer. */
 active proctype callbacks()
 {
 end:
@@ -105,7 +105,7 @@ inline no_longer(i)
 	fi
 }
 
-/* Was granted, and nobody knows better; or gives up, if that may be. */
+/* Wait until the lock is granted; or give up, if the caller may. */
 inline wait_in_queue(me, got)
 {
 	if
@@ -154,7 +154,7 @@ inline wake_drainer()
 #endif
 }
 
-/* A locked instruction. */
+/* Count a leave by a locked instruction. */
 inline leave(i)
 {
 	d_step { drive_out(i); left++ };
@@ -187,7 +187,7 @@ inline down_read(i, got)
 	:: else
 	fi;
 #else
-	/* Looked and counted in one restartable sequence. */
+	/* The state is loaded and the entry counted in one restartable sequence. */
 	atomic { got = (state == IDLE); if :: got -> put(i, ENTERED) :: else fi };
 #endif
 	if
@@ -214,7 +214,7 @@ inline up_read(i)
 	if
 	:: fast -> put(i, LEFT)
 #else
-	/* Looked and counted in one restartable sequence. */
+	/* The state is loaded and the leave counted in one restartable sequence. */
 	atomic { fast = (state == IDLE); if :: fast -> put(i, LEFT) :: else fi };
 	if
 	:: fast
@@ -303,7 +303,7 @@ inline begin_write(me, got)
 	fi
 }
 
-/* Who left first. */
+/* Sum the counts: leaves are read first. */
 inline look(seen)
 {
 	sum = left;
@@ -341,7 +341,7 @@ inline drain_readers(me, got)
 	drain = false
 }
 
-/* All readers at the head of the queue, and the writer behind them. */
+/* Grant the lock to all readers at the head of the queue, and block to the writer behind them. */
 inline end_write()
 {
 	updaters--;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* srcu.pml - grace periods of a domain: are they long enough, do they end?
+/* srcu.pml - grace periods of a domain: they must be long enough, and end.
  *
- * As in src/percpu/srcu.c.  Counts of a reader go through a store buffer of two entries; a heavy fence drives them
- * out, one CPU after the other.  A sum reads who left, and then who entered, in two steps.  Counts are kept by 4: no more
- * sections are open at once.  Updaters share grace periods: one drives, others wait until told.
+ * As in src/percpu/srcu.c.  Counts of a reader go through a store buffer of two entries; a heavy fence drains the
+ * buffers, one CPU after the other.  A sum reads the counts of leaves, and then those of entries, in two steps.  Counts are kept
+ * modulo 4: no more sections are open at once.  Updaters share grace periods: one drives, others wait until they are completed.
  *
  * Oracle: a section never holds a generation of an object that has been freed.  Every call returns (invalid end
  * state).  LIVE: also where a reader begins its next section before its last one ends, for ever.
@@ -14,7 +14,7 @@
  *   ENTERED_FIRST   percpu_entered_first
  *   SHARES_RUNNING  srcu_shares_running
  *   FENCE_FIRST     the number is taken after the fence
- *   LOSES_HEAD      who stops driving forgets who waits
+ *   LOSES_HEAD      a driver that stops forgets the waiters
  *   NO_FLIP         srcu_no_flip (with LIVE)
  *   FLIPS_EARLY     sections are turned to an index that has not been seen empty (with LIVE)
  *
@@ -32,12 +32,12 @@
 #define NLOOP 1
 #endif
 
-/* What a store in the buffer adds to: 1, 2 entered in index 0, 1; 3, 4 left. */
+/* A store in the buffer adds to one count: 1, 2 entered in index 0, 1; 3, 4 left. */
 #define ENTER(i) (1 + (i))
 #define LEAVE(i) (3 + (i))
 
 unsigned entered0 : 2, entered1 : 2, left0 : 2, left1 : 2;
-byte old[NR], young[NR]; /* of the store buffers; 0: none */
+byte old[NR], young[NR]; /* entries of the store buffers; 0: none */
 bit idx;
 byte pointer[NU], freed[NU];
 
@@ -73,7 +73,7 @@ inline put(i, what)
 	}
 }
 
-/* A CPU empties its buffer whenever it likes. */
+/* A CPU may empty its buffer at any time. */
 active proctype cpus()
 {
 end:
@@ -86,7 +86,7 @@ end:
 }
 
 #ifdef LIVE
-/* Sections that overlap, for ever. */
+/* A reader whose sections overlap, for ever. */
 proctype reader(byte me; byte u)
 {
 	bit now, last;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* tags.pml - readers protect the same address again and again: who waits is let go, and not too early.
+/* tags.pml - readers protect the same address repeatedly: a waiter completes, and not too early.
  *
  * As in src/hazard/shazptr_wait.c and src/hazard/shazptr_scan.c: two objects are found through one address (a bucket).
- * An updater unlinks its object, looks at every slot, and if one holds the address queues.  The
- * leader takes the queue, puts a tag into each slot that holds the address when it looks for
- * somebody for the first time, and remembers for each waiter whether the tag is newer than he is
+ * An updater unlinks its object, loads every slot, and queues if one holds the address.  The
+ * leader takes the queue, puts a tag into each slot that holds the address in its first scan for
+ * a waiter, and remembers for each waiter whether the tag is newer than the waiter
  * (the source compares numbers of scans; here it is a bit, so that there are finitely many
- * states).  A waiter is blocked by tags that are not newer.  The order of memory is a matter for the
- * litmus files; here every step is at once.
+ * states).  A waiter is blocked by tags that are not newer.  Memory ordering is left to the
+ * litmus files; here every step is atomic.
  *
  * Settings: SHARED: both readers claim the same slot.  OWN: each has its own, and claims by a load and
  * a store, between which a signal handler may set a guard, and must clear it.  LIVE: readers never end, an accepting cycle
  * is a waiter that never does (weak fairness).  ONE: one updater only.
  * Wrong forms, of safety:
  *   NO_WAIT      scan_no_wait
- *   LATE         unlinked after the first look
- *   OLD_TAGS     only tags of the waiter's own scan block him
+ *   LATE         unlinked after the first scan
+ *   OLD_TAGS     only tags of the waiter's own scan block it
  *   RETAG        a tag counts anew for each new waiter
- *   ANY_CLEAR    without tags: a slot that holds the address at the second look is taken for cleared
+ *   ANY_CLEAR    without tags: a slot that holds the address in the second scan is taken for cleared
  *   TWO_STEPS    claim_unprotected, with SHARED: a load and a store
  *   KEEPS        the handler's guard is cleared after the handler has returned, with OWN
  * and of progress, with LIVE:
@@ -51,7 +51,7 @@ bool newer[2 * NS];
 bool mine[2 * NS]; /* the tag is of the first scan of waiter w */
 #endif
 
-/* What a holder finds it may use until it clears the slot: the others run between the two steps. */
+/* A holder may use an object that it finds until it clears the slot: the others run between the two steps. */
 #define found ((unlinked[0] -> 0 : 1) + (unlinked[1] -> 0 : 2))
 #define harmless(use) (!((use & 1) && freed[0]) && !((use & 2) && freed[1]))
 inline protected(i)
@@ -173,7 +173,7 @@ inline take_queue()
 	}
 }
 
-/* The tag is of this scan: newer than who was there before, not newer than who is new. */
+/* The tag belongs to this scan: it is newer than earlier waiters, and not newer than those that this scan takes. */
 inline mark()
 {
 	newer[k] = waits(0);
@@ -211,7 +211,7 @@ inline scan_slot()
 			newer[k] = waits(0) && (fresh[0] || fresh[1]) || newer[k];
 			newer[NS + k] = waits(1) && (fresh[0] || fresh[1]) || newer[NS + k];
 #endif
-			/* for who is new, every tag is old enough */
+			/* A new waiter is blocked by every tag */
 			newer[k] = newer[k] && !fresh[0];
 			newer[NS + k] = newer[NS + k] && !fresh[1];
 #ifdef OLD_TAGS
@@ -221,7 +221,7 @@ inline scan_slot()
 			block()
 		}
 	:: value == HELD && (fresh[0] || fresh[1]) ->
-		/* compare and exchange */
+		/* This step is a compare-and-exchange. */
 		d_step {
 			if
 			:: slot[k] == value ->

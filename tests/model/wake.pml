@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* wake.pml - a grace period that sleeps for readers: is every sleep ended?
+/* wake.pml - a grace period that sleeps for readers: every sleep must end.
  *
  * As in src/rcu/holdouts.c: the updater counts a request in pending, sets notify, then the
- * SLOW bit in the reader's mark by compare-and-exchange, looks at the mark again
+ * SLOW bit in the reader's mark by compare-and-exchange, loads the mark again
  * and sleeps while pending is not zero.  A reader whose outermost unlock sees SLOW
- * clears its mark, reads notify after a fence, takes it, and whoever lowers pending to zero wakes.
+ * clears its mark, reads notify after a fence, takes it, and the reader that lowers pending to zero wakes the updater.
  *
  * The reader's other stores to its mark are plain and go through a store buffer,
  * so a SLOW bit that arrives between its load and its store is lost.  Therefore a
- * sleep is timed and each look asks again (the default here).  Forms:
+ * sleep is timed and each scan requests again (the default here).  Forms:
  *   (none)      timed sleep, SLOW bits get lost: must end
- *   UNTIMED     untimed sleep, SLOW bits get lost: must hang, that is the point
+ *   UNTIMED     untimed sleep, SLOW bits get lost: must hang, which shows why sleeps are timed
  *   UNTIMED, NO_LOSS   unlock in one step: the requests themselves lose nothing
  * Wrong forms, with UNTIMED and NO_LOSS, each of which must fail:
  *   WAKE_LOST      wake_lost
- *   NOTIFY_LAST    RU7: notify set after the last look at the mark
- *   NO_SECOND_LOOK RU7: no look at the mark after the request
+ *   NOTIFY_LAST    RU7: notify set after the last load of the mark
+ *   NO_SECOND_LOOK RU7: no load of the mark after the request
  *   PENDING_LATE   RU7: pending raised after notify (goes below zero)
  *   EXIT_SILENT    exit_no_notify
  *
@@ -176,7 +176,7 @@ inline sleep()
 	if
 	:: left == 0 -> skip
 	:: else ->
-		/* futex: sleep only if the word has not changed */
+		/* The futex sleeps only if the word has not changed. */
 		atomic {
 			if
 			:: pending == left -> asleep = true
@@ -199,7 +199,7 @@ active proctype updater()
 	bool must[NR], mine, still;
 	short left = 0;
 
-	/* Heavy fence.  Whoever is inside now has to be waited for. */
+	/* The heavy fence: the updater has to wait for each reader that is inside now. */
 	atomic {
 		drain(0); drain(1);
 		must[0] = word[0] & 1; must[1] = word[1] & 1

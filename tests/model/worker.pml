@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* worker.pml - queues are listed when they have something, and the worker sleeps without a time limit: is every object taken?
+/* worker.pml - queues are listed when they have objects, and the worker sleeps without a time limit: every object must be taken.
  *
  * CB3, CB9 and CB6, as in src/rcu/reclaim.c, src/rcu/pass.c and src/rcu/worker.c.  A producer appends to its queue (its store goes
- * through a store buffer), keeps only the compiler in order, and reads whether its queue is listed.  If not it lists it
+ * through a store buffer), executes a compiler barrier only, and reads whether its queue is listed.  If not it lists it
  * (read-modify-writes), and wakes the worker if that sleeps.  The worker takes the lists; it marks each queue as not
- * listed, takes a snapshot, executes the heavy fence of a grace period, takes what the snapshot covers, and lists the
- * queue again if there is more.  With nothing listed it says "asleep" (through a buffer, too), executes a fence of its
- * own, looks at the lists again and sleeps by futex.  An object that is never taken is an invalid end state.
+ * listed, takes a snapshot, executes the heavy fence of a grace period, takes the objects that the snapshot covers, and lists the
+ * queue again if there is more.  With nothing listed it stores "asleep" (through a buffer, too), executes a fence of its
+ * own, checks the lists again and sleeps by futex.  An object that is never taken is an invalid end state.
  *
- * -DFULL: full-fence mode.  -DSTOP: the worker is told to stop while producers still queue; whoever lists a queue after
+ * -DFULL: full-fence mode.  -DSTOP: the worker is asked to stop while producers still queue; a producer that lists a queue after
  * that starts a new one.
  *
  * Wrong forms, each of which must fail:
  *   NO_HEAVY       RU1:heavy
  *   NO_LIGHT       CB3:full on the producer's side (with FULL)
  *   UNLISTED_UNCHECKED  cb_unlisted_unchecked
- *   SNAPSHOT_FIRST the snapshot before the queue is marked as not listed, and no look after the fence
+ *   SNAPSHOT_FIRST the snapshot before the queue is marked as not listed, and no check after the fence
  *   UNCHECKED      cb_sleep_unchecked
  *   NO_FENCE       CB9:full
- *   FENCE_FIRST    the fence before "asleep" is said
+ *   FENCE_FIRST    the fence before the store of "asleep"
  *   NO_WAKE        the producer does not wake
- *   WAKE_QUIET     the producer says "awake" but does not wake
- *   STOP_UNCHECKED the stopped worker does not look again (with STOP)
+ *   WAKE_QUIET     the producer stores "awake" but does not wake
+ *   STOP_UNCHECKED the stopped worker does not check again (with STOP)
  *
  * Source: src/rcu/reclaim.c queued quiesce_fence_mode(CB3) ; quiesce_load_relaxed(&queue->listed) ; list(queue, callback)
  * Source: src/rcu/reclaim.c wake_if_asleep quiesce_fence_full(CB9) ; quiesce_load_relaxed(&quiesce__worker.sleep) ; quiesce__worker_wake()
@@ -70,7 +70,7 @@ inline start()
 	fi
 }
 
-/* After a full fence: the exchange that listed the queue, and the one before the look. */
+/* Wake the worker, after full fences: the exchange that listed the queue, and the fence before the check. */
 inline wake_if_asleep()
 {
 #ifdef STOP
@@ -138,7 +138,7 @@ inline own_fence()
 	}
 }
 
-/* Of the grace period. */
+/* The heavy fence of the grace period drains all buffers. */
 inline heavy()
 {
 	own_fence();
@@ -224,7 +224,7 @@ inline sleep()
 #endif
 	if
 	:: rest && !stop ->
-		/* The system call is a full fence; it sleeps only while the word says so. */
+		/* The system call is a full fence; it sleeps only while the word has its value. */
 		atomic {
 			if
 			:: asleep_held -> asleep = true; asleep_held = false
@@ -278,7 +278,7 @@ active proctype stopper()
 }
 #endif
 
-/* Everything that was queued has been taken when nobody can do anything any more. */
+/* When no process can take a step any more, every queued object must have been taken. */
 init
 {
 	atomic { run producer(0); run producer(1); run worker() };

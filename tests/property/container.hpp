@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* container.hpp - what the suites of hashmap, hashtable and idr share: a reader that goes on while the container changes,
- * want of memory, and how much of both there has to be. */
+/* container.hpp - shared by the suites of hashmap, hashtable and idr: a reader that goes on while the container changes,
+ * allocations that fail, and the least number of both. */
 #ifndef QUIESCE_TESTS_CONTAINER_HPP
 #define QUIESCE_TESTS_CONTAINER_HPP
 
@@ -14,7 +14,7 @@
 
 namespace properties {
 
-/* The first verbs of each; then come its own. */
+/* The first verbs of each container; its own verbs follow. */
 enum { REFUSE, SETTLE, WALK, STEP, NR_COMMON };
 
 inline struct {
@@ -32,7 +32,7 @@ template<class Count> bool comes_to(Count count, std::size_t expected)
 	return tries > 0;
 }
 
-/* @Id: what a reader tells entries apart by. */
+/* @Id: the identity by which a reader distinguishes entries. */
 template<class Id> class container : public subject {
 public:
 	void apply(const op &o) final
@@ -73,7 +73,7 @@ protected:
 	virtual std::vector<Id> begin_walk() = 0; /* at the first entry; what is there */
 	virtual std::optional<Id> next() = 0;     /* none: the walk is over */
 
-	/* Was it done?  It may have failed for want of memory, but only if some was refused. */
+	/* Return whether the operation succeeded; it may have failed with -ENOMEM, but only if an allocation was refused. */
 	bool answer(int said, int expected)
 	{
 		if (said == -ENOMEM) {

@@ -14,12 +14,12 @@ namespace properties {
 
 namespace {
 
-/* Longer than RapidCheck's hundred: a table has to grow several times. */
+/* Sequences are longer than RapidCheck's hundred, because a table has to grow several times. */
 constexpr int LONGEST = 400;
-/* Seconds for shrinking; what is left then is told as it is. */
+/* Seconds for shrinking; the sequence that is left then is reported as it is. */
 constexpr int PATIENCE = 20;
 
-/* What runs now, for the handler of crashes. */
+/* The handler of crashes reads which property runs, and where in its sequence. */
 const property *current;
 const std::vector<op> *sequence;
 std::size_t at;
@@ -38,7 +38,7 @@ std::string text(const property &p, const std::vector<op> &ops)
 	return all;
 }
 
-/* A crash cannot be shrunk, but told. */
+/* A crash cannot be shrunk, but its sequence is reported. */
 void crashed(int signal)
 {
 	char line[200];
@@ -75,7 +75,7 @@ rc::Gen<std::vector<op>> sequences(const property &p)
 	return rc::gen::container<std::vector<op>>(one);
 }
 
-/* We tell ourselves, and a planted fault is no failure. */
+/* Silences RapidCheck's own reports: this file reports failures, and a planted fault is none. */
 struct silent : rc::detail::TestListener {
 	void onTestCaseFinished(const rc::detail::CaseDescription &) override {}
 	void onShrinkTried(const rc::detail::CaseDescription &, bool) override {}
@@ -144,13 +144,13 @@ rc::detail::TestResult round_of(const property &p, std::uint64_t seed, failure &
 
 bool check(const property &p, std::string &said)
 {
-	/* What a planted fault takes to be found is known. */
+	/* The sequences that find a planted fault are known for a fixed seed. */
 	std::uint64_t seed = p.planted ? 1 : rc::detail::configuration().testParams.seed;
 	failure last;
 	int nr_cases = 0;
 	auto result = round_of(p, seed, last, nr_cases);
 
-	/* Chance may have it that a round does not reach all that it should. */
+	/* A round may by chance not reach all required states. */
 	for (int n = 0; p.unreached && result.is<rc::detail::SuccessResult>() && !(said = p.unreached()).empty() && n < 20; n++)
 		result = round_of(p, ++seed, last, nr_cases);
 	if (result.is<rc::detail::SuccessResult>()) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* property.hpp - random sequences of operations on a structure and on a plain model of it, shrunk when they differ.
  *
- * A subject holds both.  Every operation means something in every state (it takes its arguments modulo what is there),
- * so that any part of a sequence is a sequence, which is what makes shrinking work.  RapidCheck generates and shrinks;
- * only property.cpp knows it.
+ * A subject holds both.  Every operation is valid in every state (it takes its arguments modulo the present size),
+ * so that any part of a sequence is a sequence, which makes shrinking work.  RapidCheck generates and shrinks;
+ * only property.cpp uses it.
  *
- * QUIESCE_PROPERTY=N: N times as many sequences, 30 times where CI_LONG is set.  RC_PARAMS="seed=S": those of the seed S,
+ * QUIESCE_PROPERTY=N runs N times as many sequences, 30 times where CI_LONG is set.  RC_PARAMS="seed=S" repeats those of the seed S,
  * which is printed.
  */
 #ifndef QUIESCE_TESTS_PROPERTY_HPP
@@ -38,9 +38,9 @@ public:
 	subject &operator=(const subject &) = delete;
 	virtual ~subject() = default;
 
-	/* Both throw difference. */
+	/* Both functions throw difference. */
 	virtual void apply(const op &o) = 0;
-	virtual void compare(bool last) = 0; /* after every operation, and once more at the end */
+	virtual void compare(bool last) = 0; /* called after every operation, and once more at the end */
 };
 
 struct difference : std::runtime_error {
@@ -58,20 +58,20 @@ struct property {
 	std::vector<verb> verbs;
 	std::function<std::unique_ptr<subject>()> make;
 	int nr_cases = 100;
-	/* 0: it must hold.  Else the subject is wrong on purpose, and the sequence that shows it has to shrink to this. */
+	/* 0: the property must hold.  Else the subject has a planted fault, and the sequence that shows it has to shrink to this length. */
 	std::size_t planted = 0;
-	/* Called after the sequences have passed: what has not been reached yet that should be? */
+	/* Called after the sequences have passed; returns required states that have not been reached. */
 	std::function<std::string()> unreached = {};
 };
 
-/* The same of a subject that is wrong. */
+/* Return the property of a subject with a planted fault. */
 inline property planted(property p, std::size_t operations)
 {
 	p.planted = operations;
 	return p;
 }
 
-/* TAP; returns the exit status. */
+/* Print TAP, and return the exit status. */
 int run(const std::vector<property> &properties);
 
 } // namespace properties

@@ -9,7 +9,7 @@
 
 namespace {
 
-/* Of the thread that armed: the library's threads are not meant. */
+/* State of the thread that armed the refusal: the library's own threads are not affected. */
 struct refusal {
 	std::uint32_t left, refused;
 	bool armed, all;

@@ -10,12 +10,12 @@ namespace refuse {
 
 /* The allocation number @n of this thread from now, 0 the next, is refused, and if @all every one from there. */
 void arm(std::uint32_t n, bool all);
-/* How many were refused since arm(). */
+/* Return how many allocations were refused since arm(). */
 std::uint32_t count();
-/* None is refused from here on, and count() is 0. */
+/* Refuse no allocation from here on, and reset count(). */
 void disarm();
 
-/* Zeroed bytes for free(), never refused. */
+/* Allocate zeroed bytes for free(); this is never refused. */
 void *allocate(std::size_t bytes);
 
 } // namespace refuse

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hashmap.cpp - hashmap against std::map: contents, answers, iteration while it changes, and want of memory. */
+/* test_hashmap.cpp - hashmap against std::map: contents, results, iteration while it changes, and failed allocations. */
 #include "container.hpp"
 
 #include <quiesce/ds/hash.h>
@@ -19,7 +19,7 @@ const std::vector<properties::verb> map_verbs = {
 
 constexpr std::uint64_t SEED = 42;
 
-/* ---- keys: which of them are hard for the table ---- */
+/* ---- keys that are hard for the table ---- */
 
 std::uint64_t any_key(std::uint32_t n)
 {
@@ -51,7 +51,7 @@ struct right {
 	}
 	static std::uint64_t remove(struct hashmap *map, std::uint64_t key) { return hashmap_remove(map, key); }
 };
-/* Says that there was no memory, and has inserted all the same. */
+/* A fault: returns -ENOMEM, and has inserted the key. */
 struct lies : right {
 	static int insert(struct hashmap *map, std::uint64_t key, std::uint64_t value, std::uint64_t *ret_existing)
 	{
@@ -60,7 +60,7 @@ struct lies : right {
 		return r == 0 && key == any_key(3) ? -ENOMEM : r;
 	}
 };
-/* Forgets another key when one that is large is removed. */
+/* A fault: loses another key when a large one is removed. */
 struct forgets : right {
 	static std::uint64_t remove(struct hashmap *map, std::uint64_t key)
 	{
@@ -187,7 +187,7 @@ private:
 			there->second = value;
 	}
 
-	/* To another value, or to none. */
+	/* Update to another value, or to none. */
 	void update(std::uint64_t key, std::uint32_t how)
 	{
 		auto there = model.find(key);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hashtable.cpp - hashtable against std::multimap: contents, answers, iteration while it changes, and want of memory;
- * with hashes that are as bad as they can be. */
+/* test_hashtable.cpp - hashtable against std::multimap: contents, results, iteration while it changes, and failed allocations;
+ * with the worst possible hashes. */
 #include "container.hpp"
 
 #include <quiesce/ds/hash.h>
@@ -46,7 +46,7 @@ bool equal(const void *o, const void *key) { return static_cast<const object *>(
 
 template<hash_fn hash> constexpr struct hashtable_type type = { hash, key_of, equal };
 
-/* A type that takes keys for equal that are not. */
+/* A fault: a type that takes different keys for equal. */
 bool nearly_equal(const void *o, const void *key)
 {
 	return (static_cast<const object *>(o)->key | 1) == (*static_cast<const std::uint64_t *>(key) | 1);
@@ -67,7 +67,7 @@ public:
 	~pair() override
 	{
 		reader.end();
-		if (!destroyed) /* it was found to be wrong */
+		if (!destroyed) /* a difference was found before the table was destroyed */
 			hashtable_destroy(&table, nullptr, nullptr);
 		for (object *o : all)
 			kfree_rcu(o, rcu);
@@ -148,7 +148,7 @@ private:
 			SAME(destroy() == expected);
 	}
 
-	/* What is dropped. */
+	/* Destroy the table, and return the objects that it drops. */
 	std::vector<object *> destroy()
 	{
 		struct quiesce_table_stats stats;
@@ -171,7 +171,7 @@ private:
 		kfree_rcu(gone, rcu);
 	}
 
-	/* Nobody has seen it. */
+	/* Forget an object that was never published. */
 	void forget(object *fresh)
 	{
 		all.erase(fresh);
@@ -187,7 +187,7 @@ private:
 		return fresh;
 	}
 
-	/* What is in the model, leaves it; readers may see it until they end. */
+	/* Remove an object from the model; readers may see it until they end. */
 	void leave(object *gone)
 	{
 		auto [from, to] = model.equal_range(gone->key);
@@ -252,7 +252,7 @@ private:
 		}
 	}
 
-	/* To another object, the same one, none, or one that has another key. */
+	/* Update to another object, the same one, none, or one that has another key. */
 	void update(std::uint64_t key, std::uint32_t how)
 	{
 		struct step {
@@ -355,7 +355,7 @@ private:
 		}
 	}
 
-	/* An object with a key that may be there, but not itself. */
+	/* Return an object that is not in the table, with a key that may be. */
 	void absent(std::uint64_t key)
 	{
 		object *none = make(key);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ida.cpp - ida, by its C++ face, against std::set: which number is given out, want of memory. */
+/* test_ida.cpp - ida, by its C++ face, against std::set: the numbers given out, failed allocations. */
 #include "property.hpp"
 #include "refuse.hpp"
 
@@ -26,7 +26,7 @@ struct right {
 	static std::optional<int> alloc(quiesce::ida &ida, unsigned min, unsigned max) { return ida.alloc(min, max); }
 	static std::optional<int> find(quiesce::ida &ida, unsigned min, unsigned max) { return ida.find_first(min, max); }
 };
-/* Not the lowest one, if that is the last of its word. */
+/* A fault: the number is not the lowest free one, if that is the last of its word. */
 struct not_lowest : right {
 	static std::optional<int> alloc(quiesce::ida &ida, unsigned min, unsigned max)
 	{
@@ -38,14 +38,14 @@ struct not_lowest : right {
 		return ida.alloc(static_cast<unsigned>(*id) + 1, max);
 	}
 };
-/* Looks one too far. */
+/* A fault: the search goes one number too far. */
 struct one_more : right {
 	static std::optional<int> find(quiesce::ida &ida, unsigned min, unsigned max) { return ida.find_first(min, max + (max < INT_MAX)); }
 };
 
 /* ---- the ida and its model ---- */
 
-/* Numbers from @base on, @stride apart. */
+/* The subject uses numbers from @base on, @stride apart. */
 template<unsigned base, unsigned stride, class Ida> class pair : public properties::subject {
 public:
 	void apply(const properties::op &o) override

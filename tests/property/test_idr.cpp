@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_idr.cpp - idr against std::map: which id is given out, what is found, iteration while ids change, want of memory. */
+/* test_idr.cpp - idr against std::map: ids given out, results of lookups, iteration while ids change, failed allocations. */
 #include "container.hpp"
 
 #include <quiesce/ds/idr.h>
@@ -25,11 +25,11 @@ struct right {
 	static int alloc(struct idr *idr, void *ptr, int start, int end) { return idr_alloc(idr, ptr, start, end); }
 	static void *find(const struct idr *idr, unsigned long id) { return idr_find(idr, id); }
 };
-/* Includes the end. */
+/* A fault: the range includes its end. */
 struct one_more : right {
 	static int alloc(struct idr *idr, void *ptr, int start, int end) { return idr_alloc(idr, ptr, start, end > 0 ? end + 1 : end); }
 };
-/* Mixes up ids that are far apart. */
+/* A fault: confuses ids that are far apart. */
 struct narrow : right {
 	static void *find(const struct idr *idr, unsigned long id)
 	{
@@ -94,7 +94,7 @@ private:
 				remove(pick(a + n, 0));
 			break;
 		case DESTROY:
-			reader.end(); /* so that it is known what it sees */
+			reader.end(); /* the reader must not see a partly destroyed idr */
 			idr_destroy(&idr);
 			model.clear();
 			cursor = idr_get_cursor(&idr);
@@ -139,7 +139,7 @@ private:
 		return there == model.end() ? static_cast<unsigned>(otherwise) : there->first;
 	}
 
-	/* The lowest that is free from @start to @last; more than that if there is none. */
+	/* Return the lowest free id from @start to @last; more than @last if there is none. */
 	unsigned long lowest(unsigned long start, unsigned long last) const
 	{
 		for (auto at = model.lower_bound(static_cast<unsigned>(start)); start <= last; ++at, start++)

@@ -23,7 +23,7 @@ template<class Node> struct item {
 	struct rcu_head rcu;
 };
 
-/* What list and hlist have in common, and where they differ. */
+/* These structs give list and hlist one interface, with a flag for each difference. */
 struct circular {
 	using item = ::item<struct list_head>;
 	struct list_head head;
@@ -128,7 +128,7 @@ struct hashed {
 	}
 };
 
-/* A list that is wrong: to add in front of an element that is not the first adds behind it. */
+/* A fault: an addition before an element that is not the first one adds behind it. */
 struct misplacing : circular {
 	void add_before(item *fresh, item *next)
 	{
@@ -182,7 +182,7 @@ public:
 				replace(at);
 			break;
 		case SPLICE:
-			end_walk(); /* it waits for readers */
+			end_walk(); /* a splice waits for readers */
 			splice(o.b % 5);
 			break;
 		case WALK:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_xarray.cpp - xarray against std::map: entries, marks, neighbours, ranges, readers who go on while it changes, want of memory;
+/* test_xarray.cpp - xarray against std::map: entries, marks, neighbours, ranges, readers that go on while it changes, failed allocations;
  * half of the updates by the C++ face. */
 #include "container.hpp"
 
@@ -54,32 +54,32 @@ struct right {
 	}
 	static void *erase(struct xarray *xa, unsigned long index) { return xa_erase(xa, index); }
 };
-/* Looks behind the end of a range. */
+/* A fault: the search goes behind the end of a range. */
 struct one_more : right {
 	static void *find(const struct xarray *xa, unsigned long *index, unsigned long max, xa_mark_t filter)
 	{
 		return xa_find(xa, index, max + (max < ULONG_MAX), filter);
 	}
 };
-/* Never comes to 0. */
+/* A fault: the search downwards never reaches 0. */
 struct not_down : right {
 	static void *find_before(const struct xarray *xa, unsigned long *index) { return xa_find_before(xa, index, 1, XA_PRESENT); }
 };
-/* Mixes up marks of nodes. */
+/* A fault: confuses marks of nodes. */
 struct mixed_up : right {
 	static bool get_mark(const struct xarray *xa, unsigned long index, xa_mark_t mark)
 	{
 		return xa_get_mark(xa, index, mark) || xa_get_mark(xa, index - 64, mark);
 	}
 };
-/* Does not compare. */
+/* A fault: the exchange does not compare. */
 struct hasty : right {
 	static int cmpxchg(struct xarray *xa, unsigned long index, void *, void *entry, void **ret_old)
 	{
 		return xa_store(xa, index, entry, ret_old);
 	}
 };
-/* Marks stay when an entry goes. */
+/* A fault: marks stay when an entry is erased. */
 struct sticky : right {
 	static void *erase(struct xarray *xa, unsigned long index)
 	{
@@ -155,7 +155,7 @@ private:
 				erase(pick(a + n));
 			break;
 		case DESTROY:
-			reader.end(); /* so that it is known what it sees */
+			reader.end(); /* the reader must not see a partly destroyed xarray */
 			entries.clear();
 			model.clear();
 			break;
@@ -322,7 +322,7 @@ private:
 			model.erase(index);
 	}
 
-	/* The lowest that is free from @min to @max; more than that if there is none. */
+	/* Return the lowest free index from @min to @max; more than @max if there is none. */
 	unsigned long lowest(unsigned long min, unsigned long max) const
 	{
 		for (auto at = model.lower_bound(min); min <= max; ++at, min++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* walk.hpp - what a reader has to see that walks through a structure while it changes: what is there throughout, once each.
- * What comes or goes meanwhile may be seen or not, but not twice unless it came twice. */
+/* walk.hpp - the guarantee for a reader that walks through a structure while it changes: it sees each element that stays exactly once.
+ * An element that is inserted or removed meanwhile may be seen or not, but not twice unless it was inserted twice. */
 #ifndef QUIESCE_TESTS_WALK_HPP
 #define QUIESCE_TESTS_WALK_HPP
 

@@ -27,7 +27,7 @@ const lum = c => { const v = c.match(/[0-9.]+/g).slice(0, 3).map(x => { x /= 255
 const ratio = (a, b) => { const [x, y] = [lum(a), lum(b)].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05); };
 const behind = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$|transparent/.test(c)) return c; } return "rgb(255,255,255)"; };
 """
-# What is drawn in each picture.
+# This script returns the elements that are drawn in each picture.
 PICTURES = CONTRAST + """
 return [...document.querySelectorAll("figure")].map(f => {
 	const svg = f.querySelector("svg"), box = svg.getBoundingClientRect(), back = behind(f);

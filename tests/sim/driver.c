@@ -7,13 +7,13 @@
 #include <string.h>
 #include <time.h>
 
-#define MUST_SEE_RUNS 5000 /* fewer say nothing: what is rare is seen once in some two thousand */
+#define MUST_SEE_RUNS 5000 /* fewer seeds prove nothing: rare outcomes are seen once in some two thousand */
 
 int driver_readers SIM_KEEP = 2;
 const char *const driver_model_name[SIM_NR_MODELS] = { "sc", "tso", "pso", "weak" };
 const char *const driver_sched_name[SIM_NR_SCHEDS] = { "random", "pct" };
 
-/* What the command line chose. */
+/* Options that the command line has set. */
 static struct {
 	const char *scenarios;
 	const char *mutant;
@@ -89,7 +89,7 @@ static void print_replay(const char *program, const char *scenario, const struct
 	       o->compiler ? " --compiler" : "");
 }
 
-/* One scenario under one model and scheduler: 0 passed, 1 failed. */
+/* Run one scenario under one model and scheduler; return 0 if it passed, 1 if it failed. */
 static int run_one(const char *program, const struct sim_scenario *scenario, enum sim_model model, enum sim_sched sched)
 {
 	struct sim_options options = chosen.options;
@@ -118,7 +118,7 @@ static int run_one(const char *program, const struct sim_scenario *scenario, enu
 	return search.failed || too_many || blind;
 }
 
-/* Is @name in the comma-separated @list? */
+/* True if @name is in the comma-separated @list. */
 static bool listed(const char *list, const char *name)
 {
 	size_t length = strlen(name);
@@ -180,7 +180,7 @@ static bool bounded(long value, long low, long high, int *ret_value)
 	return value >= low && value <= high;
 }
 
-/* 1: fine. 0: wrong value. */
+/* Take the value of an option; return 1 if it is valid, 0 if not. */
 static int take_option(int option)
 {
 	int length = 0, ok = 1;
@@ -218,7 +218,7 @@ static int list(const struct sim_scenario *const *tables)
 	return 0;
 }
 
-/* How many failures; with --expect-fail the first is enough. */
+/* Return the number of failures; with --expect-fail the first is enough. */
 static int run_each_way(const char *program, const struct sim_scenario *scenario, int *ret_ran)
 {
 	int failures = 0;

@@ -15,7 +15,7 @@ struct sim_search {
 	char failure[512];
 };
 
-/* How many readers a scenario shall start: --readers. */
+/* Number of readers that a scenario starts: --readers. */
 extern int driver_readers;
 
 /* Run @search->seeds seeds or until one fails; @options->length adapts as runs show how long they are. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* first_calls.c - scenario: whichever call comes first, it initialises the library.
+/* first_calls.c - scenario: the first call initialises the library, whichever call it is.
  *
- * On a real machine a constructor does that, and only another object's constructor can come before.  Here nobody does.  Nor does a
- * handler run in the child of a fork that runs none: whichever call comes first there does it.
+ * On a real machine a constructor initialises it, and only another object's constructor can run before.  Here there is no constructor.
+ * In the child of a fork without handlers, too, the first call has to reinitialise the library, whichever call it is.
  */
 #include "rcu_world.h"
 
@@ -85,7 +85,7 @@ static void sets_warning(void) { quiesce_set_garbage_warning(1 << 20); }
 static void sets_thread(void) { (void)quiesce_set_thread_attr(QUIESCE_THREAD_WORKER, NULL); }
 static void shuts_down(void) { sim_assert(quiesce_shutdown(0) == 0); }
 
-/* What this does beside srcu_read_lock(), a reader's, is shared. */
+/* The debug build's lock accesses shared state beside srcu_read_lock(), which is a reader's call. */
 static void enters_in_debug_build(void)
 {
 	int idx = quiesce__srcu_lock_debug(&inherited);
@@ -116,7 +116,7 @@ static void describes(void)
 	(void)quiesce_describe_settings(text, sizeof text);
 }
 
-/* What all threads share is the parent's in a child, and these look for that first. */
+/* Calls that access state of all threads: it is the parent's in a child, so these check for a fork first. */
 static void (*const shared[])(void) = {
 	enters_in_debug_build, synchronize_rcu, synchronize_rcu_expedited, polls, calls, quiesce_rcu_barrier, quiesce_rcu_throttle,
 	qsbr_registers, quiesce_qsbr_synchronize, qsbr_polls, waits_for_object, takes_slot_of_nobody, takes_context,
@@ -126,7 +126,7 @@ static void (*const shared[])(void) = {
 	shuts_down, asks_stats,
 };
 
-/* Readers, and settings. */
+/* Calls of readers, and settings, need no such check. */
 static void (*const others[])(void) = {
 	section, gets_state, urcu_adds, claims, claims_detached, takes_slot, takes_slots, sets_fence, asks_fence,
 	asks_slots, sets_yield, sets_skip, sets_ceiling, sets_throttle, sets_timeout, sets_warning, describes,
@@ -148,7 +148,7 @@ static void one(void *unused)
 		sim_fail("after call %u the library is not initialised", which);
 }
 
-/* Of a child that no handler was told of. */
+/* Make one call in the child of a fork without handlers. */
 static void one_in_child(void *unused)
 {
 	uint32_t which = sim_random(NR_SHARED);

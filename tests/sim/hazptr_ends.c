@@ -72,7 +72,7 @@ static void setup_cohort_held(void)
 	sim_spawn(long_holder, NULL, "holder");
 }
 
-/* What is reclaimed retires another one, in whoever runs it. */
+/* A callback retires another object, in the thread that runs it. */
 static void retires_one_more(struct hazptr_head *head)
 {
 	world_free_head(head);
@@ -157,7 +157,7 @@ static void setup_full_cohort_member(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* One that waits, beside others that retire until it has done so, or for long. */
+/* One thread waits, beside others that retire until its wait has ended, or for long. */
 static uint32_t cohort_done, nr_mine;
 
 static void free_mine(struct hazptr_head *head)
@@ -196,7 +196,7 @@ static void setup_cohort_beside(void)
 	sim_spawn(goes_on_retiring, (void *)2, "updater");
 }
 
-/* One waits for an object that another one has in its hands, protected or not. */
+/* One thread waits for an object that another is just reclaiming, protected or not. */
 static void retires_two(void *unused)
 {
 	(void)unused;
@@ -230,7 +230,7 @@ static void setup_cohort_inside(void)
 	sim_spawn(waits_for_the_first, NULL, "waiter");
 }
 
-/* A wait ends although somebody who came later is in the middle of what it has retired. */
+/* A wait for a cohort ends although a later caller is still inside a callback of an object that was retired later. */
 static uint32_t retired_first, inside_later, wait_over;
 
 static void holds_until_inside(void *unused)
@@ -279,7 +279,7 @@ static void setup_cohort_later(void)
 	sim_spawn(retires_later, NULL, "updater");
 }
 
-/* Two wait while one retires, into the cohort and elsewhere. */
+/* Threads retire into the cohort and outside of it while others wait for the cohort. */
 static void cohort_busy(void *unused)
 {
 	(void)unused;
@@ -343,7 +343,7 @@ static void setup_shutdown_two(void)
 	world_readers(1);
 }
 
-/* When it has returned everything is over that was retired before, with all that followed from it. */
+/* When the shutdown has returned all objects retired before are reclaimed, and those that their callbacks retired. */
 static void retire_next(struct hazptr_head *head)
 {
 	world_free_head(head);
@@ -368,7 +368,7 @@ static void setup_shutdown_chain(void)
 	sim_spawn(sees_the_end, NULL, "shutter");
 }
 
-/* It gives up while something is protected, and what is left is reclaimed later. */
+/* The shutdown gives up while objects are protected, and these are reclaimed later. */
 static void impatient(void *unused)
 {
 	(void)unused;

@@ -38,7 +38,7 @@ static void delete_and_exit(void *item)
 
 /* ---- threads that retire, and the helper ---- */
 
-/* What one that ends does not come to is not counted. */
+/* An updater whose thread ends in a callback does not count the objects that it did not retire. */
 static void exiting_updater(void *place)
 {
 	for (int i = 0; i < 4; i++)
@@ -83,7 +83,7 @@ static void setup_exits_handed(void)
 	setup_exits();
 }
 
-/* Batches of one, and what is left of them is what callbacks have retired. */
+/* Batches have one object, and only objects that callbacks have retired are left. */
 static void retires_and_exits(struct hazptr_head *head)
 {
 	world_free_head(head);
@@ -108,7 +108,7 @@ static void setup_exits_chain(void)
 	sim_spawn(chain_updater, NULL, "updater");
 }
 
-/* Many slots in use: the look takes rounds, and marks what is protected. */
+/* Many slots are in use, so the scan takes several rounds, and marks protected objects. */
 static uint32_t done;
 
 static void holds_many(void *unused)
@@ -180,7 +180,7 @@ static void setup_exits_barrier(void)
 	sim_spawn(exits_and_waits, (void *)1, "updater");
 }
 
-/* Whoever retires does not run callbacks here, so all of them are retired. */
+/* The updaters do not run callbacks here, so each retires all of its objects. */
 static void setup_exits_no_helper(void)
 {
 	world_begin();
@@ -192,7 +192,7 @@ static void setup_exits_no_helper(void)
 	waiters(8);
 }
 
-/* The next helper cannot be had at once; who retires later tries again. */
+/* The next helper cannot be started at once; a later retirer tries again. */
 static void free_and_exit_for_long(struct hazptr_head *head)
 {
 	world_free_head(head);
@@ -261,7 +261,7 @@ static void setup_exits_cohort(void)
 
 /* ---- destructors of thread-local storage ---- */
 
-/* After the library's own: what it retires it protects itself, and another thread does. */
+/* The destructor runs after the library's own: it retires an object that it protects itself, and one that another thread protects. */
 static void retires_late(void *unused)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
@@ -294,7 +294,7 @@ static void setup_exits_late(void)
 
 /* ---- forks ---- */
 
-/* Nobody is taken to be inside the gate. */
+/* No ended thread counts as being inside the callback quiesce, so a fork does not wait. */
 static void forks_at_once(void *unused)
 {
 	uint32_t never = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_forks.c - scenarios: the child of a fork has one thread, and what the parent's threads have retired. */
+/* hazptr_forks.c - scenarios: the child of a fork has one thread, and the objects that the parent's threads have retired. */
 #include "hazptr_world.h"
 
 #include "hazard/hazptr.h"
@@ -7,7 +7,7 @@
 
 static uint32_t forked;
 
-/* Counted only when the call has returned: who vanishes inside may take one object along. */
+/* Number of threads inside a retiring call: each that vanishes there may lose one object. */
 static int nr_calling;
 
 static void update_here(int place)
@@ -23,7 +23,7 @@ static void parents_updater(void *place)
 		update_here((intptr_t)place);
 }
 
-/* More than there is room for, so that much is left to the worker. */
+/* Retire more than there is room for, so that much is left to the worker. */
 static void retire_two(struct hazptr_head *head)
 {
 	world_free_head(head);
@@ -75,7 +75,7 @@ static void child_of_fork(void)
 	world_updater((void *)1);
 }
 
-/* Without handlers other threads of the child may come first, while this one protects by inline code. */
+/* Without handlers other threads of the child may make the first call, while this one protects by inline code. */
 static void fork_now(bool announced)
 {
 	if (announced) {
@@ -83,7 +83,7 @@ static void fork_now(bool announced)
 		sim_fork();
 		may_be_lost = nr_calling;
 		quiesce__fork_child();
-		/* Nobody waits. */
+		/* The child has inherited no waiter, so readers take the fast path. */
 		sim_assert(quiesce_shazptr_v1.hazptr == (quiesce_fence() == QUIESCE_FENCE_LIGHT ? 0 : QUIESCE_HAZPTR_FULL));
 		return;
 	}
@@ -172,13 +172,13 @@ static void setup_fork_unannounced(void)
 	sim_spawn(parents_reader, NULL, "reader");
 }
 
-/* What threads had in their hands that are gone is lost. */
+/* Objects that vanished threads were just handling may be lost, so none are counted. */
 static void finish_unannounced(void)
 {
 	sim_assert(quiesce_load_relaxed(&forked));
 }
 
-/* All but what vanished. */
+/* All objects but those that vanished threads were handling have been reclaimed. */
 static void finish_fork(void)
 {
 	int left = world_nr_retired - world_nr_freed;

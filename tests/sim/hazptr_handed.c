@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_handed.c - scenarios: what call_hazptr() hands over to the helper, and whom it never waits for. */
+/* hazptr_handed.c - scenarios: objects that call_hazptr() hands over to the helper, and callers that it never delays. */
 #include "hazptr_world.h"
 
 #include "runtime/helper.h"
 #include "hazard/hazptr_retired.h"
 
-/* ---- the helper runs it, whatever else goes on ---- */
+/* ---- the helper runs callbacks, whatever other threads do ---- */
 
 static void run_by_helper(struct hazptr_head *head)
 {
@@ -50,7 +50,7 @@ static void run_large(struct hazptr_head *head)
 	world_free_head(head);
 }
 
-/* The first is queued before the helper is told of the queue, so nobody else can have the lock. */
+/* The first object is queued before the helper knows the queue, so no other thread can hold its lock. */
 static void retires_large(void *unused)
 {
 	(void)unused;
@@ -67,7 +67,7 @@ static void setup_sized(void)
 	sim_spawn(retires_large, NULL, "updater");
 }
 
-/* ---- objects without a head: what is protected is not what is queued ---- */
+/* ---- objects without a head: another address is protected than the one that is queued ---- */
 
 static void delete_item(void *item)
 {
@@ -86,7 +86,7 @@ static void retires_by_address(void *unused)
 	}
 }
 
-/* Stays until the others have gone, perhaps. */
+/* Stay for a random time, perhaps until the others have ended. */
 static void stays_with_item(void *unused)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
@@ -118,7 +118,7 @@ static void setup_full_notes(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* One that is protected while its thread's queue is made a list. */
+/* An object is protected while its thread's queue is turned into a list. */
 static uint32_t held, listed;
 
 static void holds_item(void *unused)
@@ -155,14 +155,14 @@ static void setup_notes_listed(void)
 	sim_spawn(lists_a_note, NULL, "updater");
 }
 
-/* Nor is there memory for queues and notes: who retires waits. */
+/* There is no memory for queues and notes, so a retirer waits. */
 static void setup_no_notes(void)
 {
 	setup_notes();
 	sim_config()->arm_exit_failures = -1;
 }
 
-/* What is handed over while the helper is about to rest is run soon: not when it comes for the next visits. */
+/* Objects handed over while the helper is about to sleep are reclaimed soon, and not only at its next periodic visit. */
 #define SOON_NS 50000000u
 static uint32_t nr_run;
 
@@ -203,7 +203,7 @@ static void setup_full_rests(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* A reader of RCU that stays keeps nothing of ours. */
+/* A reader of RCU that stays delays no hazptr callback. */
 static uint32_t inside, reclaimed;
 
 static void stays_inside(void *unused)
@@ -246,7 +246,7 @@ static void setup_beside_rcu(void)
 	sim_spawn(retires_beside_rcu, NULL, "updater");
 }
 
-/* ---- a fork waits for a callback, and the callback for who retires: who retires does not wait for the fork ---- */
+/* ---- a fork waits for a callback, and the callback for a retirer: the retirer does not wait for the fork ---- */
 
 #define MUCH 12
 static uint32_t in_callback, much_retired;
@@ -291,7 +291,7 @@ static void setup_gate(void)
 	sim_spawn(prepares_a_fork, NULL, "forker");
 }
 
-/* Its patience, which is longer, did not end. */
+/* The fork ended before its time limit, which is longer. */
 static void finish_gate(void)
 {
 	if (took > 50000000)
@@ -334,7 +334,7 @@ static void finish_chain_at_once(void)
 	world_finish();
 }
 
-/* One that retires itself again comes once in a while. */
+/* The callback of an object that retires itself again runs once in a while. */
 #define AGAIN 10
 static uint64_t again_begun, again_took;
 

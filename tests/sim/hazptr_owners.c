@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_owners.c - scenarios: whose a slot is: contexts, slots handed over, signal handlers, threads that come and go. */
+/* hazptr_owners.c - scenarios: owners of slots: contexts, slots handed over, signal handlers, threads that come and go. */
 #include "hazptr_world.h"
 
 #include "hazard/hazptr.h"
@@ -124,7 +124,7 @@ static void post(hazptr_t *slot, struct item *item)
 	world_set(&posted, 1);
 }
 
-/* The one who took it is gone, or about to be. */
+/* The thread that allocated the slot has ended, or is about to end. */
 static void leaver(void *unused)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
@@ -145,7 +145,7 @@ static void take_over(void)
 	hazptr_t *slot = quiesce_load_relaxed(&letter);
 
 	world_look(quiesce_load_relaxed(&letter_item));
-	if (sim_random(2)) { /* its owner may go on with it */
+	if (sim_random(2)) { /* the new owner may go on using the slot */
 		world_protect(slot, 1);
 		hazptr_clear(slot);
 		world_protect(slot, 0);
@@ -160,7 +160,7 @@ static void taker(void *unused)
 	take_over();
 }
 
-/* Begins where the giver ends: its line may be let to this one. */
+/* The thread begins when the giver ends, so it may get the giver's line. */
 static void successor(void *unused)
 {
 	(void)unused;
@@ -232,7 +232,7 @@ static void setup_leave_context(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-/* Nothing but the slot and the line order their owners: no system call, no word that the newcomer reads. */
+/* Only the slot and the line order their owners: there is no system call, and no other word that the new owner reads. */
 static void quiet_leaver(void *unused)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
@@ -272,7 +272,7 @@ static void setup_relet(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-/* A thread that is killed keeps its line; somebody else frees the slot. */
+/* A thread that is killed keeps its line; another thread frees the slot. */
 static void killed(void *unused)
 {
 	leaver(unused);
@@ -307,7 +307,7 @@ static void setup_generations(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-/* What a destructor of thread-specific data does when it runs after ours. */
+/* A destructor of thread-specific data uses the library after the library's own destructor. */
 static void uses_after_exit(void *unused)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
@@ -378,7 +378,7 @@ static void setup_full_signal(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* Often the handler is the first user, just when its thread is about to be. */
+/* Often the handler makes the thread's first call, just when the thread is about to make it. */
 static void reads_once(void *unused)
 {
 	(void)unused;
@@ -394,7 +394,7 @@ static void setup_signal_first(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-/* Two slots, and handlers that take two more. */
+/* The reader holds two slots, and handlers allocate two more. */
 static void read_two(void)
 {
 	hazptr_t *first = hazptr_alloc(NULL), *second = hazptr_alloc(NULL);
@@ -481,7 +481,7 @@ static void setup_no_lines(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-/* There is room for every other array only. */
+/* Every other allocation of an array fails. */
 static void setup_no_room(void)
 {
 	sim_config()->reserve_turn = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_retired.c - scenarios: queues of retired objects, callbacks that retire, and what is left behind. */
+/* hazptr_retired.c - scenarios: queues of retired objects, callbacks that retire, and objects that ended threads leave. */
 #include "hazptr_world.h"
 
 #include "hazard/hazptr_retired.h"
@@ -16,7 +16,7 @@ static void one_update(void *place)
 	world_update((intptr_t)place);
 }
 
-/* With pauses, so that the worker goes to sleep in between. */
+/* Retire with pauses, so that the worker goes to sleep in between. */
 static void slow_updater(void *place)
 {
 	for (int i = 0; i < 3; i++) {
@@ -25,7 +25,7 @@ static void slow_updater(void *place)
 	}
 }
 
-/* ---- left behind: the worker reclaims it ---- */
+/* ---- the worker reclaims objects that ended threads leave behind ---- */
 
 static void setup_left(void)
 {
@@ -42,7 +42,7 @@ static void setup_full_left(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* The queue of a thread that has gone is adopted, or swept, or both at once. */
+/* The queue of a thread that has ended is adopted, or swept, or both at once. */
 static void generation(void *left)
 {
 	world_update((intptr_t)left % NR_PLACES);
@@ -66,7 +66,7 @@ static void setup_full_generations(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* ---- the worker sweeps while others retire: they take turns, woken by callbacks ---- */
+/* ---- the worker sweeps while others retire: they alternate, woken by callbacks ---- */
 
 static uint32_t turn;
 
@@ -77,7 +77,7 @@ static void next_turn(struct hazptr_head *head)
 	platform_futex_wake(&turn, INT32_MAX);
 }
 
-/* Sleeps, so that time passes and the worker sweeps. */
+/* Sleep, so that time passes and the worker sweeps. */
 static void await_turn(uint32_t least)
 {
 	uint32_t found;
@@ -109,7 +109,7 @@ static void setup_full_turns(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* ---- protected for long: what is kept raises the limit, so an owner does not look at every object ---- */
+/* ---- long protections: objects that are kept raise the limit, so an owner does not scan for every object ---- */
 
 static uint32_t holding, release;
 
@@ -131,7 +131,7 @@ static void holder(void *unused)
 	hazptr_free(NULL, slot[1]);
 }
 
-/* ---- an object comes while its queue is drained, and its owner does not look: callbacks raise the limit too ---- */
+/* ---- an object is retired while its queue is drained, and its owner does not scan: callbacks raise the limit too ---- */
 
 static struct hazptr_cohort cohort;
 
@@ -150,7 +150,7 @@ static void retire_into_cohort(void (*callback)(struct hazptr_head *head))
 	call_hazptr_cohort(&cohort, &old->head, callback);
 }
 
-/* Sleeps until about when the worker sweeps; then watches it, in a way that orders nothing. */
+/* Sleep until about the time of a sweep; then watch for it by accesses that order nothing. */
 static void await_sweep(void)
 {
 	uint32_t never = 0;
@@ -162,7 +162,7 @@ static void await_sweep(void)
 		sim_point("before the next object");
 }
 
-/* Without a helper an owner comes back sooner. */
+/* Wait for the helper, because without one an owner sweeps sooner. */
 static void await_helper(void)
 {
 	quiesce__helper_ensure();
@@ -180,7 +180,7 @@ static void retires_while_swept(void *unused)
 	world_retire(world_replace(3), next_turn);
 	if (quiesce__sweep.sweeper)
 		sim_saw();
-	await_turn(1); /* not by our exit, which tells the worker */
+	await_turn(1); /* wait here, because our exit would wake the worker */
 }
 
 static void setup_drained(void)
@@ -201,7 +201,7 @@ static void setup_full_drained(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* The worker finds what was protected until long after its last sweep. */
+/* The worker finds objects that were protected until long after its last sweep. */
 static void retires_protected(void *unused)
 {
 	(void)unused;
@@ -260,7 +260,7 @@ static void setup_nested_two(void)
 	sim_spawn(nester, (void *)1, "updater");
 }
 
-/* Only the worker runs them: one object for each owner. */
+/* Only the worker runs callbacks: one object for each owner. */
 static void nests_later(void *place)
 {
 	world_retire(world_replace((intptr_t)place), retire_more);
@@ -274,7 +274,7 @@ static void setup_nested_swept(void)
 	world_readers(1);
 }
 
-/* A chain, each of which retires the next. */
+/* Each object of a chain retires the next. */
 static void retire_next(struct hazptr_head *head)
 {
 	world_free_head(head);
@@ -349,7 +349,7 @@ static void finish_mixed_alone(void)
 	sim_assert(world_nr_freed <= world_nr_retired);
 }
 
-/* Retired inside a section of RCU, and inside a callback of it. */
+/* Objects are retired inside a section of RCU, and inside a callback of RCU. */
 static void retires_in_section(void *unused)
 {
 	(void)unused;
@@ -440,7 +440,7 @@ static void setup_late_worker(void)
 	sim_spawn(world_updater, (void *)1, "updater");
 }
 
-/* Whoever comes next tries again only after a while; so something may stay until then, or until a barrier. */
+/* The next caller retries only after a while, so objects may stay until then, or until a barrier. */
 static void finish_late_worker(void)
 {
 	struct quiesce_stats stats;
@@ -465,12 +465,12 @@ static void setup_late_worker_few(void)
 	world_begin();
 	world_hands_over = true;
 	quiesce_set_hazptr_batch(3, 3);
-	sim_config()->spurious_wakeups = false; /* it is too early then */
+	sim_config()->spurious_wakeups = false; /* a sleep that ends early would make the retry come too early */
 	sim_config()->thread_start_failures = 1;
 	sim_spawn(retires_now_and_then, NULL, "updater");
 }
 
-/* The bound: what waits is a batch for each thread that retires, and what is protected. */
+/* The bound: a batch for each retirer, and the protected objects, may wait. */
 static void setup_bound(void)
 {
 	world_begin();

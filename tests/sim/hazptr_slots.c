@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_slots.c - scenarios: readers protect, a look finds them; many slots, several rounds, addresses that return. */
+/* hazptr_slots.c - scenarios: readers protect, and scans find their slots; many slots, several rounds, reused addresses. */
 #include "hazptr_world.h"
 
 #include "hazard/hazptr.h"
@@ -29,7 +29,7 @@ static void setup_full_wide(void)
 	sim_config()->nr_cpus = 0;
 }
 
-/* Publication by a store: only the fence before the look orders it before the look. */
+/* The updater publishes by a plain store, so only the fence before the scan orders it before the scan. */
 static void storing_updater(void *place)
 {
 	for (int i = 0; i < 3; i++) {
@@ -224,7 +224,7 @@ static void recycler(void *unused)
 	}
 }
 
-/* The worker may fill the stock too: then it is not for this thread. */
+/* There is no worker, because items that it frees would not be in this thread's stock. */
 static void setup_recycled(void)
 {
 	world_begin();
@@ -240,7 +240,7 @@ static void setup_full_recycled(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* Nobody sweeps: what is left behind is the barrier's. */
+/* There is no sweeper: objects left behind stay until a barrier. */
 static void finish_recycled(void)
 {
 	sim_assert(world_nr_retired - world_nr_freed <= 3 + 2 * driver_readers);
@@ -348,12 +348,12 @@ static void takes_all(void *unused)
 		hazptr_free(NULL, slot[n]);
 }
 
-/* Who does not see yet that a line is everybody's takes another, and there are few. */
+/* A claimer that does not see yet that a line is shared takes another one, and there are few. */
 static void setup_pool(void)
 {
 	world_begin();
 	world_short_of_slots = true;
-	sim_config()->arm_exit_failures = -1; /* so nobody has a line */
+	sim_config()->arm_exit_failures = -1; /* no thread gets a line */
 	world_readers(driver_readers);
 	sim_spawn(keeper, NULL, "keeper");
 	sim_spawn(world_updater, (void *)0, "updater");
@@ -374,7 +374,7 @@ static void setup_exhausted(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-/* ---- guards of shazptr.h protect what is retired here ---- */
+/* ---- guards of shazptr.h protect objects that are retired here ---- */
 
 static void guard_reader(void *unused)
 {
@@ -417,7 +417,7 @@ static void setup_wildcard(void)
 	sim_spawn(wild_reader, NULL, "wild");
 }
 
-/* No slots for guards: they are only counted. */
+/* There are no slots for guards: they are only counted. */
 static void setup_fallback(void)
 {
 	world_begin();

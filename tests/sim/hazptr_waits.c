@@ -4,7 +4,7 @@
 
 #include "hazard/hazptr.h"
 
-/* ---- hazptr_barrier(): what was retired before it has run when it returns ---- */
+/* ---- hazptr_barrier(): callbacks of objects retired before it have run when it returns ---- */
 
 static void retire_and_wait(void *place)
 {
@@ -43,7 +43,7 @@ static void setup_barriers(void)
 		sim_spawn(retire_and_wait, (void *)i, "waiter");
 }
 
-/* What the caller protects itself is left alone. */
+/* Objects that the caller itself protects are not reclaimed. */
 static void retire_and_try(void *place)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
@@ -80,7 +80,7 @@ static void setup_barriers_alone(void)
 	sim_config()->thread_start_failures = -1;
 }
 
-/* What another thread has retired, which the waiter knows of. */
+/* A barrier waits for an object that another thread retired before, as the waiter knows. */
 static uint64_t has_retired, first_id;
 
 static void retire_and_tell(void *nr)
@@ -132,14 +132,14 @@ static void setup_barrier_others_alone(void)
 	sim_config()->thread_start_failures = -1;
 }
 
-/* ... by a thread without a queue. */
+/* A barrier waits for an object that a thread without a queue retired. */
 static void setup_barrier_list(void)
 {
 	setup_barrier_others();
 	sim_config()->arm_exit_failures = -1;
 }
 
-/* What callbacks wrote is visible after it; callbacks that others run now are waited for. */
+/* Stores of callbacks are visible after a barrier, which also waits for callbacks that other threads are running. */
 static uint64_t by_callback;
 
 static void note(struct hazptr_head *head)
@@ -176,7 +176,7 @@ static void setup_barrier_order(void)
 	sim_spawn(wait_and_look, NULL, "waiter");
 }
 
-/* Who runs them is the barrier's caller, while the owner is at its limit. */
+/* The barrier's caller runs the callbacks while the owner reaches its limit. */
 static void owner_runs(void *unused)
 {
 	(void)unused;
@@ -192,7 +192,7 @@ static void setup_barrier_owners(void)
 	sim_spawn(owner_runs, NULL, "updater");
 }
 
-/* One after the other: barriers drain the queue, and its owner runs what came since by itself. */
+/* Barriers drain the queue one after the other, and its owner runs callbacks that were queued since by itself. */
 static uint64_t known[10], nr_known;
 
 static void slowly(struct hazptr_head *head)
@@ -348,7 +348,7 @@ static void wait_for_holder(void *unused)
 	world_set(&finished, 1);
 }
 
-/* A slot that is freed, or set again while it is held, wakes who waits for it. */
+/* A slot that is freed, or set to another address while it is held, wakes the waiter. */
 static void wakes(void *how)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
@@ -368,7 +368,7 @@ static void wakes(void *how)
 	hazptr_free(NULL, slot);
 }
 
-/* The wake-up is promised: no time may pass with everybody asleep. */
+/* The wake-up is guaranteed: no time may pass with all threads asleep. */
 static void wake(intptr_t how)
 {
 	world_begin();
@@ -402,7 +402,7 @@ static void finish_wake(void)
 		sim_saw();
 }
 
-/* Readers that never cease, in one slot each; the address is never gone for long. */
+/* Readers never stop protecting, in one slot each; the address is never unpublished for long. */
 static uint32_t nr_waiting;
 
 static void hot_reader(void *clears)
@@ -419,7 +419,7 @@ static void hot_reader(void *clears)
 	hazptr_free(NULL, slot);
 }
 
-/* Protected without an end, by two slots in turns. */
+/* Two slots protect the object in turn, without a gap. */
 static void hot_chain(void *unused)
 {
 	hazptr_t *slot[2] = { hazptr_alloc(NULL), hazptr_alloc(NULL) };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define LAST_WORDS 500
-#define LAST_WORDS_OF(id) (SIM_MAX_OBJECTS / 2 + (int)(id)) /* a word beside the item, which no reader looks at */
+#define LAST_WORDS_OF(id) (SIM_MAX_OBJECTS / 2 + (int)(id)) /* a word beside the item that no reader loads */
 
 static struct item items[NR_ITEMS];
 struct item *world_place[NR_PLACES];
@@ -43,7 +43,7 @@ struct item *world_replace(int place)
 	return rcu_xchg_pointer(&world_place[place], item);
 }
 
-/* The library has given the heads back: if it looks at them again it goes astray. */
+/* The library must not use the heads any more: they are poisoned, so that a later access goes astray. */
 void world_free(struct item *item)
 {
 	uint64_t id = quiesce_load_relaxed(&item->id);

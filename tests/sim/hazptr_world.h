@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_world.h - what the scenarios of general hazard pointers share: items found by a pointer, and retired. */
+/* hazptr_world.h - shared by the scenarios of general hazard pointers: items that are found by a pointer, and retired. */
 #ifndef QUIESCE_TESTS_SIM_HAZPTR_WORLD_H
 #define QUIESCE_TESTS_SIM_HAZPTR_WORLD_H
 
@@ -13,60 +13,60 @@
 
 struct item {
 	struct hazptr_head head;
-	uint64_t id;              /* of the object that lives here now */
+	uint64_t id;              /* id of the object that lives here now */
 	uint64_t between;
-	struct hazptr_head field; /* for those who protect by field */
+	struct hazptr_head field; /* for readers that protect by this field */
 	struct rcu_head rcu;
 };
 
-/* Where items are found. */
+/* Pointers by which readers find items. */
 extern struct item *world_place[NR_PLACES];
-/* How many were retired, how many callbacks have run. */
+/* Numbers of items that were retired, and of callbacks that have run. */
 extern int world_nr_retired, world_nr_freed;
 
-/* Slots may run out in this scenario: then nothing is read. */
+/* Slots may run out in this scenario; a reader without one reads nothing. */
 extern bool world_short_of_slots;
-/* Who retires runs the callbacks; else that is left to chance for each object. */
+/* True: the retirer runs callbacks.  False: that is left to chance for each object. */
 extern bool world_inline;
-/* Nobody does but the helper. */
+/* True: only the helper runs callbacks. */
 extern bool world_hands_over;
 
-/* A computer of 2 CPUs, and an item at each place; in every setup(). */
+/* Begin with a computer of 2 CPUs, and an item at each place; every setup() calls this. */
 void world_begin(void);
-/* A new, initialised object that nobody sees yet, in @item or in a fresh one. */
+/* Return a new, initialised, unpublished object, in @item or in a fresh one. */
 struct item *world_new(struct item *item);
 /* Publish a new item, return the old one; updaters may run at once. */
 struct item *world_replace(int place);
-/* The end of an item, and as callbacks. */
+/* End an item; the second form is a callback. */
 void world_free(struct item *item);
 void world_free_head(struct hazptr_head *head);
 void world_free_field(struct hazptr_head *field);
-/* What who retires writes last, and the callback must find: world_free() checks it. */
+/* Write the word that a retirer writes last, and that the callback must find: world_free() checks it. */
 void world_last_words(struct item *item);
-/* Count, and call_hazptr() or call_hazptr_inline(). */
+/* Count the object, and retire it by call_hazptr() or call_hazptr_inline(). */
 void world_retire(struct item *item, void (*callback)(struct hazptr_head *head));
 void world_retire_large(struct item *item, void (*callback)(struct hazptr_head *head), size_t bytes);
-/* world_replace(), world_retire(). */
+/* Call world_replace() and world_retire(). */
 void world_update(int place);
-/* What who protects an item does. */
+/* Read an item as its protector does. */
 void world_look(const struct item *item);
-/* Protect by @slot and look; the protection stays. */
+/* Protect by @slot and read; the protection stays. */
 struct item *world_protect(hazptr_t *slot, int place);
-/* Take a slot, protect, look, clear, free. */
+/* Allocate a slot, protect, read, clear, free the slot. */
 void world_read(int place);
 
-/* Thread bodies and helpers. */
-void world_reader(void *place);  /* reads twice */
-void world_readers(int nr);      /* of place 0 */
+/* Bodies of threads, and functions that spawn them. */
+void world_reader(void *place);  /* a reader that reads twice */
+void world_readers(int nr);      /* @nr readers of place 0 */
 void world_updater(void *place); /* three updates */
 void world_stay(uint32_t most);  /* gives up the CPU, fewer times than @most */
 
 /* Sleep until *@word is @value; an acquire. */
 void world_await(uint32_t *word, uint32_t value);
-/* Set *@word and wake who waits for that; a release. */
+/* Set *@word by a release, and wake its waiters. */
 void world_set(uint32_t *word, uint32_t value);
 
-/* Everything that was retired has been reclaimed, and the library says so too. */
+/* Check that all retired items have been reclaimed, also by the library's statistics. */
 void world_finish(void);
 
 extern const struct sim_scenario hazptr_slot_scenarios[], hazptr_owner_scenarios[], hazptr_retire_scenarios[];

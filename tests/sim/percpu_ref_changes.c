@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* percpu_ref_changes.c - scenarios: a count that lives again, changes its mode, or is found by a child. */
+/* percpu_ref_changes.c - scenarios: a count that is reinitialised, changes its mode, or is inherited by a child. */
 #include "percpu_ref_world.h"
 
-/* Nobody is inside: replace what users look at. */
+/* No user is inside: replace the words that users read. */
 static void freezer(void *unused)
 {
 	(void)unused;
@@ -29,7 +29,7 @@ static void exact(struct percpu_ref *r)
 	world_changing = true;
 	sim_assert(quiesce_load_relaxed(&r->state) & QUIESCE_REF_ATOMIC);
 	count = world_count();
-	/* And the owner's, and one of each switch. */
+	/* The owner and each of two switches have a reference, too. */
 	if (count < (uint64_t)world_at_least || count > (uint64_t)world_at_most + 3)
 		sim_fail("the count is %llu, and there are %d to %d references", (unsigned long long)count, world_at_least,
 			 world_at_most + 3);
@@ -51,7 +51,7 @@ static void switcher(void *unused)
 	}
 }
 
-/* Takes the owner's kill back as soon as it begins, and kills later. */
+/* Take the owner's kill back as soon as it begins, and kill later. */
 static void reviver(void *unused)
 {
 	(void)unused;
@@ -161,13 +161,13 @@ static void forker(void *unused)
 	quiesce__fork_prepare();
 	sim_fork();
 	quiesce__fork_child();
-	/* Held by nobody, and between the state and the sum. */
+	/* The lock is held without a holder, and the change stands between the state and the sum. */
 	if ((world_ref.lock & 3) && world_ref.state && world_ref.count >> 62)
 		sim_saw();
 	world_changing = false;
 	percpu_ref_switch_to_atomic_sync(&world_ref);
 	count = quiesce_load_relaxed(&world_ref.count) / 2;
-	/* And the owner's, and one of each switch that was under way. */
+	/* The owner and each switch that was under way have a reference, too. */
 	if (count < (uint64_t)world_at_least || count > (uint64_t)world_at_most + 3)
 		sim_fail("the child has %llu references of %d to %d", (unsigned long long)count, world_at_least,
 			 world_at_most + 3);
@@ -214,7 +214,7 @@ static void finish_fork(void)
 	sim_assert(world_nr_released == 1);
 }
 
-/* ---- two that are killed together ---- */
+/* ---- two counts that are killed together ---- */
 
 static struct percpu_ref other_ref;
 static int nr_others_released;

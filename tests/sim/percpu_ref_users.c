@@ -2,7 +2,7 @@
 /* percpu_ref_users.c - scenarios of one life: many users, one kill, in any computer. */
 #include "percpu_ref_world.h"
 
-/* Takes none but live ones; also the signal handler. */
+/* The user, and its signal handler, get live references only. */
 static void handler(void)
 {
 	if (!world_enter(true))
@@ -18,7 +18,7 @@ static void modest_user(void *unused)
 		handler();
 }
 
-/* Takes also from a dying count, as long as there are references. */
+/* The user gets references also from a dying count, as long as there are any. */
 static void late_user(void *unused)
 {
 	(void)unused;
@@ -52,7 +52,7 @@ static void interrupted_user(void *arg)
 	world_user(arg);
 }
 
-/* Without gets, references only become fewer after the confirm function: also where a tryget_live took long. */
+/* Without gets the number of references only falls after the confirm function, also where a tryget_live took long. */
 static void watching_owner(void *unused)
 {
 	uint64_t before, now;
@@ -72,7 +72,7 @@ static void watching_owner(void *unused)
 	world_leave();
 }
 
-/* The release function does nothing; somebody else finds that nobody is left. */
+/* The release function does nothing; another thread finds that no reference is left. */
 static void no_release(struct percpu_ref *r)
 {
 	sim_assert(r == &world_ref && world_killed && world_at_least == 0);
@@ -115,7 +115,7 @@ static void setup_holes(void)
 	sim_config()->id_hook = world_holes;
 }
 
-/* Without each of what words per CPU need, it is atomic throughout. */
+/* The count is atomic throughout if any requirement of per-CPU words is missing. */
 static void throughout(unsigned int flags)
 {
 	sim_config()->nr_cpus = 2;
@@ -219,7 +219,7 @@ static void setup_observer(void)
 	sim_spawn(observer, NULL, "observer");
 }
 
-/* Others, which nobody uses: killed with the object's, and by another thread, so that fences are shared. */
+/* Further counts without users: they are killed together with the object's, and by another thread, so that fences are shared. */
 static struct percpu_ref idle[3];
 static uint32_t nr_idle_released;
 

@@ -10,7 +10,7 @@ bool world_killed, world_confirmed, world_changing, world_reviving;
 int world_nr_released, world_nr_lives = 1, world_nr_revivals, world_nr_lost;
 int world_laps = 3;
 bool world_wide, world_by_cpu;
-static uint32_t released; /* how often, for who waits */
+static uint32_t released; /* number of releases; a futex of waiters */
 static void *stock[NR_STOCK];
 
 void world_stay(uint32_t most)
@@ -73,7 +73,7 @@ void world_user(void *unused)
 	}
 }
 
-/* Leaves references for others to put. */
+/* Leave references for other threads to put. */
 static void hand_over(int place)
 {
 	void *none = NULL;
@@ -159,7 +159,7 @@ void world_wait_released(uint32_t nr)
 
 int world_holes(int id)
 {
-	return id == 1 ? 100 : id; /* who runs there has no words */
+	return id == 1 ? 100 : id; /* a thread with id 1 has no words */
 }
 
 void world_begin(unsigned int flags, percpu_ref_func_t *release)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* percpu_ref_world.h - what the scenarios of references per CPU share: one count, users and an owner of it.
+/* percpu_ref_world.h - shared by the scenarios of references per CPU: one count, users and an owner of it.
  *
- * What is checked: the release function runs once for each kill that nobody takes back, after the kill, while nobody has a
- * reference, and ordered after everything that was done through one; a tryget_live that succeeds has not begun after a confirm
- * function; who gets in after a reinit sees what was made before it; a count that is atomic is exact.
+ * Checks: the release function runs once for each kill that is not taken back, after the kill, while no user has a
+ * reference, and ordered after all accesses through one; a tryget_live that succeeds has not begun after a confirm
+ * function; a user that enters after a reinit sees the stores before it; a count in atomic mode is exact.
  */
 #ifndef QUIESCE_TESTS_SIM_PERCPU_REF_WORLD_H
 #define QUIESCE_TESTS_SIM_PERCPU_REF_WORLD_H
@@ -23,16 +23,17 @@ extern int world_current;
 extern int world_at_least, world_at_most;
 extern bool world_killed, world_confirmed, world_changing, world_reviving;
 extern int world_nr_released, world_nr_lives, world_nr_revivals, world_nr_lost;
-/* How often a user does what it does. */
+/* Each user runs this number of rounds. */
 extern int world_laps;
 
-/* A computer of 2 CPUs, or of one for each thread; an object, and the count.  As id_hook: who has id 1 has no words. */
+/* Begin with a computer of 2 CPUs, or of one for each thread; an object, and the count.  With id_hook a thread with id 1 has no
+ * words. */
 extern bool world_wide;
 extern bool world_by_cpu; /* threads count by their CPU's number, so by calls */
 void world_begin(unsigned int flags, percpu_ref_func_t *release);
 int world_holes(int id);
 
-/* A reference; another one, by who has one; put; use what it keeps. */
+/* Get a reference; get another one as its holder; put it; use the object that it keeps. */
 bool world_enter(bool live);
 void world_get(void);
 void world_leave(void);
@@ -46,9 +47,9 @@ void world_users(int nr, void (*fn)(void *), const char *name);
 
 /* Gives up the CPU, fewer times than @most. */
 void world_stay(uint32_t most);
-/* With a confirm function. */
+/* Kill the count, with a confirm function. */
 void world_kill(void);
-/* The shared count now. */
+/* Return the present value of the shared count. */
 uint64_t world_count(void);
 /* Sleep until there were @nr releases; an acquire. */
 void world_wait_released(uint32_t nr);

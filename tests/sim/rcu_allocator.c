@@ -6,7 +6,7 @@
 static int nr_by_heap;
 static size_t bytes_by_heap = QUIESCE_OBJECT_BYTES;
 
-/* Without a guard of its own: it is called by the library for what it retires itself. */
+/* The allocator has no guard against recursion: the library calls it for objects that it retires itself. */
 static void heap_retires(void)
 {
 	struct item *old;
@@ -48,7 +48,7 @@ static void setup_allocator(void)
 	allocator();
 }
 
-/* Above the ceiling call_rcu() would wait. */
+/* Stay below the ceiling, above which call_rcu() would wait. */
 static void setup_allocator_throttled(void)
 {
 	quiesce_set_garbage_ceiling(QUIESCE_OBJECT_BYTES);

@@ -4,7 +4,7 @@
 #include "rcu_retired.h"
 #include "runtime/thread.h"
 
-/* With pauses, so that the worker goes to sleep in between. */
+/* Queue with pauses, so that the worker goes to sleep in between. */
 static void slow_queuer(void *unused)
 {
 	(void)unused;
@@ -23,7 +23,7 @@ static void setup_slow_queue(void)
 	sim_spawn(slow_queuer, NULL, "queuer");
 }
 
-/* Who retires stays, and waits for the callback: nobody but the worker sees to it. */
+/* The retirer stays and waits for the callback, which only the worker can run. */
 static uint32_t nr_watched[2];
 
 static void free_and_tell(struct rcu_head *head)
@@ -87,7 +87,7 @@ static void setup_barrier(void)
 	sim_spawn(queue_and_wait, (void *)2, "queuer");
 }
 
-/* The callbacks of another thread, queued before in a way that the waiter can know of. */
+/* A barrier waits for callbacks that another thread queued before, as the waiter knows. */
 static uint64_t has_queued;
 
 static void queue_and_report(void *unused)
@@ -115,7 +115,7 @@ static void setup_barrier_others(void)
 	sim_spawn(world_reader, NULL, "reader");
 }
 
-/* Who queues goes on; each barrier waits for what it can know of. */
+/* A thread goes on queueing; each barrier of another thread waits for the callbacks that were queued before it. */
 static struct item *told[5];
 static uint64_t nr_told;
 
@@ -149,7 +149,7 @@ static void setup_barrier_each(void)
 	sim_spawn(wait_for_each, NULL, "waiter");
 }
 
-/* Passes of who may not run callbacks are not what a barrier waits for. */
+/* A barrier does not wait for passes of callers that may not run callbacks. */
 static void synchronizer(void *unused)
 {
 	(void)unused;
@@ -164,7 +164,7 @@ static void setup_barrier_beside_passes(void)
 	sim_spawn(synchronizer, NULL, "synchronizer");
 }
 
-/* What callbacks did is visible after the barrier. */
+/* Stores of callbacks are visible after the barrier. */
 static uint64_t by_callback;
 
 static void note_and_free(struct rcu_head *head)
@@ -200,7 +200,7 @@ static void setup_no_worker(void)
 	sim_spawn(throttle_at, (void *)5, "throttled");
 }
 
-/* Whoever is at a safe point runs what others have queued, or sees to it that somebody does. */
+/* A caller at a safe point runs callbacks that others have queued, or ensures that a worker will. */
 static void queue_and_throttle(void *unused)
 {
 	(void)unused;
@@ -208,7 +208,7 @@ static void queue_and_throttle(void *unused)
 	rcu_throttle();
 }
 
-/* The first finds that there is no worker; while it tries to start one others believe in it. */
+/* The first thread finds no worker; while it tries to start one, others take the worker for started. */
 static void queue_first(void *unused)
 {
 	queue_and_throttle(unused);
@@ -235,7 +235,7 @@ static void setup_worker_later(void)
 	setup_barrier();
 }
 
-/* A start has failed, and the next attempt is due soon.  If there is a worker at the end, it has left nothing. */
+/* A start has failed, and the next attempt is due soon.  If there is a worker at the end, it has run all callbacks. */
 static void setup_worker_later_idle(void)
 {
 	world_begin();
@@ -254,7 +254,7 @@ static void finish_worker_later_idle(void)
 		sim_fail("%d callbacks queued, %d have run, and the worker sleeps", nr_queued, world_nr_freed);
 }
 
-/* The first start fails, or the first two, and nobody comes to a safe point: owners try again, although their queues are listed. */
+/* The first start fails, or the first two, and no thread comes to a safe point: owners retry, although their queues are listed. */
 static void queues_now_and_then(void *unused)
 {
 	uint32_t never = 0;
@@ -276,9 +276,9 @@ static void setup_worker_tried_again(void)
 		sim_spawn(queuer, (void *)1, "queuer");
 }
 
-/* No start succeeds, and each call would like to try one. */
+/* No start succeeds, and each call would try one. */
 #define MANY_FAILURES 1000
-#define PACE_NS 100000 /* of the library on this machine */
+#define PACE_NS 100000 /* the library's retry pace on the simulated machine */
 
 static uint64_t paced_since;
 
@@ -331,7 +331,7 @@ static void setup_no_arm(void)
 	setup_barrier();
 }
 
-/* ---- threads that queue and go ---- */
+/* ---- threads that queue and end ---- */
 
 static void queue_generation(void *left)
 {

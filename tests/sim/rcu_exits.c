@@ -48,7 +48,7 @@ static void setup_exits_no_memory(void)
 	setup_exits();
 }
 
-/* By threads that have no queue. */
+/* Threads without a queue queue these callbacks. */
 static void setup_exits_no_arm(void)
 {
 	sim_config()->arm_exit_failures = -1;
@@ -76,7 +76,7 @@ static void setup_exits_barrier(void)
 	sim_spawn(exit_and_wait, (void *)3, "queuer");
 }
 
-/* The next worker cannot be had at once. */
+/* The next worker cannot be started at once. */
 static void free_and_exit_for_long(struct rcu_head *head)
 {
 	check_and_free(head);
@@ -91,7 +91,7 @@ static void queue_and_exit_for_long(void *nr)
 	rcu_barrier();
 }
 
-/* Without a worker who waits runs callbacks, and may end in its wait: there are more of them. */
+/* Without a worker the waiters run callbacks, and may end in their waits, so there are several waiters. */
 static void waits_till_the_end(void *nr)
 {
 	uint32_t never = 0;
@@ -134,7 +134,7 @@ static void setup_exits_throttle(void)
 	waiters(5);
 }
 
-/* The queue of which a callback ends the thread has frees that are ready, and an owner that does not come back. */
+/* A callback ends its thread; its queue has frees that are ready, and an owner that does not return. */
 static void both_kinds(void *unused)
 {
 	uint32_t never = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu_forks.c - scenarios: a child that no fork handler was told of, in which any thread may be the first to come. */
+/* rcu_forks.c - scenarios: the child of a fork without handlers, in which any thread may make the first call. */
 #include "rcu/reclaim.h"
 #include "rcu_retired.h"
 #include "runtime/readers.h"
@@ -22,7 +22,7 @@ static void spawn_some(int generations)
 		sim_spawn(child_forks, (void *)(intptr_t)generations, "child's forker");
 }
 
-/* Perhaps in a section, perhaps before its first.  It comes to the library at the end of the thread, at the latest. */
+/* Fork inside a section, or before the thread's first one.  The thread calls the library at its end, at the latest. */
 static void fork_and_go_on(int generations)
 {
 	struct item *item = NULL;
@@ -82,14 +82,14 @@ static void setup_full_unannounced(void)
 	setup_unannounced();
 }
 
-/* Each of a child's threads may be the one that forks next, whether or not it has come to the library. */
+/* Any of a child's threads may fork next, whether or not it has called the library. */
 static void setup_unannounced_generations(void)
 {
 	parents();
 	sim_spawn(forks, (void *)3, "forker");
 }
 
-/* More threads than registry entries: sections are counted. */
+/* There are more threads than registry entries, so sections are counted. */
 static void setup_unannounced_unregistered(void)
 {
 	parents();
@@ -97,7 +97,7 @@ static void setup_unannounced_unregistered(void)
 	sim_spawn(forks, (void *)1, "forker");
 }
 
-/* Sections of threads that are gone are not counted any more, nor is any other. */
+/* Check that no section is counted any more, including those of ended threads. */
 static void finish_unannounced(void)
 {
 	for (int i = 0; i < 2; i++)

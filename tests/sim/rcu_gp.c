@@ -10,7 +10,7 @@ static void setup_sharing(void)
 		sim_spawn(world_updater, (void *)2, "updater");
 }
 
-/* A leader stops anywhere, outside of short locks. */
+/* A leader stops at any place outside of short locks. */
 static void stops(void *unused)
 {
 	(void)unused;
@@ -36,7 +36,7 @@ static void setup_full_leader_stops(void)
 	setup_leader_stops();
 }
 
-/* A leader that waits for long stops just before, or after, what it waits for is over. */
+/* A leader that waits for long stops just before, or after, the section that it waits for ends. */
 #define SECTION_NS 170000000u
 #define LEFT_NS 25000000u
 
@@ -88,7 +88,7 @@ static void setup_leader_stops_late(void)
 	sim_spawn(follows, NULL, "follower");
 }
 
-/* One that retires stops anywhere, and another waits for callbacks. */
+/* A retirer stops at any place, and another thread waits for callbacks. */
 static void nothing(struct rcu_head *head)
 {
 	(void)head;
@@ -125,7 +125,7 @@ static void setup_waker_stops(void)
 	sim_spawn(waits_for_callbacks, NULL, "waiter");
 }
 
-/* What was over stays so, also when one that began earlier ends later. */
+/* A cookie that was completed stays completed, also when a grace period that began earlier ends later. */
 static void looks_again(void *unused)
 {
 	(void)unused;
@@ -165,7 +165,7 @@ static void setup_expedited(void)
 	sim_spawn(world_updater, (void *)2, "updater");
 }
 
-/* ---- who polls depends on no thread that is in a callback, or does not run ---- */
+/* ---- a poller depends on no thread that is in a callback, or does not run ---- */
 
 static void replace_and_poll(void)
 {
@@ -247,7 +247,7 @@ static void setup_poll_in_callback(void)
 	sim_spawn(queues_a_poller, NULL, "queuer");
 }
 
-/* And the leader stops, anywhere. */
+/* The leader stops for good at any place, beside pollers. */
 static void setup_poll_leader_stops(void)
 {
 	setup_poll_beside_callback();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu_paced.c - scenarios: grace periods for threads that retire slowly are few, and put off for nobody that waits. */
+/* rcu_paced.c - scenarios: grace periods for threads that retire slowly are few, and never delayed beside a waiter. */
 #include "rcu/reclaim.h"
 #include "rcu_retired.h"
 
@@ -62,7 +62,7 @@ static void finish_paced(void)
 
 /* ---- what ends the sleep of the worker ---- */
 
-/* Of one object, which has just had a grace period, the next one would have to wait for another. */
+/* Retire one object and wait for its grace period: an object that is retired next has to wait for another grace period. */
 static void become_slow(void)
 {
 	free_one();

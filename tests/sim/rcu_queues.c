@@ -193,7 +193,7 @@ static void queue_big(void *nr)
 		retire_sized(world_replace(), check_and_free, 70000);
 }
 
-/* What it is told is there as long as nothing can be reclaimed. */
+/* The statistics include the thread's garbage as long as none can be reclaimed. */
 static void queue_big_and_ask(void *nr)
 {
 	struct quiesce_stats stats;
@@ -242,7 +242,7 @@ static void setup_throttle_no_worker(void)
 	sim_spawn(throttle_at, (void *)6, "throttled");
 }
 
-/* Who would reclaim does not wait for that. */
+/* A callback that throttles does not wait, because its own thread would have to reclaim. */
 static void throttle_and_free(struct rcu_head *head)
 {
 	rcu_throttle();
@@ -319,7 +319,7 @@ static void setup_full_fence_kfree(void)
 	setup_kfree();
 }
 
-/* What is ready is freed by its owner, as it goes on retiring, and by the worker when it does not; never twice. */
+/* Objects that are ready are freed by their owner while it goes on retiring, else by the worker; never twice. */
 static int freed_by_owner;
 
 static void free_hook_of_owner(void *object)

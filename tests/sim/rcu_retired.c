@@ -4,7 +4,7 @@
 #include "rcu/garbage.h"
 
 #define LAST_WORDS 500
-#define LAST_WORDS_OF(item) (NR_ITEMS + (item)->id) /* a word beside the item, which no reader looks at */
+#define LAST_WORDS_OF(item) (NR_ITEMS + (item)->id) /* a word beside the item that no reader loads */
 
 int nr_queued;
 bool in_call[SIM_MAX_THREADS];
@@ -77,7 +77,7 @@ void throttle_at(void *nr)
 	while (nr_queued < (intptr_t)nr)
 		platform_futex_wait(&never, 0, 10000000);
 	rcu_throttle();
-	while (world_nr_freed < nr_queued) { /* who retires last may not have queued it yet */
+	while (world_nr_freed < nr_queued) { /* the last retirer may not have queued its item yet */
 		platform_futex_wait(&never, 0, 10000000);
 		rcu_throttle();
 	}

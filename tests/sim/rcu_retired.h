@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu_retired.h - what the scenarios of deferred reclamation share: items that are retired, and counted. */
+/* rcu_retired.h - shared by the scenarios of deferred reclamation: items that are retired, and counted. */
 #ifndef QUIESCE_TESTS_SIM_RCU_RETIRED_H
 #define QUIESCE_TESTS_SIM_RCU_RETIRED_H
 
 #include "rcu_world.h"
 
 extern int nr_queued;
-extern bool in_call[SIM_MAX_THREADS]; /* of call_rcu() and kfree_rcu(): no callback runs there */
+extern bool in_call[SIM_MAX_THREADS]; /* inside call_rcu() or kfree_rcu(), where no callback may run */
 
 /* A callback: what was written before call_rcu() is there for it. */
 void check_and_free(struct rcu_head *head);
@@ -18,11 +18,11 @@ void queue_one(void);
 /* Threads. */
 void queuer(void *nr);
 void throttle_at(void *nr); /* wait until so many are queued, then for a safe point where callbacks run */
-/* Two threads that retire, beside readers. */
+/* Set up two threads that retire, beside readers. */
 void setup_callbacks(void);
-/* Nothing waits: the sums of garbage say so. */
+/* Check by the sums of garbage that no object is left. */
 void world_check_sums(void);
-/* Nobody waits for the callbacks: the worker must run them all by itself. */
+/* No barrier waits for the callbacks: the worker must run them all by itself. */
 void finish_all_run(void);
 
 #endif

@@ -63,7 +63,7 @@ static void scans_and_stops(void *unused)
 
 static uint64_t over;
 
-/* It does not end, as its own step may be the one. */
+/* The reader does not end by itself, because the step of its own end may be the one that is stopped. */
 static void reads_till_all_is_over(void *unused)
 {
 	uint32_t never = 0;

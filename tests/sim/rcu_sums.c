@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu_sums.c - scenarios: what waits is counted right, and rcu_barrier() waits for what another thread is just freeing. */
+/* rcu_sums.c - scenarios: sums of garbage are exact, and rcu_barrier() waits for objects that another thread is just freeing. */
 #include "rcu_retired.h"
 
 #define BIG 70000 /* bytes: worth a report each */
@@ -12,7 +12,7 @@ static void sleep_some(int times)
 		platform_futex_wait(&never, 0, 3000000);
 }
 
-/* Until everything has run, and whoever ran it has reported. */
+/* Wait until all callbacks have run, and the threads that ran them have added their counts. */
 static void settle(void)
 {
 	while (world_nr_freed < nr_queued)
@@ -20,7 +20,7 @@ static void settle(void)
 	sleep_some(12);
 }
 
-/* An object for free(), of @bytes. */
+/* Retire an object of @bytes for free(). */
 static void retire_free(struct item *old, size_t bytes)
 {
 	nr_queued++;
@@ -130,7 +130,7 @@ static void setup_sum_no_memory(void)
 	sim_spawn(queues_and_synchronizes, NULL, "queuer");
 }
 
-/* ---- statistics, read beside all that ---- */
+/* ---- statistics, read beside updates ---- */
 
 static void reads_stats(void *unused)
 {
@@ -146,7 +146,7 @@ static void reads_stats(void *unused)
 	}
 }
 
-/* With a queue, and without. */
+/* The sums are exact with a queue, and without one. */
 static void setup_stats(void)
 {
 	sim_config()->lines_failures = -(int)sim_random(2);
@@ -157,12 +157,12 @@ static void setup_stats(void)
 	sim_spawn(reads_stats, NULL, "reader");
 }
 
-/* ---- in a child, wherever the others were ---- */
+/* ---- in a child, with the other threads at any place ---- */
 
 static void forks(void *unused)
 {
 	(void)unused;
-	quiesce__init(); /* not while somebody else is just doing it */
+	quiesce__init(); /* a fork must not come while another thread initialises the library */
 	for (uint32_t k = sim_random(300); k; k--)
 		platform_yield();
 	quiesce__fork_prepare();
@@ -232,7 +232,7 @@ static void setup_barrier_own_frees(void)
 	sim_spawn(waits_for_known, NULL, "waiter");
 }
 
-/* quiesce_shutdown() goes by the numbers. */
+/* quiesce_shutdown() returns by the sums. */
 static void shuts_down(void *unused)
 {
 	(void)unused;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu_wait.c - scenarios: readers and those who wait for them. */
+/* rcu_wait.c - scenarios: readers, and updaters that wait for them. */
 #include "rcu_world.h"
 #include "runtime/readers.h"
 
@@ -12,14 +12,14 @@ static void setup_basic(void)
 	sim_spawn(world_updater, (void *)3, "updater");
 }
 
-/* The kernel takes its promise back. */
+/* The kernel revokes membarrier during the run. */
 static void setup_lost_membarrier(void)
 {
 	sim_config()->membarrier = SIM_MEMBARRIER_LOST;
 	setup_basic();
 }
 
-/* As most programs write it: one updater, publication by a store. */
+/* One updater publishes by a store, as in most programs. */
 static void assigner(void *unused)
 {
 	(void)unused;
@@ -60,8 +60,8 @@ static void setup_nested(void)
 	sim_spawn(world_updater, (void *)3, "updater");
 }
 
-/* The guarantee without memory reclamation: what was written before a grace period
- * and what is written after it never straddle a section. */
+/* The guarantee without memory reclamation: stores before a grace period
+ * and stores after it never straddle a section. */
 static uint64_t before, after;
 
 static void straddled(void *backwards)
@@ -188,7 +188,7 @@ static void setup_unlock_wakes(void)
 	sim_spawn(waits_for_exiter, NULL, "updater");
 }
 
-/* Many threads one after another through few registry entries. */
+/* Many threads use few registry entries, one after another. */
 static void generation(void *left)
 {
 	world_section(1);
@@ -205,7 +205,7 @@ static void finish_generations(void)
 	if (!stats.readers)
 		sim_saw();
 	sim_assert(stats.readers == 0);
-	/* Else each registration would search for one that is not there, or none would find one that is. */
+	/* If not, each registration would search for a free entry that does not exist, or none would find one that does. */
 	sim_assert(quiesce__readers.nr_free == quiesce__readers.nr);
 }
 
@@ -217,7 +217,7 @@ static void setup_generations(void)
 	sim_spawn(world_updater, (void *)3, "updater");
 }
 
-/* More threads than registry entries: sections without an entry. */
+/* There are more threads than registry entries, so some sections have no entry. */
 static void setup_unregistered(void)
 {
 	world_begin();
@@ -225,7 +225,7 @@ static void setup_unregistered(void)
 	sim_spawn(world_updater, (void *)2, "updater");
 }
 
-/* What a destructor of thread-specific data does when it runs after ours. */
+/* A destructor of thread-specific data reads after the library's own destructor. */
 static void reads_after_exit(void *unused)
 {
 	(void)unused;
@@ -242,7 +242,7 @@ static void setup_late_section(void)
 	sim_spawn(world_updater, (void *)3, "updater");
 }
 
-/* A thread killed outside of a section; its entry must not hinder. */
+/* A thread is killed outside of a section; its entry must not delay updaters. */
 static void killed(void *unused)
 {
 	world_reader(unused);
@@ -316,7 +316,7 @@ static void setup_full_guarantee(void)
 static void late_reader(void *unused)
 {
 	(void)unused;
-	world_section(1); /* so that it is registered */
+	world_section(1); /* this registers the thread */
 	quiesce_store_release(RU3, &ready, 1);
 	world_wait_change(&quiesce_rcu_v1.gp, asked);
 	rcu_read_lock();
@@ -486,7 +486,7 @@ static void setup_poll_unregistered(void)
 	sim_spawn(waiter, (void *)2, "waiter");
 }
 
-/* A poll that says yes is a full fence. */
+/* A poll that reports completion is a full fence. */
 static uint64_t left, right;
 
 static void polls_left(void *unused)
@@ -507,7 +507,7 @@ static void polls_right(void *unused)
 
 static void setup_poll_fence(void)
 {
-	quiesce_fence(); /* or the library's start would be the fence */
+	quiesce_fence(); /* otherwise the library's initialisation would act as the fence */
 	sim_spawn(polls_left, NULL, "left");
 	sim_spawn(polls_right, NULL, "right");
 }
@@ -517,7 +517,7 @@ static void finish_poll_fence(void)
 	sim_assert(before || after);
 }
 
-/* Updaters that only look, and free when a grace period of others has covered them. */
+/* Updaters that only poll, and free when a grace period of others has covered their objects. */
 static void cond_updater(void *unused)
 {
 	(void)unused;

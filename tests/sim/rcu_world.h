@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu_world.h - what the scenarios on the real library share: items that readers see and updaters replace. */
+/* rcu_world.h - shared by the scenarios on the real library: items that readers see and updaters replace. */
 #ifndef QUIESCE_TESTS_SIM_RCU_WORLD_H
 #define QUIESCE_TESTS_SIM_RCU_WORLD_H
 
@@ -21,24 +21,24 @@ extern struct item world_item[NR_ITEMS];
 extern struct item *world_current;
 extern int world_nr_freed;
 
-/* Publish the first item; in every setup(). */
+/* Publish the first item; every setup() calls this. */
 void world_begin(void);
-/* A new, initialised item that nobody sees yet. */
+/* Return a new, initialised, unpublished item. */
 struct item *world_new(void);
 /* Publish a new item, return the old one; updaters may run at once. */
 struct item *world_replace(void);
 void world_free(struct item *item);
 void world_free_head(struct rcu_head *head); /* a callback */
-/* What a reader does inside a section. */
+/* Read the items, inside a section. */
 void world_look(void);
-/* One section; @depth times nested. */
+/* Read in one section, nested @depth times. */
 void world_section(int depth);
 
-/* Thread bodies and helpers. */
-void world_reader(void *unused);  /* two sections */
+/* Bodies of threads, and functions that spawn them. */
+void world_reader(void *unused);  /* a reader of two sections */
 void world_readers(int nr);
 void world_updater(void *nr);     /* replace, synchronize_rcu(), free; (intptr_t)nr times */
-/* Wait until *@word is not @old, in any order. */
+/* Wait until *@word is not @old, without ordering. */
 uint64_t world_wait_change(uint64_t *word, uint64_t old);
 
 extern const struct sim_scenario rcu_wait_scenarios[], rcu_gp_scenarios[], rcu_callback_scenarios[], rcu_queue_scenarios[],

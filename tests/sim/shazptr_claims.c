@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr_claims.c - scenarios: where claims find a slot, on every kind of machine. */
+/* shazptr_claims.c - scenarios: the places where claims find a slot, on every kind of machine. */
 #include "shazptr_world.h"
 
 #include "hazard/slot_groups.h"
@@ -12,7 +12,7 @@ static void setup_basic(void)
 	world_updaters(1);
 }
 
-/* One CPU: whoever holds a guard or is about to claim one is preempted by the others. */
+/* On one CPU a thread that holds a guard, or is about to claim a slot, is preempted by the others. */
 static void setup_one_cpu(void)
 {
 	world_begin();
@@ -71,7 +71,7 @@ static void setup_kind_thread(void)
 	sim_config()->getenv_hook = wants_threads;
 }
 
-/* As most programs write it: one updater, publication by a store. */
+/* One updater publishes by a store, as in most programs. */
 static void assigner(void *unused)
 {
 	(void)unused;
@@ -97,7 +97,7 @@ static void setup_full_assign(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* ---- ids with holes, and ids that cannot be ---- */
+/* ---- ids with holes, and impossible ids ---- */
 
 static int far_apart(int id)
 {
@@ -184,7 +184,7 @@ static void nester(void *unused)
 	(void)unused;
 	for (int i = 0; i < 3; i++)
 		guard[i] = shazptr_protect(&world_place[i & 1]);
-	/* Out of order. */
+	/* The guards are cleared out of order. */
 	world_look(shazptr_ptr(guard[2]));
 	shazptr_clear(guard[2]);
 	world_look(shazptr_ptr(guard[0]));
@@ -225,7 +225,7 @@ static void setup_nested_no_rseq(void)
 
 /* ---- no slots ---- */
 
-/* Lines that cannot be had: guards go without slots. */
+/* There is no memory for lines, so guards have no slots. */
 static void few_lines(uint32_t nr)
 {
 	quiesce_slots();
@@ -269,7 +269,7 @@ static void setup_full_fallback(void)
 	world_updaters(1);
 }
 
-/* Publication by a store, full fences: only the count's own order is left. */
+/* The updater publishes by a store, with full fences, so only the count's own order is left. */
 static void setup_full_fallback_assign(void)
 {
 	world_begin();
@@ -280,7 +280,7 @@ static void setup_full_fallback_assign(void)
 	sim_spawn(assigner, NULL, "updater");
 }
 
-/* Threads that cannot be taken a line back from when they exit: shared slots. */
+/* Lines of exiting threads cannot be taken back, so threads use shared slots. */
 static void setup_shared(void)
 {
 	world_begin();
@@ -297,7 +297,7 @@ static void setup_full_shared(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* The first slots of both ids, the lines, shared lines, one after another. */
+/* Fill the first slots of both ids, then the lines, then shared lines. */
 static void hoarder(void *unused)
 {
 	struct shazptr_guard guard[10];
@@ -357,7 +357,7 @@ static void setup_rcu(void)
 	sim_spawn(rcu_updater, NULL, "rcu");
 }
 
-/* What a scan looks at grows in a group that several threads claim in at once: to what each of them needs. */
+/* The range that a scan reads grows while several threads claim in a group at once: it covers each thread's slot. */
 static uint32_t lines_used;
 static uintptr_t group[QUIESCE_ID_WORDS];
 

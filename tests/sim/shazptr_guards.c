@@ -25,7 +25,7 @@ static void giver(void *unused)
 	world_read(1);
 }
 
-/* The acquirer is gone as soon as it has a guard. */
+/* The acquirer ends as soon as it has a guard. */
 static void leaver(void *unused)
 {
 	(void)unused;
@@ -59,7 +59,7 @@ static void setup_full_give(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* Begins where the giver of the guard has ended: the line may be let to this one. */
+/* The thread begins when the giver of the guard has ended, so it may get the giver's line. */
 static void successor(void *unused)
 {
 	(void)unused;
@@ -98,7 +98,7 @@ static void setup_full_leave(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* Nothing but the line itself orders its two owners: no system call, no word that the newcomer reads. */
+/* Only the line itself orders its two owners: there is no system call, and no other word that the new owner reads. */
 static void quiet_leaver(void *unused)
 {
 	struct shazptr_guard guard = shazptr_protect(&world_place[0]);
@@ -136,7 +136,7 @@ static void setup_relet(void)
 	world_updaters(1);
 }
 
-/* A thread that is killed keeps its line and its guard; somebody else clears that. */
+/* A thread that is killed keeps its line and its guard; another thread clears the guard. */
 static void killed(void *unused)
 {
 	leaver(unused);
@@ -175,7 +175,7 @@ static bool is_live(const struct quiesce__lines *lines, uint32_t i)
 	return lines->live[i / 64] >> i % 64 & 1;
 }
 
-/* As many as are free, so that each is found; and no scan looks at them any more. */
+/* The count of free lines is exact, so that each is found; and no scan reads free lines any more. */
 static void finish_generations(void)
 {
 	struct quiesce__lines *lines = &quiesce__slots.lines;
@@ -190,7 +190,7 @@ static void finish_generations(void)
 	sim_assert(lines->nr_free == nr);
 }
 
-/* Lines that were given back are let again, while an updater scans. */
+/* Released lines get new owners while an updater scans. */
 static void visitor(void *unused)
 {
 	(void)unused;
@@ -216,7 +216,7 @@ static void finish_given_back(void)
 		sim_saw();
 }
 
-/* One where a guard was left stays live: nobody says when the guard is cleared. */
+/* A line in which a guard was left stays live, because no event marks the clear of that guard. */
 static void finish_leave(void)
 {
 	struct quiesce__lines *lines = &quiesce__slots.lines;
@@ -231,7 +231,7 @@ static void setup_generations_no_rseq(void)
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 }
 
-/* What a destructor of thread-specific data does when it runs after ours. */
+/* A destructor of thread-specific data reads after the library's own destructor. */
 static void reads_after_exit(void *unused)
 {
 	struct shazptr_guard guard;
@@ -275,7 +275,7 @@ static void forked(void *unused)
 	world_read(0);
 }
 
-/* In the midst of a claim. */
+/* The handler forks in the middle of a claim. */
 static void forks_in_handler(void)
 {
 	quiesce__fork_prepare();
@@ -371,7 +371,7 @@ static void signal_threads(void)
 	sim_spawn(signalled_updater, NULL, "updater");
 }
 
-/* Often the handler is the first user, just when its thread is about to be. */
+/* Often the handler makes the thread's first call, just when the thread is about to make it. */
 static void reads_once(void *unused)
 {
 	(void)unused;
@@ -387,7 +387,7 @@ static void setup_signal_first(void)
 	world_updaters(1);
 }
 
-/* Nobody has a line, so all claim near the CPU, and are moved: one slot for main program and handler. */
+/* No thread has a line, so all claim in blocks of CPUs, and are migrated: main program and handler share one cached slot. */
 static void moved(void *unused)
 {
 	sim_set_signal(handler, 8);
@@ -395,7 +395,7 @@ static void moved(void *unused)
 		const struct quiesce__cached_slot *near = &quiesce__self()->shazptr_cached;
 
 		world_read(i & 1);
-		/* The slot that is kept is in the block of the id beside it. */
+		/* The cached slot is in the block of the id that is cached with it. */
 		sim_assert(near->id >= quiesce_shazptr_v1.nr_ids ||
 			   (size_t)(near->slot - quiesce_shazptr_v1.slots) / QUIESCE_BLOCK_WORDS == near->id);
 	}
@@ -435,7 +435,7 @@ static void setup_full_signal(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* Nested guards and a nested handler that takes two more. */
+/* The thread nests guards, and a nested handler takes two more. */
 static void greedy_handler(void)
 {
 	struct shazptr_guard first = shazptr_protect(&world_place[0]), second = shazptr_protect(&world_place[1]);
@@ -527,7 +527,7 @@ static void setup_full_signal_gives(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-/* ---- an address that is used again ---- */
+/* ---- a reused address ---- */
 
 static void recycler(void *unused)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr_stops.c - scenarios: heavy fences that are shared, and one that leads and stops for good. */
+/* shazptr_stops.c - scenarios: heavy fences that are shared, and a leader that stops for good. */
 #include "shazptr_world.h"
 
-/* Publication by a store, so that only the fence orders it. */
+/* The updater publishes by a store, so that only the fence orders it. */
 static void storing_updater(void *place)
 {
 	for (int i = 0; i < 2; i++) {
@@ -24,7 +24,7 @@ static void setup_fences(void)
 		sim_spawn(storing_updater, (void *)i, "updater");
 }
 
-/* Who shares a heavy fence with others stops anywhere. */
+/* A caller that shares a heavy fence with others stops at any place. */
 static void stops(void *unused)
 {
 	static char object;
@@ -64,7 +64,7 @@ static void setup_fences_dear(void)
 {
 	world_begin();
 	sim_config()->nr_cpus = 0;
-	sim_config()->possible_cpus = DEAR_CALLERS; /* then two callers are many */
+	sim_config()->possible_cpus = DEAR_CALLERS; /* with so few possible CPUs two callers are contended */
 	sim_config()->membarrier_ns = 400000;
 	sim_config()->idle_limit_ns = 0;
 	sim_config()->spurious_wakeups = false;
@@ -72,7 +72,7 @@ static void setup_fences_dear(void)
 		sim_spawn(fences_again_and_again, NULL, "caller");
 }
 
-/* Each new membarrier is behind those that are under way: who executes one more makes it late for all, and the next caller, too. */
+/* Each new membarrier queues behind those under way: a caller that executes one more delays all of them, and the next caller. */
 static void finish_fences_dear(void)
 {
 	struct quiesce_stats stats;
@@ -82,7 +82,7 @@ static void finish_fences_dear(void)
 	sim_saw();
 }
 
-/* ---- who leads stops for good ---- */
+/* ---- the leader stops for good ---- */
 
 static void leads_and_stops(void *unused)
 {
@@ -95,7 +95,7 @@ static void leads_and_stops(void *unused)
 		synchronize_shazptr(world_place);
 }
 
-/* In the way of all who wait, again and again. */
+/* Delay all waiters, again and again. */
 static void holds_now_and_then(void *unused)
 {
 	(void)unused;

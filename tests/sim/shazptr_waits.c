@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr_waits.c - scenarios: many who wait, the scan thread, and that every wait ends. */
+/* shazptr_waits.c - scenarios: many waiters, the scan thread, and that every wait ends. */
 #include "shazptr_world.h"
 
 #include "hazard/shazptr.h"
@@ -38,7 +38,7 @@ static void setup_places(void)
 	places();
 }
 
-/* ---- the way through the scan thread ---- */
+/* ---- waits by the scan thread ---- */
 
 static void setup_skip(void)
 {
@@ -66,11 +66,11 @@ static void setup_skip_wide(void)
 	quiesce_set_skip_self_scan(1);
 }
 
-/* A specific address that is held while the scan looks. */
+/* A guard holds a specific address while the scan runs. */
 static struct shazptr_guard held;
 static uint32_t holding, finished;
 
-/* Sometimes so long that who waits has gone to sleep. */
+/* Stay inside, sometimes so long that the waiter has gone to sleep. */
 static void stay(void)
 {
 	for (uint32_t k = sim_random(2) * sim_random(400); k; k--)
@@ -100,7 +100,7 @@ static void waits_for_holder(void *unused)
 	world_set(&finished, 1);
 }
 
-/* The wake-up is promised: no time may pass with everybody asleep. */
+/* The wake-up is guaranteed: no time may pass with all threads asleep. */
 static void setup_wakes(void)
 {
 	world_begin();
@@ -133,7 +133,7 @@ static void setup_alone_wakes(void)
 	sim_config()->thread_start_failures = -1;
 }
 
-/* Two wait for the same guard, a third one comes when they do. */
+/* Two threads wait for the same guard, and a third one arrives meanwhile. */
 static void comes_later(void *place)
 {
 	world_await(&holding, 1);
@@ -145,7 +145,7 @@ static void comes_later(void *place)
 static void setup_wakes_many(void)
 {
 	setup_wakes();
-	sim_config()->idle_limit_ns = 900000; /* who shares a heavy fence may sleep for some time; the scan's sleeps are longer */
+	sim_config()->idle_limit_ns = 900000; /* a caller that shares a heavy fence may sleep for some time; the scan's sleeps are longer */
 	sim_spawn(waits_for_holder, NULL, "updater");
 	sim_spawn(comes_later, (void *)0, "updater");
 	sim_spawn(comes_later, (void *)1, "updater");
@@ -225,7 +225,7 @@ static void finish_alone(void)
 	sim_assert(!quiesce__shazptr_scan.leading);
 }
 
-/* ---- the thread is told to end while others begin to wait ---- */
+/* ---- the scan thread is asked to end while waiters arrive ---- */
 
 static void shuts_down(void *unused)
 {
@@ -255,7 +255,7 @@ static void setup_shutdown_fails(void)
 	sim_config()->thread_start_failures = 1;
 }
 
-/* ---- who waits for every guard ---- */
+/* ---- a waiter for every guard ---- */
 
 static void waits_for_all(void *unused)
 {
@@ -285,7 +285,7 @@ static void setup_skip_all(void)
 	quiesce_set_skip_self_scan(1);
 }
 
-/* ---- readers that never cease; they yield, because PCT gives others no step otherwise ---- */
+/* ---- readers that never stop; they yield, because PCT gives others no step otherwise ---- */
 
 static uint32_t nr_waiting;
 
@@ -300,7 +300,7 @@ static void hot_reader(void *wild)
 	}
 }
 
-/* A guard is always there; two take turns. */
+/* There is always a guard: two readers alternate. */
 static void hot_chain(void *wild)
 {
 	struct shazptr_guard guard = shazptr_acquire(wild ? SHAZPTR_WILDCARD : (void *)world_place), next;
@@ -380,7 +380,7 @@ static void setup_hot_fallback(void)
 	quiesce__slots.lines.capacity = 0;
 }
 
-/* ---- a tag for a later waiter is none of an earlier one's ---- */
+/* ---- a tag for a later waiter does not block an earlier one ---- */
 
 static uint32_t again;
 
@@ -423,7 +423,7 @@ static void setup_later_tag(void)
 
 /* ---- the whole of the result ---- */
 
-/* What the holder wrote before its clear is seen after the wait. */
+/* Stores of the holder before its clear are visible after the wait. */
 static uint64_t written;
 
 static void writer(void *unused)

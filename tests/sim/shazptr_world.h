@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr_world.h - what the scenarios of hazard pointers share: items found by a pointer. */
+/* shazptr_world.h - shared by the scenarios of hazard pointers: items that are found by a pointer. */
 #ifndef QUIESCE_TESTS_SIM_SHAZPTR_WORLD_H
 #define QUIESCE_TESTS_SIM_SHAZPTR_WORLD_H
 
@@ -12,36 +12,36 @@
 #define NR_PLACES 4
 
 struct item {
-	uint64_t id; /* of the object that lives here now */
+	uint64_t id; /* id of the object that lives here now */
 };
 
-/* Where items are found; updaters of different places do not meet. */
+/* Pointers by which readers find items; updaters of different places do not meet. */
 extern struct item *world_place[NR_PLACES];
 
-/* A computer of 2 CPUs with concurrency ids, and an item at each place; in every setup(). */
+/* Begin with a computer of 2 CPUs with concurrency ids, and an item at each place; every setup() calls this. */
 void world_begin(void);
-/* A new, initialised object that nobody sees yet, in @item or in a fresh one. */
+/* Return a new, initialised, unpublished object, in @item or in a fresh one. */
 struct item *world_new(struct item *item);
 /* Publish a new item, return the old one; updaters may run at once. */
 struct item *world_replace(int place);
 void world_free(struct item *item);
-/* What the holder of a guard does. */
+/* Read an item as the holder of a guard does. */
 void world_look(const struct item *item);
-/* Protect, look, clear. */
+/* Protect, read, clear. */
 void world_read(int place);
-/* The same by acquire() of an address, and finding the object after that; @wild: of every address. */
+/* Acquire a guard of an address, load the pointer after that, read, clear; @wild: the guard is of every address. */
 void world_read_known(int place, bool wild);
 
-/* Thread bodies and helpers. */
-void world_reader(void *place);   /* reads twice */
-void world_readers(int nr);       /* of place 0 */
+/* Bodies of threads, and functions that spawn them. */
+void world_reader(void *place);   /* a reader that reads twice */
+void world_readers(int nr);       /* @nr readers of place 0 */
 void world_reader_of_places(void *unused); /* one place after the other */
 void world_updater(void *place);  /* twice: replace, synchronize_shazptr(), free */
 void world_updaters(int nr);
 
 /* Sleep until *@word is @value; an acquire. */
 void world_await(uint32_t *word, uint32_t value);
-/* Set *@word and wake who waits for that; a release. */
+/* Set *@word by a release, and wake its waiters. */
 void world_set(uint32_t *word, uint32_t value);
 /* Give up the CPU until @slot has a tag, or @done is set. */
 void world_await_tag(const struct shazptr_guard *guard, const uint32_t *done);

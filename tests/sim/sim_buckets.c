@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_buckets.c - tables that become larger and smaller under their readers and updaters, on the simulated machine. */
+/* sim_buckets.c - tables that grow and shrink under their readers and updaters, on the simulated machine. */
 #include "sim_buckets.h"
 
 #include "runtime/core.h"
 
 #include <errno.h>
 
-/* Each scenario as one of a hashtable and one of a hashmap. */
+/* Define each scenario once for a hashtable and once for a hashmap. */
 #define BOTH(name)                                              \
 	static void table_##name(void) { setup_##name(TABLE); } \
 	static void map_##name(void) { setup_##name(MAP); }
@@ -161,7 +161,7 @@ static void setup_shrink(enum world_kind kind)
 }
 BOTH(shrink)
 
-/* It is cleared while two buckets become one. */
+/* Clear the table while two buckets become one. */
 static void clear(void *unused)
 {
 	(void)unused;
@@ -206,7 +206,7 @@ static void look_again(void *unused)
 
 static void hazard_merge(void)
 {
-	/* Who retires looks at once: what a clear has dropped is freed while others are still at the bucket. */
+	/* The retirer scans at once: elements that a clear has dropped are freed while other threads are still in the bucket. */
 	sim_assert(quiesce_set_hazptr_batch(1, 1) == 0);
 	world_begin(HAZARD, room(HAZARD, 8));
 	for (int i = 0; i < 5; i++)
@@ -230,7 +230,7 @@ static void setup_walk_shrink(enum world_kind kind)
 }
 BOTH(walk_shrink)
 
-/* Smaller, larger, smaller: readers are left behind in arrays of any age. */
+/* The table shrinks, grows and shrinks: readers are left behind in arrays of any age. */
 static void bounce(void *nr)
 {
 	world_remove(key[0]);
@@ -257,7 +257,7 @@ static void fail(int times)
 	world_failures = times;
 }
 
-/* A callback that found no memory may park after an update that came when there was some again: one more is wanted then. */
+/* A callback that found no memory may park after an update that came when there was memory again: then one more update is needed. */
 static void last_update(void)
 {
 	world_set(key[0]);
@@ -265,7 +265,7 @@ static void last_update(void)
 		world_set(key[0]);
 }
 
-/* What is in bucket 0 needs more than a line, in any array. */
+/* Bucket 0 needs more than one line in any array. */
 static void poor(void *nr)
 {
 	fail(1 + sim_random(4));
@@ -299,7 +299,7 @@ static void setup_poor(enum world_kind kind)
 }
 BOTH(poor)
 
-/* Two buckets become one, which then needs a line more. */
+/* Two buckets become one, which then needs another line. */
 static void poor_shrink(void *unused)
 {
 	(void)unused;
@@ -309,7 +309,7 @@ static void poor_shrink(void *unused)
 		world_set(key[0]);
 	fail(0);
 	if (sim_random(2))
-		world_remove(key[0]); /* what a move that failed had copied does not bring it back */
+		world_remove(key[0]); /* elements copied by a failed move do not reappear */
 	world_set(key[1]);
 	last_update();
 }
@@ -334,7 +334,7 @@ static void setup_poor_shrink(enum world_kind kind)
 }
 BOTH(poor_shrink)
 
-/* ---- the end while it is being resized ---- */
+/* ---- destruction during a resize ---- */
 
 static void end(void *unused)
 {
@@ -347,7 +347,7 @@ static void end(void *unused)
 	if (sim_random(2))
 		rcu_read_lock();
 	else
-		synchronize_rcu(); /* the callback is at work now */
+		synchronize_rcu(); /* the callback is moving buckets now */
 	world_destroy();
 	if (rcu_read_lock_held())
 		rcu_read_unlock();
@@ -393,7 +393,7 @@ static void forks(void *unused)
 	child_of_fork();
 }
 
-/* Not by world_spawn(): the others never end, so what they hold is not looked for. */
+/* Threads are spawned without world_spawn(), because they never end in the child, so objects that they hold are not checked. */
 static void setup_fork(enum world_kind kind)
 {
 	prepare_wide(kind);
@@ -404,7 +404,7 @@ static void setup_fork(enum world_kind kind)
 }
 BOTH(fork)
 
-/* A resize that the last update of a child begins, of a table of the parent's, comes to its end. */
+/* A resize of the parent's table that the last update of a child begins completes. */
 static void grows_in_child(void *unused)
 {
 	(void)unused;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_buckets_lines.c - what is behind the first line of a bucket comes to holes of that line, or to other lines, and the lines that it
- * leaves are used again. */
+/* sim_buckets_lines.c - elements behind the first line of a bucket move to holes of that line, or to other lines, and the lines that
+ * they leave are used again. */
 #include "sim_buckets.h"
 
 #define BOTH(name)                                              \
@@ -65,7 +65,7 @@ static void setup_walk_turn(enum world_kind kind)
 }
 BOTH(walk_turn)
 
-/* The first line's last word is another one's, and the one that was there is in a hole. */
+/* The first line's last word gets another object, and its former object is in a hole. */
 static void seventh(void *unused)
 {
 	(void)unused;
@@ -120,7 +120,7 @@ BOTH(walk_many)
 
 /* ---- used again ---- */
 
-/* The line is another bucket's after a grace period. */
+/* Another bucket uses the line after a grace period. */
 static void reuse(void *unused)
 {
 	(void)unused;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_buckets_memory.c - the library's memory for tables, in this program: each block a page, which nobody can touch once it is freed. */
+/* sim_buckets_memory.c - the library's memory for tables, in this program: each block is a page, which traps on access once it is freed. */
 #include "sim_buckets.h"
 
 #include "rcu/queue.h"
@@ -11,20 +11,20 @@
 #define PAGE 4096u
 #define NR_PAGES 96u
 
-/* Not among the variables that a run finds as the last one found them: a page may be out of bounds then. */
+/* The pages are not among the variables that are restored for each run, because a page may be inaccessible then. */
 static char *pages SIM_KEEP;
 static uint32_t pages_dirty SIM_KEEP;
 static uint32_t nr_pages;
 
 int world_successes, world_failures, world_blocks;
 
-/* What the linker calls for platform_lines_get() and platform_lines_put(). */
+/* The linker resolves platform_lines_get() and platform_lines_put() to these. */
 void *__wrap_platform_lines_get(size_t bytes);
 void __wrap_platform_lines_put(void *start, size_t bytes);
 void *__real_platform_lines_get(size_t bytes);
 void __real_platform_lines_put(void *start, size_t bytes);
 
-/* Threads' queues of call_rcu() are no memory of tables. */
+/* Memory of threads' queues of call_rcu() does not count as that of tables. */
 static bool of_a_queue(size_t bytes)
 {
 	return bytes == sizeof(struct quiesce__queue);
@@ -69,7 +69,7 @@ void __wrap_platform_lines_put(void *start, size_t bytes)
 	if ((char *)start < pages || (char *)start >= pages + (size_t)NR_PAGES * PAGE || (uintptr_t)start % PAGE)
 		sim_fail("what is freed was never allocated");
 	world_blocks--;
-	memset(start, 0xa5, PAGE); /* not twice */
+	memset(start, 0xa5, PAGE); /* traps if the block is freed twice */
 	if (mprotect(start, PAGE, PROT_NONE))
 		abort();
 }

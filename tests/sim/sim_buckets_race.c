@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_buckets_race.c - several updaters of one key: is there an order of all that was done in which it makes sense?
+/* sim_buckets_race.c - several updaters of one key: all operations must have an order that explains their results (linearizability).
  *
- * The order must be that of each thread, and that of updates of which one was over when the other began. */
+ * The order must keep that of each thread, and that of updates of which one was over when the other began. */
 #include "sim_buckets.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@ enum what { LOOKUP, INSERT, SET, REMOVE, UPDATE, SWAP, REMOVE_THIS, NR_WHAT };
 
 struct op {
 	enum what what;
-	struct item *put;    /* what was put in, if */
-	struct item *expect; /* what it was to be done to */
-	struct item *result; /* what was there; of SWAP and REMOVE_THIS: @expect if it was */
-	bool puts;           /* an UPDATE does where there is nothing; */
-	uint32_t choice;     /* else it leaves what is there, takes it out, or puts another one in its place */
+	struct item *put;    /* item to insert, or NULL */
+	struct item *expect; /* item that the operation expects */
+	struct item *result; /* item that was there; of SWAP and REMOVE_THIS: @expect if it was there */
+	bool puts;           /* an UPDATE inserts if the key has no item */
+	uint32_t choice;     /* if it has one, an UPDATE leaves it, removes it, or replaces it */
 	uint32_t begin, end;
 };
 
@@ -39,7 +39,7 @@ static struct item *item_of(uint64_t value)
 	return (struct item *)(uintptr_t)value;
 }
 
-/* What an UPDATE wants where @there is. */
+/* Return the item that an UPDATE leaves when it finds @there. */
 static struct item *wanted(const struct op *op, struct item *there)
 {
 	if (!there)
@@ -76,7 +76,7 @@ static void update(struct op *op)
 	}
 }
 
-/* Puts the operation's item in, whatever is there. */
+/* Insert the operation's item, whatever is there. */
 static void *put_this(void *unused, void *arg)
 {
 	(void)unused;
@@ -142,7 +142,7 @@ static void run(struct op *op)
 	op->end = sim_steps();
 }
 
-/* What the key has after @op, if that did what it said to @there. */
+/* Return the key's item after @op, if its result is consistent with @there. */
 static struct item *after(const struct op *op, struct item *there)
 {
 	switch (op->what) {
@@ -156,7 +156,7 @@ static struct item *after(const struct op *op, struct item *there)
 	}
 }
 
-/* Whoever takes an item out retires it; and what was not put in. */
+/* The updater that removed an item retires it; so does one whose item was not inserted. */
 static void clean_up(const struct op *op)
 {
 	struct item *next = after(op, op->result);
@@ -167,7 +167,7 @@ static void clean_up(const struct op *op)
 		world_item_retire(op->result);
 }
 
-/* In a section, because what was found before is compared with and its key read. */
+/* Run in a section, because the item that was found before is compared, and its key read. */
 static void updater(void *number)
 {
 	struct op *mine = ops[(intptr_t)number];
@@ -187,7 +187,7 @@ static void updater(void *number)
 	rcu_read_unlock();
 }
 
-/* What the key has after @op, which finds @now; false: it cannot have come next. */
+/* Apply @op to the key's item *@now; false: its result shows that it cannot have come next. */
 static bool apply(const struct op *op, struct item **now)
 {
 	if (op->what < SWAP && op->result != *now)
@@ -198,7 +198,7 @@ static bool apply(const struct op *op, struct item **now)
 	return true;
 }
 
-/* Is an update left that was over before @op, another one, began? */
+/* True if an update is left that ended before @op began. */
 static bool too_early(const struct op *op, const int *done)
 {
 	for (int t = 0; t < NR_THREADS && op->what != LOOKUP; t++)
@@ -228,7 +228,7 @@ static bool explain(int *done, struct item *now, const struct item *last)
 	return over && now == last;
 }
 
-/* After all: what is there now, and an order.  Then nothing is. */
+/* After all threads: find the item that is there, and an order; then remove it. */
 static int judge(void)
 {
 	struct op end = { .what = REMOVE };
@@ -264,7 +264,7 @@ static void setup_race(enum world_kind kind)
 	world_spawn(resizer, NULL, "resizer");
 }
 
-/* A new key wants a line more, and that comes out of the lock. */
+/* A new key needs another line, which is allocated outside of the lock. */
 static void setup_update(enum world_kind kind)
 {
 	world_begin(kind, kind == MAP ? 16 : 32);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_buckets_walk.c - the ways to go over a table. */
+/* sim_buckets_walk.c - the kinds of iteration over a table. */
 #include "sim_buckets.h"
 
-/* In several sections. */
+/* Walk in several sections. */
 static void walk_in_steps(visit_func *visit, const int *low, int *visits)
 {
 	struct hashtable_walk table;

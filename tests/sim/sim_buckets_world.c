@@ -11,14 +11,14 @@
 
 struct op {
 	int key;
-	struct item *value; /* what it has after that */
+	struct item *value; /* item of the key after the operation */
 };
 
-/* One thread each; begun is plain: it changes between scheduling points. */
+/* Each owner is one thread; begun is plain, because it changes between scheduling points. */
 struct owner {
 	struct op op[MAX_OPS];
 	int begun;
-	uint64_t done; /* told by a release */
+	uint64_t done; /* published by a release */
 };
 
 enum world_kind world_kind;
@@ -36,7 +36,7 @@ static uint64_t destroyed; /* 1 from before to after */
 
 /* ---- the table ---- */
 
-/* The table's every look at an object is one that the machine judges. */
+/* The machine checks each read of an object by the table. */
 static const void *key_of(const void *object)
 {
 	const struct item *item = object;
@@ -157,7 +157,7 @@ void world_item_retire(struct item *item)
 		call_rcu(&item->rcu, item_free);
 }
 
-/* What is protected by nothing is gone then. */
+/* Reclaim all objects that no slot protects. */
 static void reclaim(void)
 {
 	if (world_kind == HAZARD && !rcu_read_lock_held() && sim_self() >= 0)
@@ -192,7 +192,7 @@ static void tell(int key)
 	quiesce_store_release(RU3, &o->done, (uint64_t)o->begun);
 }
 
-/* What @key has after @n operations of its owner. */
+/* Return the item that @key has after @n operations of its owner. */
 static struct item *value_after(int key, int n)
 {
 	const struct owner *o = &owners[owner_of[key]];
@@ -238,7 +238,7 @@ static int change(int key, bool set)
 	begin(key, item);
 	err = put(key, item, set, &other);
 	if (err == -ENOMEM && world_may_fail) {
-		owners[owner_of[key]].begun--; /* it never happened */
+		owners[owner_of[key]].begun--; /* the failed operation does not count */
 		sim_obj_free(item->object);
 		return err;
 	}
@@ -321,7 +321,7 @@ static struct item *lookup_hazptr(int key)
 	return item;
 }
 
-/* The owner has told of so many operations at least. */
+/* Return the least number of operations that the owner has reported. */
 static int hear(struct view_of_owners *view, int owner)
 {
 	int told = quiesce_load_acquire(RU3, &owners[owner].done);
@@ -329,7 +329,7 @@ static int hear(struct view_of_owners *view, int owner)
 	return told > view->seen[owner] ? told : view->seen[owner];
 }
 
-/* Had @key what was @found after @low or more operations of those begun?  The least number, or -1. */
+/* Return the least number of operations, from @low up to those begun, after which @key had @found; -1 if there is none. */
 static int when(int key, const struct item *found, int low)
 {
 	for (int n = low; n <= owners[owner_of[key]].begun; n++)
@@ -349,7 +349,7 @@ static void compare(struct view_of_owners *view, int key, const struct item *fou
 			 found ? "found with an item" : "not found", low, begun);
 	view->seen[owner] = n;
 	if (n < begun || n > low)
-		sim_saw(); /* somebody was changing it */
+		sim_saw(); /* the owner was changing the key */
 }
 
 void world_find(struct view_of_owners *view, int key)
@@ -389,7 +389,7 @@ static int key_index(uint64_t value)
 	return 0;
 }
 
-/* How often had it no item, of @low to all operations? */
+/* Return how often the key had no item, after operations @low to the last. */
 static int absences(int key, int low)
 {
 	int absent = 0;
@@ -464,7 +464,7 @@ void world_clear(void)
 	reclaim();
 }
 
-/* No update is under way; the memory of the table itself is gone when the readers are. */
+/* Destroy the table, when no update is under way; its memory is freed when the readers have left. */
 void world_destroy(void)
 {
 	destroyed = 1;
@@ -482,7 +482,7 @@ void world_destroy(void)
 	reclaim();
 }
 
-/* The callback that moves the rest may ask for another; then two grace periods follow, each with its callback. */
+/* The callback that moves the rest may queue another; then two grace periods follow, each with its callback. */
 bool world_settle(void)
 {
 	for (int i = 0; i < 8; i++) {
@@ -511,7 +511,7 @@ static void check_contents(void)
 		count += judges[i] ? (size_t)judges[i]() : value_now(i) != NULL;
 	}
 	sim_assert(quiesce__table_count(&world_table->table) == count); /* while the callback may be moving buckets */
-	if (!world_settle()) /* after what the judges did */
+	if (!world_settle()) /* after the judges' operations */
 		sim_fail("%d blocks of memory are left, and no update comes", world_blocks);
 	for (int i = 0; i < nr_keys; i++)
 		if (!judges[i])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_hashmap.c - what is a hashmap's own: keys and values in the line, and places that another key gets. */
+/* sim_hashmap.c - features of hashmaps alone: keys and values in the line, and places that another key reuses. */
 #include "sim_buckets.h"
 
 static int key[10];
@@ -15,7 +15,7 @@ static void prepare(int nr, int mine)
 		world_insert(key[(first + i) % nr]);
 }
 
-/* The place of one key is another's, and its own again. */
+/* The place of one key is reused by another key, and by the first again. */
 static void take_place(void *unused)
 {
 	(void)unused;
@@ -40,7 +40,7 @@ static void setup_walk_place(void)
 	world_spawn(world_iterator, NULL, "iterator");
 }
 
-/* The line is full, continued, and has room again. */
+/* The line becomes full, is continued, and has room again. */
 static void continue_line(void *unused)
 {
 	(void)unused;
@@ -68,7 +68,7 @@ static void setup_walk_lines(void)
 	world_spawn(world_iterator, NULL, "iterator");
 }
 
-/* 0 is the key of every place that nobody has had. */
+/* The key of every unused place is 0, so a map must tell key 0 from an unused place. */
 static void setup_zero(void)
 {
 	unsigned int bucket = quiesce_hash_u64(0, WORLD_SEED) >> 6 & 15;
@@ -85,7 +85,7 @@ static void setup_zero(void)
 	world_readers();
 }
 
-/* The first two who put something in, at the same time. */
+/* Two threads insert the first keys at the same time. */
 static void fill(void *from)
 {
 	intptr_t i = (intptr_t)from;
@@ -112,7 +112,7 @@ static void setup_static(void)
 
 /* ---- a map that counts per CPU ---- */
 
-#define ROOM 32 /* of an array that is large enough for that */
+#define ROOM 32 /* size of an array that is large enough to count per CPU */
 
 static void come_and_go(void *unused)
 {

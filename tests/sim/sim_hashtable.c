@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_hashtable.c - what is a hashtable's own: words and their tags, objects with equal keys, hazard pointers, signal handlers. */
+/* sim_hashtable.c - features of hashtables alone: words and their tags, objects with equal keys, hazard pointers, signal handlers. */
 #include "sim_buckets.h"
 
 #define FULL 7
@@ -18,7 +18,7 @@ static void prepare(enum world_kind kind, int nr, int mine)
 		world_insert(key[i]);
 }
 
-/* The word of one key is another's, with the same tag or not, and its own again. */
+/* The word of one key is reused by another key, with the same tag or not, and by the first again. */
 static void take_word(void *unused)
 {
 	(void)unused;
@@ -42,8 +42,8 @@ static void setup_word(enum world_kind kind)
 static void table_word(void) { setup_word(TABLE); }
 static void hazard_word(void) { setup_word(HAZARD); }
 
-/* Of several objects with a tag the first goes, comes back in another word, and is another one: who looks for one behind it meets
- * that, and what is left of it, and goes on in a bucket that moves meanwhile. */
+/* The first of several objects with equal tags is removed, inserted into another word, and replaced: a lookup of an object behind it
+ * meets the new object and the emptied word, and continues in a bucket that moves meanwhile. */
 static void move_first(void *unused)
 {
 	(void)unused;
@@ -69,7 +69,7 @@ static void grow(void *unused)
 	sim_assert(hashtable_reserve(&world_table->ht, 64) == 0);
 }
 
-/* Behind two that change there are those that stay: the last of them in the same line, or in the one that continues it. */
+/* Objects that stay are behind two that change: the last of them is in the same line, or in the one that continues it. */
 static void setup_first(enum world_kind kind)
 {
 	int nr = sim_random(2) ? 3 : FULL + 1;
@@ -100,7 +100,7 @@ static void hazard_first(void)
 	setup_first(HAZARD);
 }
 
-/* The last word of a full line: its object goes to another line. */
+/* The object in the last word of a full line moves to another line. */
 static void continue_line(void *unused)
 {
 	(void)unused;
@@ -157,7 +157,7 @@ static void come_and_go(void *unused)
 	}
 }
 
-/* The one that is there all the time is met once, the others at most twice: what was added last has stayed. */
+/* The object that stays is visited once, the others at most twice: the one that was added last has stayed. */
 static void match(void *constant)
 {
 	for (int i = 0; i < 2; i++) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_idr.c - ids to pointers on the simulated machine: trees that become higher and lower under their readers. */
+/* sim_idr.c - ids to pointers on the simulated machine: trees that grow and shrink in height under their readers. */
 #include "sim_idr.h"
 
 #include <errno.h>
 
-/* Ids that need one, two and three levels. */
+/* These ids need one, two and three levels. */
 #define LOW 1ul
 #define HIGH 70ul
 #define HIGHER 5000ul
 
-/* What is there now: the caller's own id, so nobody changes it. */
+/* True if @id has @ptr now; it is the caller's own id, so no other thread changes it. */
 static bool has(unsigned long id, const void *ptr)
 {
 	bool found;
@@ -40,7 +40,7 @@ static void setup_grow(void)
 	world_readers();
 }
 
-/* Two levels at once. */
+/* Grow the tree by two levels at once. */
 static void grow_by_two(void *unused)
 {
 	(void)unused;
@@ -80,7 +80,7 @@ static void setup_shrink(void)
 	world_readers();
 }
 
-/* Higher and lower again: readers are left behind in roots that were taken out. */
+/* The tree grows and shrinks again: readers are left behind in roots that were removed. */
 static void bounce(void *unused)
 {
 	(void)unused;
@@ -101,7 +101,7 @@ static void setup_bounce(void)
 	world_readers();
 }
 
-/* A node at the bottom comes and goes while the root stays. */
+/* A node at the bottom is added and removed while the root stays. */
 static void branch(void *unused)
 {
 	(void)unused;
@@ -172,7 +172,7 @@ static void end_and_begin(void *unused)
 	world_destroy(0);
 	rcu_barrier();
 	sim_assert(idr_is_empty(&world_idr));
-	sim_assert(world_nr_nodes == 7 && world_nr_nodes_freed == 7); /* of three levels, and of two */
+	sim_assert(world_nr_nodes == 7 && world_nr_nodes_freed == 7); /* nodes of trees of three levels, and of two */
 }
 
 static void setup_destroy(void)
@@ -189,7 +189,7 @@ static void setup_destroy(void)
 	world_readers();
 }
 
-/* Memory fails, and nothing has happened. */
+/* An allocation fails, and the tree is unchanged. */
 static void poor(void *unused)
 {
 	(void)unused;
@@ -202,7 +202,7 @@ static void poor(void *unused)
 	world_failures = 0;
 	rcu_barrier();
 	sim_assert(idr_count(&world_idr) == 1 && world_idr.tree.nr_nodes == 1);
-	sim_assert(world_nr_nodes == world_nr_nodes_freed + 1); /* those that were in hand too */
+	sim_assert(world_nr_nodes == world_nr_nodes_freed + 1); /* preallocated nodes that were not used have been freed, too */
 }
 
 static void setup_poor(void)
@@ -216,7 +216,7 @@ static void setup_poor(void)
 	world_readers();
 }
 
-/* Without a worker thread, nodes that were taken out wait for a safe point. */
+/* Without a worker thread, removed nodes wait for a safe point. */
 static void alone(void *unused)
 {
 	(void)unused;
@@ -287,7 +287,7 @@ static void setup_owners(void)
 	world_readers();
 }
 
-/* Whoever has an id has it alone, and one that is as low as so many can have. */
+/* No id has two owners, and each is as low as the number of owners allows. */
 #define NR_GREEDY 3
 static bool taken[65 + NR_GREEDY];
 

@@ -14,17 +14,17 @@
 
 struct op {
 	unsigned long id;
-	struct item *value; /* what it has after that */
+	struct item *value; /* object of the id after the operation */
 };
 
-/* One thread each; begun is plain: it changes between scheduling points. */
+/* Each owner is one thread; begun is plain, because it changes between scheduling points. */
 struct owner {
 	struct op op[MAX_OPS];
 	int begun;
-	uint64_t done; /* told by a release */
+	uint64_t done; /* published by a release */
 };
 
-/* Not among the variables that a run finds as the last one found them: a page may be out of bounds then. */
+/* The pages are not among the variables that are restored for each run, because a page may be inaccessible then. */
 static char *pages SIM_KEEP;
 static uint32_t pages_dirty SIM_KEEP;
 static uint32_t nr_pages;
@@ -50,7 +50,7 @@ static void pages_begin(void)
 	pages_dirty = 0;
 }
 
-/* The library's, in this program. */
+/* Replaces the C library's function, for the library's allocations. */
 void *aligned_alloc(size_t alignment, size_t size)
 {
 	if (alignment > PAGE || size > PAGE || nr_pages == NR_PAGES) {
@@ -135,7 +135,7 @@ static void tell(int owner)
 	quiesce_store_release(RU3, &owners[owner].done, (uint64_t)owners[owner].begun);
 }
 
-/* What @id has after @n operations of its owner. */
+/* Return the object that @id has after @n operations of its owner. */
 static struct item *value_after(const struct owner *o, unsigned long id, int n)
 {
 	while (n--)
@@ -157,7 +157,7 @@ int world_alloc(int owner, unsigned long id)
 	begin(owner, id, item);
 	result = idr_alloc(&world_idr, item, id, id + 1);
 	if (result == -ENOMEM && world_may_fail) {
-		owners[owner].begun--; /* it never happened */
+		owners[owner].begun--; /* the failed operation does not count */
 		sim_obj_free(item->object);
 	} else {
 		sim_assert(result == (int)id);
@@ -210,7 +210,7 @@ void world_destroy(int owner)
 
 /* ---- readers ---- */
 
-/* The owner has told of so many operations at least. */
+/* Return the least number of operations that the owner has reported. */
 static int hear(struct view_of_owners *view, int owner)
 {
 	int told = quiesce_load_acquire(RU3, &owners[owner].done);
@@ -225,7 +225,7 @@ static void look(const struct item *item, unsigned long id)
 		sim_fail("the object of %lu found as %lu", item->id, id);
 }
 
-/* Did @id have @found after @low or more operations of those begun?  The least number, or -1. */
+/* Return the least number of operations, from @low up to those begun, after which @id had @found; -1 if there is none. */
 static int when(int owner, unsigned long id, const struct item *found, int low)
 {
 	for (int n = low; n <= owners[owner].begun; n++)
@@ -243,7 +243,7 @@ static void compare(struct view_of_owners *view, int owner, unsigned long id, co
 			 found ? "found with an object" : "not found", low, owners[owner].begun);
 	view->seen[owner] = n;
 	if (n < owners[owner].begun || n > low)
-		sim_saw(); /* somebody was changing it */
+		sim_saw(); /* the owner was changing the id */
 }
 
 static int owner_for(unsigned long id)
@@ -271,7 +271,7 @@ void world_find_all(struct view_of_owners *view)
 		world_find(view, watched[i]);
 }
 
-/* Has @id an object after each of @low to all operations? */
+/* True if @id has an object after each of the operations @low to the last. */
 static bool there_all_the_time(int owner, unsigned long id, int low)
 {
 	for (int n = low; n <= owners[owner].begun; n++)

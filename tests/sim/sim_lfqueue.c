@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_lfqueue.c - lfqueue: threads that are anywhere in the midst of a call, a queue that becomes empty, nodes that come back. */
+/* sim_lfqueue.c - lfqueue: threads at any place inside a call, a queue that becomes empty, reused nodes. */
 #include "sim_queue.h"
 
 #include "runtime/core.h"
 
 #include <quiesce/ds/lfqueue.h>
 
-#define AN_END ((uintptr_t)2) /* of the first number */
+#define AN_END ((uintptr_t)2) /* an end of the queue with the first number */
 
 struct item {
 	struct rcu_head rcu;
@@ -36,7 +36,7 @@ static void put(int id)
 	rcu_read_lock();
 	lfq_enqueue(&queue, &item[id].node);
 	rcu_read_unlock();
-	quiesce_fetch_add(RU3, &nr_put, 1); /* who reads it has seen so many enqueues */
+	quiesce_fetch_add(RU3, &nr_put, 1); /* a thread that loads it has seen that many enqueues */
 }
 
 static struct item *take(void)
@@ -49,7 +49,7 @@ static struct item *take(void)
 	return node ? lfq_entry(node, struct item, node) : NULL;
 }
 
-/* After a grace period: overwritten by what fools most who still look at it, an end. */
+/* A node after its grace period is overwritten by an end, the value that misleads a late reader most. */
 static void item_free(struct rcu_head *rcu)
 {
 	struct item *it = (struct item *)rcu;
@@ -57,7 +57,7 @@ static void item_free(struct rcu_head *rcu)
 	quiesce_store_relaxed(&it->node.next, AN_END);
 }
 
-/* True: something. */
+/* Take an item; true if there was one. */
 static bool take_one(int by)
 {
 	struct item *it = take();
@@ -84,7 +84,7 @@ static void taker(void *number)
 			platform_yield();
 }
 
-/* Nobody has written to a node after its grace period. */
+/* Check that no thread has written to a node after its grace period. */
 static void finish(void)
 {
 	sim_assert(all_taken() && lfq_empty(&queue) && lfq_destroy(&queue) == 0);
@@ -101,7 +101,7 @@ static void setup_pairs(void)
 	sim_spawn(taker, (void *)1, "taker");
 }
 
-/* One who takes knows what must be there. */
+/* A single taker knows how many items must be there. */
 static void only_taker(void *unused)
 {
 	int there;
@@ -126,7 +126,7 @@ static void setup_one(void)
 	sim_spawn(only_taker, NULL, "taker");
 }
 
-/* Each puts one in and takes one: there is one for each of them.  The queue empties all the time. */
+/* Each thread puts one item in and takes one, so there is one for each.  The queue becomes empty all the time. */
 static void put_and_take(void *number)
 {
 	for (int i = 0; i < NR_EACH; i++) {
@@ -194,7 +194,7 @@ static void finish_reuse(void)
 	sim_assert(all_taken() && lfq_empty(&queue));
 }
 
-/* The same by those who wait, which makes ends of grace periods near. */
+/* The thread waits for a grace period and then puts the node in again, so that reuse comes soon after. */
 static void waits_and_puts(void *number)
 {
 	int id = ITEM_ID((int)(uintptr_t)number, 0);
@@ -222,7 +222,7 @@ static void setup_waits(void)
 		sim_spawn(waits_and_puts, (void *)(uintptr_t)i, "both");
 }
 
-/* One node is inside; one thread takes it and frees it, two put one in each.  Nobody links behind what is free. */
+/* One node is inside; one thread takes it and frees it, two put one in each.  None may link behind the free node. */
 static void takes_and_frees(void *unused)
 {
 	struct item *it = take();
@@ -265,7 +265,7 @@ static void finish_freed(void)
 
 /* ---- stopped, interrupted, forked ---- */
 
-/* Of what a stopped thread has put in or taken out nobody knows: but the others go on. */
+/* Calls of a stopped thread may or may not have taken effect, and the other threads complete theirs. */
 static void goes_on(void *number)
 {
 	int first = (int)(uintptr_t)number;
@@ -338,7 +338,7 @@ static void forks(void *unused)
 	int nr = 0;
 
 	(void)unused;
-	rcu_read_lock(); /* as above */
+	rcu_read_lock(); /* the first section initialises the library, which has locks */
 	rcu_read_unlock();
 	for (uint32_t k = sim_random(60); k; k--)
 		platform_yield();

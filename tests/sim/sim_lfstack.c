@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_lfstack.c - lfstack on the simulated machine: pops that come too late, and nodes that come back. */
+/* sim_lfstack.c - lfstack on the simulated machine: pops that come too late, and reused nodes. */
 #include "sim_stack.h"
 
 static struct lfs_stack stack;
@@ -70,7 +70,7 @@ static void locked_popper(void *unused)
 		if (!thing)
 			continue;
 		world_out(thing);
-		world_free(thing); /* nobody else is at it */
+		world_free(thing); /* no other thread is at it */
 	}
 }
 
@@ -81,8 +81,8 @@ static void setup_locked(void)
 	sim_spawn(locked_popper, NULL, "popper");
 }
 
-/* A pop has found a thing on top and the one below it.  Both are taken, and the first comes back: were it at once, or the
- * pop's section over, the pop would put the second on top, which is out. */
+/* A pop has found a thing on top and the one below it.  Both are taken, and the first is pushed again: if that happened at
+ * once, or after the pop's section, the pop would put the second one on top, which is no longer in the stack. */
 static void returner(void *unused)
 {
 	struct thing *first = pop_in_section(), *second = pop_in_section();
@@ -181,7 +181,7 @@ static void goes_on(void *unused)
 
 static void setup_stopped(void)
 {
-	push(world_new(2)); /* for who stops, if it gets so far */
+	push(world_new(2)); /* a thing for the thread that stops, if it gets so far */
 	sim_spawn(stops, (void *)0, "stops");
 	sim_spawn(goes_on, NULL, "goes on");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_qsbr.c - the RCU whose threads say when they are quiescent. */
+/* sim_qsbr.c - the RCU whose threads report their quiescent states. */
 #include "rcu_world.h"
 
 #include <quiesce/detail/qsbr.h>
@@ -50,7 +50,7 @@ static void comes_and_goes(void *unused)
 	quiesce_qsbr_unregister();
 }
 
-/* Its end is the end of what it reads. */
+/* The thread ends online, and its end is its last quiescent state. */
 static void ends_online(void *unused)
 {
 	(void)unused;
@@ -58,7 +58,7 @@ static void ends_online(void *unused)
 	world_look();
 }
 
-/* There may be no entry left for it. */
+/* There may be no free entry for the thread. */
 static void generation(void *left)
 {
 	if (!quiesce_qsbr_register(QUIESCE_LAYOUT)) {
@@ -197,7 +197,7 @@ static void polls_given(void *unused)
 	world_free(shared_old);
 }
 
-/* Anywhere in a reader, also in the middle of its own calls. */
+/* The handler polls at any place of a reader, also in the middle of the reader's own calls. */
 static void polls_in_handler(void)
 {
 	uint64_t mine = quiesce_qsbr_start_poll();
@@ -228,7 +228,7 @@ static void setup_given(void)
 	sim_spawn(polls_given, NULL, "poller");
 }
 
-/* ---- who sleeps is woken ---- */
+/* ---- a sleeper is woken ---- */
 
 static int nr_waiters;
 
@@ -283,7 +283,7 @@ static void finish_wakes(void)
 		sim_saw();
 }
 
-/* Who is not woken sleeps until its time is up. */
+/* A waiter that is not woken sleeps until its timeout, which exceeds the idle limit. */
 static void wakes(void *until_asked, int nr)
 {
 	sim_config()->idle_limit_ns = 40000000;
@@ -311,7 +311,7 @@ static void setup_wakes_two(void)
 
 /* ---- threads that are gone ---- */
 
-/* Without a word, so that it is online for ever. */
+/* The thread vanishes without its destructors, so that it would be online for ever. */
 static void vanishes(void *unused)
 {
 	(void)unused;
@@ -344,12 +344,12 @@ static void forks(void *unused)
 	quiesce__fork_child();
 	world_look();
 	old = world_replace();
-	quiesce_qsbr_synchronize(); /* of readers there is only this one */
+	quiesce_qsbr_synchronize(); /* the caller is the only reader */
 	world_free(old);
 	sim_saw();
 }
 
-/* Without handlers: the parent's readers are in the way until this one comes. */
+/* Without handlers the parent's readers delay the child until this thread calls the library. */
 static void forks_unannounced(void *unused)
 {
 	(void)unused;
@@ -383,7 +383,7 @@ static void setup_unannounced(void)
 	sim_spawn(forks_unannounced, NULL, "forker");
 }
 
-/* In the midst of a scan, which goes on in both processes. */
+/* Fork in the middle of a scan, which goes on in both processes. */
 static void forks_in_handler(void)
 {
 	quiesce__fork_prepare();

@@ -5,7 +5,7 @@
 #define NR_TAKERS 3
 
 static int nr_taken;
-static int newest[NR_TAKERS][NR_PRODUCERS]; /* of each producer's, as 1 + the item's number, that a taker has had */
+static int newest[NR_TAKERS][NR_PRODUCERS]; /* newest item of each producer that a taker has had, as 1 + its number */
 
 void world_fill(int id)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_queue.h - what the scenarios on queues share: items of several producers, and who took them. */
+/* sim_queue.h - shared by the scenarios of queues: items of several producers, and their takers. */
 #ifndef QUIESCE_TESTS_SIM_QUEUE_H
 #define QUIESCE_TESTS_SIM_QUEUE_H
 
@@ -9,16 +9,16 @@
 #define NR_PRODUCERS 4
 #define NR_EACH 3 /* items of a producer */
 
-/* Item @nr of a producer as an object of the machine. */
+/* Return item @nr of a producer as an object of the machine. */
 #define ITEM_ID(producer, nr) (1 + (producer) * NR_EACH + (nr))
 
-/* Fill it in: nobody has it yet. */
+/* Fill in an item that is not published yet. */
 void world_fill(int id);
-/* The caller has taken item @id, which nobody has done before, and no later one of its producer as taker @by; ANY_ORDER: that is
- * not asked.  The machine says whether everything in it is visible. */
+/* Check that the caller has taken item @id, that no taker had it before, and that taker @by had no later one of its producer;
+ * ANY_ORDER: without the check of the order.  The machine checks that all fields of the item are visible. */
 #define ANY_ORDER (-1)
 void world_taken(int id, int by);
-/* How many have been taken. */
+/* Return how many items have been taken. */
 int world_nr_taken(void);
 
 extern const struct sim_scenario wfcq_scenarios[], lfq_scenarios[];

@@ -4,7 +4,7 @@
 #include "sim_rwsem.h"
 
 static struct rcu_sync *rss;
-static struct quiesce__lock mutex; /* of updaters, and of readers on the slow path */
+static struct quiesce__lock mutex; /* lock of updaters, and of readers on the slow path */
 static int nr_fast, nr_between, nr_updaters_left;
 static uint32_t all_gone;
 static bool dtor_done;
@@ -68,7 +68,7 @@ static void updater(void *unused)
 		world_set(&all_gone, 1);
 }
 
-/* Readers come with sections that may be going on when the last updater ends it. */
+/* Readers begin sections that may still be open when the last updater calls the destructor. */
 static void ends(void *unused)
 {
 	(void)unused;
@@ -107,7 +107,7 @@ static void setup_sync(void) { with_readers(NULL, 1); }
 static void setup_sync_two(void) { with_readers(NULL, 2); }
 static void setup_sync_expedited(void) { with_readers(&quiesce_rcu_sync_rcu_expedited, 2); }
 
-/* An updater leaves for another one. */
+/* An updater exits in the place of another one. */
 static uint32_t between;
 
 static void enters(void *unused)
@@ -148,7 +148,7 @@ static void freed_after(const struct rcu_sync_ops *ops)
 static void setup_sync_free(void) { freed_after(NULL); }
 static void setup_sync_free_fence(void) { freed_after(&quiesce_rcu_sync_fence); }
 
-/* Two at once by fences: each may meet the other's callback. */
+/* There are two objects at once that use fences: each may meet the other's callback. */
 static struct rcu_sync *pair[2];
 
 static void owns(void *mine)
@@ -183,7 +183,7 @@ enum event { BY_ENTER, BY_EXIT, BY_CALLBACK, NR_EVENTS };
 #define NR_STATES (RCU_SYNC_REPLAY + 1)
 #define TO(state) (1u << (state))
 
-/* What the table allows, by event and state before; what was seen, over all runs. */
+/* Transitions that the table allows, by event and state before; transitions that were seen, over all runs. */
 static const uint32_t allowed[NR_EVENTS][NR_STATES] = {
 	[BY_ENTER] = { TO(RCU_SYNC_PASSED), 0, TO(RCU_SYNC_PASSED), TO(RCU_SYNC_EXIT), TO(RCU_SYNC_REPLAY) },
 	[BY_EXIT] = { 0, 0, TO(RCU_SYNC_PASSED) | TO(RCU_SYNC_EXIT), TO(RCU_SYNC_EXIT) | TO(RCU_SYNC_REPLAY), TO(RCU_SYNC_REPLAY) },
@@ -191,7 +191,7 @@ static const uint32_t allowed[NR_EVENTS][NR_STATES] = {
 };
 static uint32_t seen[NR_EVENTS][NR_STATES] SIM_KEEP;
 
-/* Events that have begun, and those that are going on: the table speaks of one alone. */
+/* Numbers of events that have begun, and that are going on: the table covers one event at a time. */
 static int nr_begun, nr_going_on;
 
 struct watch {
@@ -323,7 +323,7 @@ static bool table_covered(void)
 	return true;
 }
 
-/* One that ends its thread; there are others. */
+/* A callback ends its thread; there are other updaters. */
 static bool has_exited;
 
 static void exit_or_wait(void *domain)
@@ -332,7 +332,7 @@ static void exit_or_wait(void *domain)
 	if (!has_exited && nr_updaters_left > 1) {
 		has_exited = true;
 		nr_updaters_left--;
-		nr_begun++; /* and it goes on for ever: the table does not speak of it */
+		nr_begun++; /* the thread never exits: the table has no row for that */
 		world_stay(20);
 		sim_saw();
 		sim_exit();

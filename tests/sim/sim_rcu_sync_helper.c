@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_rcu_sync_helper.c - scenarios: the helper thread, its jobs, and what is to be called later. */
+/* sim_rcu_sync_helper.c - scenarios: the helper thread, its jobs, and delayed calls. */
 #include "sim_rwsem.h"
 
 #include "runtime/delayed_call.h"
@@ -22,7 +22,7 @@ struct work {
 static struct work *work[NR_JOBS];
 static int nr_steps;
 
-/* What a step does: all that is wanted, by one thread at a time. */
+/* A step does all requested work; only one thread at a time may take a step. */
 static void do_all(struct work *w)
 {
 	if (w->in_step++)
@@ -42,7 +42,7 @@ static uint64_t take_all(struct quiesce__job *job)
 	return sim_random(2) ? QUIESCE_JOB_DONE : PLATFORM_FOREVER;
 }
 
-/* Waits as those do who wait for readers: comes again after some time, or when it is woken. */
+/* The step waits as waiters for readers do: it asks to be called again after some time, or when it is woken. */
 static uint64_t look_for_flag(struct quiesce__job *job)
 {
 	struct work *w = (struct work *)job;
@@ -95,7 +95,7 @@ static void finish_jobs(void)
 	sim_assert(!quiesce__helper_running() || !*(volatile uint32_t *)&work[0]->in_step); /* raw: no step of the machine */
 }
 
-/* Threads cannot be had, or not the first ones: what is listed stays listed, and whoever may, takes steps. */
+/* No thread can be started, or not the first ones: listed jobs stay listed, and callers that may take steps do. */
 static void starts_or_works(void *mine)
 {
 	struct work *w = mine;
@@ -121,12 +121,12 @@ static void setup_jobs_failing(void)
 		sim_spawn(starts_or_works, work[i], "starter");
 }
 
-/* A job that comes again at once, started by its own step too: a round ends. */
+/* A job that is to run again at once, and one that its own step starts, too, do not prevent the end of a round. */
 static uint64_t never_done(struct quiesce__job *job)
 {
 	sim_assert(quiesce__in_helper());
 	nr_steps++;
-	quiesce__jobs_take_steps(); /* not inside itself */
+	quiesce__jobs_take_steps(); /* no step may be taken inside a step */
 	if (sim_random(2))
 		quiesce__job_start(job);
 	return QUIESCE_JOB_AT_ONCE;
@@ -153,7 +153,7 @@ static void setup_jobs_alone(void)
 	sim_spawn(takes_rounds, NULL, "starter");
 }
 
-/* One that need not keep the thread, and one that does. */
+/* One delayed call does not keep the thread alive, and one does. */
 static uint64_t waits_for_flag(struct quiesce__job *job)
 {
 	struct work *w = (struct work *)job;
@@ -243,7 +243,7 @@ static void setup_woken(void)
 	}
 }
 
-/* By a signal handler, wherever. */
+/* A signal handler wakes the helper for jobs, at any place. */
 static int nr_woken;
 
 static void poking_handler(void)
@@ -323,7 +323,7 @@ static void setup_later(void) { queue_later(0); }
 static void setup_later_alone(void) { queue_later(-1); }
 static void setup_later_failing(void) { queue_later(1 + (int)sim_random(3)); }
 
-/* Jobs too. */
+/* Delayed calls come together with jobs. */
 static void setup_later_jobs(void)
 {
 	queue_later(0);
@@ -338,7 +338,7 @@ static void finish_later(void)
 	finish_jobs();
 }
 
-/* ---- the end of the helper, and another one ---- */
+/* ---- the end of the helper, and the start of another ---- */
 
 static void stops(void *unused)
 {
@@ -372,7 +372,7 @@ static void setup_stopped_two(void)
 	sim_spawn(stops, NULL, "stops");
 }
 
-/* As programs do it. */
+/* Shut down as programs do. */
 static void shuts_down(void *unused)
 {
 	(void)unused;
@@ -389,7 +389,7 @@ static void setup_shutdown(void)
 	sim_spawn(shuts_down, NULL, "shutter");
 }
 
-/* Nobody else uses the library any more: then no thread of it is left. */
+/* When no other thread uses the library any more, no thread of the library is left. */
 static uint32_t nr_ended;
 
 static void user(void *body)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_rcu_sync_pool.c - scenarios: callbacks that block the helper, and the threads that go on in its place. */
+/* sim_rcu_sync_pool.c - scenarios: callbacks that block the helper, and the threads that replace it. */
 #include "sim_rwsem.h"
 
 #include "runtime/jobs.h"
@@ -55,7 +55,7 @@ static uint64_t does_not_block(struct quiesce__job *job)
 	return end_step(w, QUIESCE_JOB_DONE);
 }
 
-/* Lets the others go once they block, all of them. */
+/* Let the other steps go on once all of them block. */
 static uint64_t lets_go(struct quiesce__job *job)
 {
 	struct work *w = (struct work *)job;
@@ -93,7 +93,7 @@ static void await_at_least(uint32_t *word, uint32_t value)
 		platform_futex_wait(word, found, PLATFORM_FOREVER);
 }
 
-/* ---- as many block as may, and the last one lets them go ---- */
+/* ---- the greatest number of steps blocks, and the last one lets them go on ---- */
 
 static void starts(void *mine)
 {
@@ -113,7 +113,7 @@ static void setup_blocked(void)
 		sim_spawn(starts, work[i], "starter");
 }
 
-/* All are listed before the first thread comes. */
+/* All jobs are listed before the first thread starts. */
 static void starts_all(void *unused)
 {
 	(void)unused;
@@ -157,7 +157,7 @@ static void setup_blocked_again(void)
 	sim_spawn(starts_again, NULL, "starter");
 }
 
-/* ---- what comes back from a step is waited for by a callback ---- */
+/* ---- a callback waits for the return of a step ---- */
 
 static uint64_t comes_back(struct quiesce__job *job)
 {
@@ -202,8 +202,8 @@ static void forks(void *unused)
 	quiesce__fork_prepare();
 	sim_fork();
 	quiesce__fork_child();
-	work[A]->in_step = work[C]->in_step = 0; /* those of threads that are gone */
-	/* Who takes their places, and sleeps, is not to be taken for one whose callback blocks. */
+	work[A]->in_step = work[C]->in_step = 0; /* steps of threads that do not exist in the child */
+	/* A new helper in their places that sleeps must not be taken for one whose callback blocks. */
 	for (uint32_t i = 0; i <= QUIESCE_NR_HELPERS; i++)
 		sim_assert(!quiesce__helper.runner[i].by && !quiesce__helper.runner[i].callbacks_since);
 	quiesce__job_start(&work[B]->job);

@@ -56,10 +56,10 @@ void world_readers(void (*body)(void))
 
 static LIST_HEAD(list);
 static LIST_HEAD(other);
-static struct entry *always; /* is in the list from beginning to end */
+static struct entry *always; /* stays in the list from beginning to end */
 static struct quiesce__lock updaters;
 
-/* Walk; how many entries, of which the one that is always there is one. */
+/* Walk, check that the entry that stays is seen once, and return the number of entries. */
 static int walk(const struct list_head *head)
 {
 	int entries = 0, seen = 0;
@@ -137,7 +137,7 @@ static void setup_behind(void)
 	sim_spawn(adds_behind_and_removes, NULL, "updater");
 }
 
-/* One adds an entry, another removes the one before it, and so passes on what it never wrote. */
+/* One updater adds an entry, another removes the one before it, and so publishes an entry that it has not written. */
 static void adds_locked(void *unused)
 {
 	struct entry *fresh = world_new();
@@ -226,7 +226,7 @@ static void setup_splice(void)
 	sim_spawn(splices, NULL, "updater");
 }
 
-/* A reader takes the first only, or one after another by itself. */
+/* A reader loads the first entry only, or follows the links by itself. */
 static void takes_one_by_one(void)
 {
 	struct entry *e;
@@ -354,7 +354,7 @@ static void setup_hlist_replace(void)
 	sim_spawn(hreplaces, old, "updater");
 }
 
-/* Two entries of the same generation, always. */
+/* Each walk finds two entries of one generation. */
 static void walk_generation(void)
 {
 	uint64_t generation = 0;
@@ -385,7 +385,7 @@ static void add_generation(struct hlist_head *to, uint64_t generation)
 
 static void swaps(void *unused)
 {
-	static HLIST_HEAD(aside); /* on the stack other words have been */
+	static HLIST_HEAD(aside); /* static, because words of the stack had other uses */
 	struct hlist_node *n;
 	struct entry *e;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_rculist.h - what the scenarios on lists share: entries that are in a list of each kind, or in one of them. */
+/* sim_rculist.h - shared by the scenarios of lists: entries that are in a list of each kind, or in one of them. */
 #ifndef QUIESCE_TESTS_SIM_RCULIST_H
 #define QUIESCE_TESTS_SIM_RCULIST_H
 
@@ -17,20 +17,20 @@ struct entry {
 	struct list_head node;
 	struct hlist_node hnode;
 	struct hlist_nulls_node nnode;
-	uint64_t key, refs; /* of entries that are used again */
+	uint64_t key, refs; /* fields of entries that are used again */
 	int id;
 };
 
 extern struct entry world_entry[NR_ENTRIES];
 
-/* A new, initialised entry that nobody sees yet. */
+/* Return a new, initialised, unpublished entry. */
 struct entry *world_new(void);
-/* What a reader does at an entry; false, and the run has failed, if it is none. */
+/* Read an entry as a reader does; false, and the run has failed, if it is none. */
 bool world_visit(const struct entry *entry);
-/* After a grace period. */
+/* Free an entry after a grace period. */
 void world_free(struct entry *entry);
 void world_free_head(struct rcu_head *rcu); /* a callback */
-/* @body in so many threads as there are readers, twice in each. */
+/* Run @body in as many threads as there are readers, twice in each. */
 void world_readers(void (*body)(void));
 
 extern const struct sim_scenario rculist_scenarios[], rculist_nulls_scenarios[];

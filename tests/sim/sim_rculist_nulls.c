@@ -5,7 +5,7 @@
 #define NR_CHAINS 2
 
 static struct hlist_nulls_head chain[NR_CHAINS];
-static struct entry *always, *rover; /* one stays in chain 0; the other is used again and again */
+static struct entry *always, *rover; /* one stays in chain 0; the other is reused repeatedly */
 
 static uint64_t key_of(const struct entry *e)
 {
@@ -27,7 +27,7 @@ static void put(struct entry *e)
 	quiesce_fetch_add(RU3, &e->refs, (uint64_t)-1);
 }
 
-/* A life: the key, the first reference, the chain. */
+/* Begin a life of an entry: set the key and the first reference, add it to the chain. */
 static void enter(struct entry *e, uint64_t key)
 {
 	quiesce_store_relaxed(&e->key, key); /* Relaxed: the reference follows. */
@@ -35,7 +35,7 @@ static void enter(struct entry *e, uint64_t key)
 	hlist_nulls_add_head_rcu(&e->nnode, &chain[key % NR_CHAINS]);
 }
 
-/* Its end; nobody has a reference any more, and some may still look. */
+/* End a life: there is no reference any more, but readers may still visit the entry. */
 static void leave(struct entry *e)
 {
 	hlist_nulls_del_rcu(&e->nnode);
@@ -88,7 +88,7 @@ static void begin(void)
 	enter(rover = world_new(), 2);
 }
 
-/* ---- what is there all the time is found ---- */
+/* ---- an entry that stays is found ---- */
 
 static void find_always(void)
 {
@@ -115,7 +115,7 @@ static void setup_moved(void)
 	sim_spawn(moves, NULL, "updater");
 }
 
-/* From a chain to none. */
+/* Move an entry from a chain to none. */
 static void leaves_for_none(void *unused)
 {
 	(void)unused;
@@ -135,7 +135,7 @@ static void setup_fake(void)
 	sim_spawn(leaves_for_none, NULL, "updater");
 }
 
-/* Within its chain: it leads a walk back to the head, not past the others to the end. */
+/* The entry moves within its chain, to the head, so that it leads a walk back and not past the others to the end. */
 static void moves_within(void *unused)
 {
 	(void)unused;
@@ -145,7 +145,7 @@ static void moves_within(void *unused)
 	}
 }
 
-/* The rover is at the head to begin with. */
+/* At the beginning the rover is at the head. */
 static void setup_within(void)
 {
 	begin();
@@ -157,7 +157,7 @@ static void setup_within(void)
 	sim_spawn(moves_within, NULL, "updater");
 }
 
-/* ---- what is found stays what was looked for ---- */
+/* ---- a found entry keeps its key ---- */
 
 static void find_rover(void)
 {
@@ -201,7 +201,7 @@ static void setup_astray(void)
 	sim_spawn(moves_before_a_new_one, NULL, "updater");
 }
 
-/* The same where the new one is reached past a removed one. */
+/* The walk reaches a new entry past a removed one. */
 static void passes_a_new_one(void *unused)
 {
 	(void)unused;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_rwsem.h - what the scenarios of percpu_rwsem, rcu_sync and the helper share.
+/* sim_rwsem.h - shared by the scenarios of percpu_rwsem, rcu_sync and the helper.
  *
- * Two oracles of exclusion: numbers of who is inside, and an object that readers read and each writer replaces and frees at
+ * There are two oracles of exclusion: numbers of holders, and an object that readers read and each writer replaces and frees at
  * once, so that the order between any two holders that exclude each other has to be justified.  The lock lies
- * in a page of its own, which the processor refuses to touch once the lock has been freed.
+ * in a page of its own, which traps on access once the lock has been freed.
  */
 #ifndef QUIESCE_TESTS_SIM_RWSEM_H
 #define QUIESCE_TESTS_SIM_RWSEM_H
@@ -16,21 +16,21 @@
 
 #include <quiesce/percpu_rwsem.h>
 
-/* What the computer can do.  ANY: by chance. */
+/* Features of the simulated computer.  ANY: chosen at random. */
 enum world_mode { LIGHT, FULL, NO_RESTART, NO_RSEQ, CPU_ID, FEW_SETS, HOLES, NR_MODES, ANY = NR_MODES };
 
 extern struct percpu_rw_semaphore *world_sem;
-extern bool world_rests;      /* now and then somebody rests so long that readers are fast again */
+extern bool world_rests;      /* now and then a thread pauses so long that readers are fast again */
 extern int world_nr_readers, world_nr_writers; /* inside, plain: they change between scheduling points */
 extern int world_laps;
 
-/* A computer of 2 CPUs, or a CPU for each thread; a lock, opened or not yet; an object. */
+/* Begin with a computer of 2 CPUs, or a CPU for each thread; a lock, opened or not yet; an object. */
 void world_begin(enum world_mode mode);
-/* Time may not pass with everybody asleep: wake-ups are promised. */
+/* Forbid that time passes with all threads asleep: wake-ups are guaranteed. */
 void world_no_idling(void);
-/* Another page for an object that will be freed, all zero. */
+/* Return another page, all zero, for an object that will be freed. */
 void *world_page(void);
-/* Nobody touches it any more. */
+/* Declare that no thread may access the page any more. */
 void world_page_gone(void *page);
 
 void world_stay(uint32_t most);
@@ -39,22 +39,22 @@ void world_await(uint32_t *word, uint32_t value);
 void world_set(uint32_t *word, uint32_t value);
 void world_add(uint32_t *word);
 
-/* The object, by who holds the lock; and by who holds nothing but knows better. */
+/* Read and replace the object, as a holder of the lock, or where other reasons exclude conflicting threads. */
 void world_look(void);
 void world_replace(void);
-/* The lock was just acquired; is about to be released. */
+/* Record that the lock was just acquired, or is about to be released. */
 void world_reader_in(void);
 void world_reader_out(void);
 void world_writer_in(void);
 void world_writer_out(void);
-/* A section. */
+/* Run one section as a reader, or as a writer. */
 void world_read(void);
 void world_write(void);
 
-/* Thread bodies. */
+/* Bodies of threads. */
 void world_reader(void *unused);
 void world_writer(void *unused);
-/* The lock is as it was in the beginning. */
+/* Check that the lock is in its initial state. */
 void world_finish(void);
 
 extern const struct sim_scenario rwsem_lock_scenarios[], rwsem_queue_scenarios[], rwsem_end_scenarios[], rcu_sync_scenarios[],

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_rwsem_ends.c - scenarios: a lock is freed by who gets it last; the child of a fork. */
+/* sim_rwsem_ends.c - scenarios: a lock is freed by its last holder; the child of a fork. */
 #include "sim_rwsem.h"
 
 static uint32_t nr_inside, turn;
 static bool freed;
 
-/* ---- freed by a writer that has seen the last reader leave; nobody else comes any more ---- */
+/* ---- freed by a writer that has seen the last reader leave; no other thread comes any more ---- */
 
 static void last_reader(void *unused)
 {
@@ -16,7 +16,7 @@ static void last_reader(void *unused)
 	percpu_up_read(world_sem);
 }
 
-/* Its section is ended by somebody else. */
+/* Another thread ends the reader's section. */
 static void leaves_it(void *unused)
 {
 	(void)unused;
@@ -95,7 +95,7 @@ static void setup_free_handed(void)
 	sim_spawn(frees, NULL, "frees");
 }
 
-/* Readers are slow when they leave, because somebody has written before. */
+/* Readers leave by the slow path, because a writer was inside before. */
 static void frees_after_burst(void *unused)
 {
 	writes();
@@ -125,7 +125,7 @@ static void free_burst(enum world_mode mode)
 static void setup_free_burst(void) { free_burst(LIGHT); }
 static void setup_free_burst_any(void) { free_burst(ANY); }
 
-/* All wait in line for a writer: readers, and then who frees. */
+/* All wait in the queue behind a writer: readers, and then the writer that frees the lock. */
 static const void *last_in_queue(void)
 {
 	return *(struct quiesce__rwsem_waiter *volatile *)&world_sem->last; /* raw: no step of the machine */
@@ -171,7 +171,7 @@ static void setup_free_line(void)
 	sim_spawn(line_frees, (void *)3, "frees");
 }
 
-/* Two writers, and the second frees. */
+/* There are two writers, and the second frees the lock. */
 static void setup_free_writers(void)
 {
 	world_begin(ANY);
@@ -179,7 +179,7 @@ static void setup_free_writers(void)
 	sim_spawn(line_frees, (void *)1, "frees");
 }
 
-/* Two locks at once: who frees one waits for callbacks of the other. */
+/* There are two locks at once: the writer that frees one waits for callbacks of the other. */
 static struct percpu_rw_semaphore *second;
 
 static void owns(void *sem)
@@ -209,7 +209,7 @@ static void setup_free_two(void)
 	sim_spawn(owns, second, "owner");
 }
 
-/* By a reader that was let in from the queue, while the writer still lets in. */
+/* A reader that was let in from the queue frees the lock, while the writer still lets others in. */
 static void reads_and_frees(void *nr)
 {
 	world_await(&turn, (uint32_t)(intptr_t)nr);
@@ -231,7 +231,7 @@ static void finish_free(void)
 	sim_assert(freed);
 }
 
-/* ---- fork(): nobody else uses the lock, but its callback is on the way; others use theirs ---- */
+/* ---- fork(): no other thread uses the lock, but its callback is pending; other threads use theirs ---- */
 
 static uint32_t other_fork;
 
@@ -314,7 +314,7 @@ static void fork_with(void *held)
 	sim_spawn(parents_lock, NULL, "other");
 }
 
-/* Others are inside, or on their way, and the child does not have them. */
+/* Other threads are inside, or entering, and do not exist in the child. */
 static void parents_readers(void *unused)
 {
 	(void)unused;

@@ -10,7 +10,7 @@ static void spawn(int nr, void (*fn)(void *), const char *name)
 		sim_spawn(fn, NULL, name);
 }
 
-/* ---- both sides, the plain way ---- */
+/* ---- readers and writers ---- */
 
 static void both(enum world_mode mode)
 {
@@ -27,7 +27,7 @@ static void setup_cpu_id(void) { both(CPU_ID); }
 static void setup_few_sets(void) { both(FEW_SETS); }
 static void setup_holes(void) { both(HOLES); }
 
-/* Readers are fast again between the writes, and while they go on. */
+/* Readers become fast again between writes, and during them. */
 static void rests(enum world_mode mode)
 {
 	both(mode);
@@ -39,7 +39,7 @@ static void setup_rests(void) { rests(LIGHT); }
 static void setup_rests_full(void) { rests(FULL); }
 static void setup_rests_any(void) { rests(ANY); }
 
-/* At once, for want of a helper thread: many turns of the state. */
+/* Without a helper thread exits complete at once, so the state changes often. */
 static void setup_alone(void)
 {
 	both(LIGHT);
@@ -85,7 +85,7 @@ static void setup_long(void)
 	sim_config()->nr_cpus = 2;
 }
 
-/* ---- a lock that nobody has opened, and two come at once ---- */
+/* ---- the first use of a lock, by two threads at once ---- */
 
 static void first_use(enum world_mode mode)
 {
@@ -95,12 +95,12 @@ static void first_use(enum world_mode mode)
 	world_laps = 1;
 }
 
-/* ---- who gets the lock from another ---- */
+/* ---- locks that are handed to another thread ---- */
 
 #define NR_PLACES 2
 static uint32_t held[NR_PLACES];
 
-/* Keeps a read section for somebody else to end, if there is room. */
+/* Leave a read section for another thread to end, if there is a free place. */
 static void acquirer(void *unused)
 {
 	(void)unused;
@@ -157,7 +157,7 @@ static void handed(enum world_mode mode)
 static void setup_handed(void) { handed(LIGHT); }
 static void setup_handed_any(void) { handed(ANY); }
 
-/* A write lock, too. */
+/* Hand over a write lock, too. */
 static uint32_t write_held;
 
 static void write_acquirer(void *unused)
@@ -202,7 +202,7 @@ static void setup_handed_write(void)
 
 /* ---- sums ---- */
 
-/* Readers that find a writer count themselves in and out while it adds up; one stays inside. */
+/* Readers that find a writer count an entry and a leave while it sums; one stays inside. */
 static uint32_t writer_comes;
 
 static void stays(void *unused)
@@ -250,7 +250,7 @@ static void sums(enum world_mode mode)
 static void setup_sums(void) { sums(LIGHT); }
 static void setup_sums_any(void) { sums(ANY); }
 
-/* ---- every way to come and go ---- */
+/* ---- every call that acquires or releases ---- */
 
 static bool acquire_read(void)
 {
@@ -373,7 +373,7 @@ static void setup_first_use_any(void) { first_use(ANY); }
 
 static struct percpu_rw_semaphore others[8]; /* a chunk full */
 
-/* The last one will have memory. */
+/* The last attempt gets memory. */
 static void give_memory(void *unused)
 {
 	(void)unused;
@@ -405,7 +405,7 @@ static void count_misuse(enum quiesce_misuse kind, const char *text)
 	nr_told++;
 }
 
-/* Both, in one order; now and then one stands there twice, and NULL beside it. */
+/* Write-lock both, in one order; now and then one is listed twice, and NULL beside it. */
 static void writer_of_both(void *unused)
 {
 	struct percpu_rw_semaphore *locks[] = { world_sem, &second, NULL, NULL };
@@ -456,7 +456,7 @@ static void several(enum world_mode mode)
 static void setup_several(void) { several(LIGHT); }
 static void setup_several_any(void) { several(ANY); }
 
-/* A lock of which nobody has said of what kind it is. */
+/* A lock of zeroed memory is used without initialisation. */
 static void setup_zero(void)
 {
 	both(ANY);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_rwsem_queue.c - scenarios: who waits for a percpu_rwsem gets it in turn, is woken, or gives up in time. */
+/* sim_rwsem_queue.c - scenarios: a waiter for a percpu_rwsem gets it in turn, is woken, or gives up in time. */
 #include "sim_rwsem.h"
 #include "runtime/waitq.h"
 
@@ -51,7 +51,7 @@ static const void *last_in_queue(void)
 	return *(struct quiesce__rwsem_waiter *volatile *)&world_sem->last; /* raw: no step of the machine */
 }
 
-/* Whose turn it is queues, because we hold the lock. */
+/* The next thread in the order queues, because the test holds the lock. */
 static void let_queue(uint32_t nr)
 {
 	const void *last = last_in_queue();
@@ -84,7 +84,7 @@ static void fifo(enum world_mode mode)
 static void setup_fifo(void) { fifo(LIGHT); }
 static void setup_fifo_any(void) { fifo(ANY); }
 
-/* ---- nobody starves ---- */
+/* ---- no waiter starves ---- */
 
 static uint32_t been_in;
 
@@ -175,11 +175,11 @@ static void setup_timed_readers(void)
 	sim_spawn(timed_reader, NULL, "reader");
 }
 
-/* ---- who gives up does not stand in the way ---- */
+/* ---- a waiter that gives up does not delay others ---- */
 
 static uint32_t holding, gave_up, behind_in;
 
-/* Leaves when the writer has given up, and a reader that came after that writer has been in. */
+/* Leave when the writer has given up, and a reader that arrived after that writer has been inside. */
 static void holds_on(void *unused)
 {
 	(void)unused;
@@ -310,7 +310,7 @@ static void close_call(enum world_mode mode)
 static void setup_close_call(void) { close_call(LIGHT); }
 static void setup_close_call_any(void) { close_call(ANY); }
 
-/* ---- attempts where nobody is ---- */
+/* ---- attempts at a free lock ---- */
 
 static void tries_alone(void *unused)
 {
@@ -365,7 +365,7 @@ static void drains(void *unused)
 	one_writer(unused);
 }
 
-/* Comes and goes meanwhile. */
+/* Enter and leave meanwhile. */
 static void bothers(void *unused)
 {
 	(void)unused;
@@ -396,7 +396,7 @@ static void setup_wakes_bothered(void) { wakes(LIGHT, bothers); }
 static void setup_wakes_bothered_any(void) { wakes(ANY, bothers); }
 static void setup_wakes_two(void) { wakes(ANY, drains); }
 
-/* Readers and a writer in turns, none of whom ever sleeps: nobody may wait for a clock. */
+/* Readers and a writer alternate and never pause, so no wait may depend on a timeout. */
 static void setup_wakes_often(void)
 {
 	world_begin(ANY);
@@ -424,7 +424,7 @@ static uint64_t membarriers(void)
 	return stats.membarriers;
 }
 
-/* Readers are made slow by one membarrier, and stay so until nobody has written for some time. */
+/* One membarrier makes readers slow, and they stay slow until there has been no writer for some time. */
 static uint64_t last_write;
 
 static void burst_of(int nr)

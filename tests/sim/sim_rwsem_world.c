@@ -8,7 +8,7 @@
 #define PAGE 4096u
 #define NR_PAGES 4u
 
-/* Not among the variables that a run finds as the last one found them: a page may be out of bounds then. */
+/* The pages are not among the variables that are restored for each run, because a page may be inaccessible then. */
 static char *pages SIM_KEEP;
 static uint32_t nr_pages;
 
@@ -40,7 +40,7 @@ void *world_page(void)
 	return pages + (size_t)PAGE * nr_pages++;
 }
 
-/* What this thread has stored there is on its way no more. */
+/* Drain the caller's store buffer, which may hold stores to the page, and make the page inaccessible. */
 void world_page_gone(void *page)
 {
 	uint32_t nobody = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_srcu.h - what the scenarios of SRCU share: domains, each with a pointer to an item that updaters replace.
+/* sim_srcu.h - shared by the scenarios of SRCU: domains, each with a pointer to an item that updaters replace.
  *
- * Each domain lies in a page of its own, which the processor refuses to touch once the domain has been freed.
+ * Each domain lies in a page of its own, which traps on access once the domain has been freed.
  */
 #ifndef QUIESCE_TESTS_SIM_SRCU_H
 #define QUIESCE_TESTS_SIM_SRCU_H
@@ -14,7 +14,7 @@
 #define NR_DOMAINS 2
 #define NR_ITEMS 100
 
-/* What the computer can do.  ANY: by chance. */
+/* Features of the simulated computer.  ANY: chosen at random. */
 enum world_mode { LIGHT, FULL, NO_RESTART, NO_RSEQ, CPU_ID, FEW_SETS, HOLES, NR_MODES, ANY = NR_MODES };
 
 struct item {
@@ -26,18 +26,18 @@ struct item {
 extern struct srcu_struct *world_domain[NR_DOMAINS];
 extern int world_nr_queued, world_nr_run; /* callbacks */
 
-/* A computer of 2 CPUs, or a CPU for each thread; domains, opened or not yet, and an item in each. */
+/* Begin with a computer of 2 CPUs, or a CPU for each thread; domains, opened or not yet, and an item in each. */
 void world_begin(enum world_mode mode);
-/* Time may not pass with everybody asleep: wake-ups are promised. */
+/* Forbid that time passes with all threads asleep: wake-ups are guaranteed. */
 void world_no_idling(void);
-/* The domain is freed: cleaned up, and nobody touches it any more. */
+/* Free the domain after its cleanup: no thread may access it any more. */
 void world_domain_gone(intptr_t domain);
 
-/* In a run, where to start a thread is a system call. */
+/* Spawn a thread during a run, where that is a system call. */
 void world_spawn(void (*fn)(void *), void *arg, const char *name);
-/* Fewer times than @most. */
+/* Give up the CPU, fewer times than @most. */
 void world_stay(uint32_t most);
-/* Sleep until *@word is @value, and what lets others on; acquire and release. */
+/* Sleep until *@word is @value; change a word on which others wait; these are an acquire and a release. */
 void world_await(uint32_t *word, uint32_t value);
 void world_set(uint32_t *word, uint32_t value);
 void world_add(uint32_t *word);
@@ -46,23 +46,23 @@ struct item *world_new(intptr_t domain);
 /* Publish a new item, return the old one; updaters may run at once. */
 struct item *world_replace(intptr_t domain);
 void world_free(struct item *item);
-void world_free_head(struct rcu_head *head); /* a callback: and what was written before call_srcu() is there */
-/* What a reader does inside a section. */
+void world_free_head(struct rcu_head *head); /* a callback, which checks that stores before call_srcu() are visible */
+/* Read the domain's item, inside a section. */
 void world_look(intptr_t domain);
-/* Count, write the last words, and call_srcu(). */
+/* Count the item, write its last words, and call call_srcu(). */
 void world_retire(struct item *item, void (*callback)(struct rcu_head *head));
 void world_queue(intptr_t domain);
 
-/* Thread bodies; the argument is the domain. */
+/* Bodies of threads; the argument is the domain. */
 void world_section(intptr_t domain);
 void world_reader(void *domain);  /* two sections */
 void world_updater(void *domain); /* replace, synchronize_srcu(), free; twice */
-void world_queuer(void *domain);  /* two callbacks */
-void world_readers(int nr);       /* of domain 0 */
+void world_queuer(void *domain);  /* queues two callbacks */
+void world_readers(int nr);       /* @nr readers of domain 0 */
 
-/* Nobody is inside, nothing is pending, nobody drives; all callbacks have run. */
+/* Check that no reader is inside, nothing is pending, no thread drives a grace period, and all callbacks have run. */
 void world_finish(void);
-/* The sums over all domains are what they were at first. */
+/* Check that the sums over all domains have their initial values. */
 void world_nothing_is_garbage(void);
 
 extern const struct sim_scenario srcu_wait_scenarios[], srcu_callback_scenarios[], srcu_poll_scenarios[],

@@ -5,7 +5,7 @@
 #include <quiesce/control.h>
 
 static uint32_t asked;
-/* Where no helper can be had, callbacks wait for somebody who may run them: who is the last to be through, does. */
+/* Without a helper callbacks wait for a caller that may run them: the last thread to finish does. */
 static uint32_t nr_inside;
 
 static void callbacks(enum world_mode mode)
@@ -19,7 +19,7 @@ static void callbacks(enum world_mode mode)
 static void setup_callbacks(void) { callbacks(LIGHT); }
 static void setup_full_callbacks(void) { callbacks(FULL); }
 
-/* With pauses, so that the helper goes to sleep in between; beside an updater. */
+/* Queue with pauses, so that the helper goes to sleep in between; beside an updater. */
 static void slow_queuer(void *unused)
 {
 	(void)unused;
@@ -38,7 +38,7 @@ static void setup_slow_queue(void)
 	sim_spawn(world_updater, NULL, "updater");
 }
 
-/* Callbacks run in the order of the calls: of a thread, and of two if the second knows of the first. */
+/* Callbacks run in the order of the calls of a thread, and of two threads if the second knows of the first one's call. */
 static uint64_t ticket, last_run;
 
 static void in_order(struct rcu_head *head)
@@ -54,7 +54,7 @@ static void in_order(struct rcu_head *head)
 static struct item ordered[8];
 static void through(void);
 
-/* Who has the ticket, queues the next. */
+/* The thread that has the ticket queues the next callback. */
 static void ordered_queuer(void *odd)
 {
 	for (uint64_t n = odd ? 1 : 0; n < 6; n += 2) {
@@ -126,7 +126,7 @@ static void setup_barrier_no_idling(void)
 	sim_spawn(queue_and_wait, NULL, "queuer");
 }
 
-/* The callbacks of another thread, queued before in a way that the waiter can know of. */
+/* A barrier waits for callbacks that another thread queued before, as the waiter knows. */
 static void queue_and_report(void *unused)
 {
 	(void)unused;
@@ -152,7 +152,7 @@ static void setup_barrier_others(void)
 	sim_spawn(world_queuer, NULL, "queuer");
 }
 
-/* What callbacks did is visible after the barrier. */
+/* Stores of callbacks are visible after the barrier. */
 static uint64_t by_callback;
 
 static void note_and_free(struct rcu_head *head)
@@ -250,7 +250,7 @@ static void setup_alone_barrier(void)
 	nobody_helps();
 }
 
-/* synchronize_srcu() runs what is due. */
+/* synchronize_srcu() runs callbacks that are due. */
 static void waits_until_all_have_run(void *unused)
 {
 	int queued;
@@ -272,7 +272,7 @@ static void setup_alone_synchronize(void)
 	sim_spawn(waits_until_all_have_run, NULL, "updater");
 }
 
-/* call_srcu() runs nobody's callback: its caller may hold what they take. */
+/* call_srcu() runs no callback, because its caller may hold locks that callbacks take. */
 static uint32_t in_call[SIM_MAX_THREADS];
 
 static void not_in_a_caller(struct rcu_head *head)
@@ -307,7 +307,7 @@ static void setup_alone_locked(void)
 	sim_spawn(counted_reader, NULL, "reader");
 }
 
-/* The first tries fail. */
+/* The first attempts to start a helper fail. */
 static void setup_helper_late(void)
 {
 	barrier(ANY);
@@ -343,7 +343,7 @@ static void setup_chain(void)
 static void queue_chain_and_end(void *domain)
 {
 	queue_chain(domain);
-	sim_assert(quiesce_shutdown(0) == 0); /* with what they queue */
+	sim_assert(quiesce_shutdown(0) == 0); /* with the callbacks that they queue */
 }
 
 static void setup_chain_alone(void)
@@ -354,7 +354,7 @@ static void setup_chain_alone(void)
 	sim_spawn(queue_chain_and_end, (void *)1, "queuer");
 }
 
-/* Callbacks read, wait, and ask for what they may not. */
+/* Callbacks read, wait, and make calls that are forbidden to them. */
 static int nr_reports;
 
 static void count_report(enum quiesce_misuse kind, const char *text)

@@ -12,7 +12,7 @@ static uint32_t asked, done;
 
 /* ---- beginnings ---- */
 
-/* Domains that nobody has initialised, by several at once. */
+/* Several threads at once make the first use of domains with static initialisers. */
 static void forget_domains(void)
 {
 	for (int i = 0; i < NR_DOMAINS; i++)
@@ -38,7 +38,7 @@ static void cleanup(intptr_t domain)
 	world_domain_gone(domain);
 }
 
-/* What a reader found by a pointer goes, and the domain with it. */
+/* An object that readers find by a pointer is freed, and its domain with it. */
 static uint64_t closing;
 
 static void last_reader(void *unused)
@@ -77,7 +77,7 @@ static void cleanup_after(enum world_mode mode)
 static void setup_cleanup(void) { cleanup_after(ANY); }
 static void setup_full_cleanup(void) { cleanup_after(FULL); }
 
-/* The readers are known to have counted, by what they wrote before: no grace period, only cleanup's own look. */
+/* The reader announces the end of its section by an atomic count: the cleanup follows without a grace period, by its own check alone. */
 static void reader_tells(void *unused)
 {
 	(void)unused;
@@ -118,7 +118,7 @@ static void setup_cleanup_barrier(void)
 	sim_spawn(queues_and_cleans, (void *)1, "cleaner");
 }
 
-/* A reader that leaves wakes_helper the helper, which may be anywhere. */
+/* A reader that leaves wakes the helper, which may be at any place. */
 static void queues_beside_readers(void *unused)
 {
 	(void)unused;
@@ -158,7 +158,7 @@ static void setup_cleanup_polled(void)
 	sim_spawn(polls_and_cleans, NULL, "cleaner");
 }
 
-/* Then its memory and its counters are another domain's. */
+/* After the cleanup another domain uses the memory and the counters. */
 static void lives_again(void *unused)
 {
 	(void)unused;
@@ -221,7 +221,7 @@ static void setup_busy_reader(void)
 	sim_spawn(world_updater, NULL, "updater");
 }
 
-/* With a reader of its own in the way, a callback cannot have run. */
+/* A callback cannot have run while the caller's own section delays it. */
 static void cleans_with_callback(void *unused)
 {
 	int idx = srcu_read_lock(world_domain[0]);
@@ -265,7 +265,7 @@ static void setup_shutdown(void)
 	sim_spawn(world_queuer, NULL, "queuer");
 }
 
-/* Who has returned from call_srcu() may be sure, also if it was not the first of its batch. */
+/* After call_srcu() has returned, a shutdown includes the callback, also if it was not the first of its batch. */
 static void shutter_alone(void *domain)
 {
 	shutter(domain);
@@ -281,7 +281,7 @@ static void setup_shutdown_alone(void)
 	sim_spawn(shutter_alone, (void *)0, "shutter");
 }
 
-/* A reader in the way, and a limit; and a grace period that nobody waits for keeps no thread. */
+/* A reader delays the shutdown past its time limit; and a grace period without a waiter keeps no thread alive. */
 static void shuts_down_in_vain(void *unused)
 {
 	int idx = srcu_read_lock(world_domain[0]);

@@ -54,7 +54,7 @@ static void setup_exits_barrier(void)
 	sim_spawn(queue_and_wait, (void *)0, "queuer");
 }
 
-/* The helper has other jobs: of the other domain, of which a callback blocks meanwhile, so that somebody watches. */
+/* The helper has jobs of another domain, too, of which a callback blocks meanwhile, so that a second helper watches it. */
 static uint32_t may_go_on;
 
 static void blocks(struct rcu_head *head)
@@ -85,7 +85,7 @@ static void setup_exits_watched(void)
 	sim_spawn(goes_on_later, (void *)1, "queuer");
 }
 
-/* Without a helper who waits runs callbacks, and may end in its wait: there are more of them. */
+/* Without a helper the waiters run callbacks, and may end in their waits, so there are several waiters. */
 static void waits_till_the_end(void *nr)
 {
 	uint32_t never = 0;

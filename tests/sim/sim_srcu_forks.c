@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_srcu_forks.c - scenarios: the child of a fork has one thread, and what the parent's threads have queued. */
+/* sim_srcu_forks.c - scenarios: the child of a fork has one thread, and the callbacks that the parent's threads have queued. */
 #include "sim_srcu.h"
 
 #include <quiesce/control.h>
@@ -11,9 +11,9 @@
 static uint32_t asked;
 
 static uint32_t forked;
-static int nr_calling, may_be_lost; /* who vanishes inside a call may take its callback along */
+static int nr_calling, may_be_lost; /* a thread that vanishes inside a call may lose its callback */
 
-/* Nobody forks while another initialises the library. */
+/* No thread forks while another initialises the library. */
 static void fork_begin(enum world_mode mode)
 {
 	world_begin(mode);
@@ -59,7 +59,7 @@ static void child_of_fork(void)
 	srcu_barrier(world_domain[1]);
 }
 
-static bool unannounced; /* so other threads of the child may come first */
+static bool unannounced; /* other threads of the child may make the first call */
 
 static void fork_now(void)
 {
@@ -75,7 +75,7 @@ static void fork_now(void)
 		sim_spawn(parents_barrier, (void *)1, "child's queuer");
 }
 
-/* Inside a section, which goes on in the child. */
+/* Fork inside a section, which goes on in the child. */
 static void forker(void *unused)
 {
 	int idx = srcu_read_lock(world_domain[0]);
@@ -119,7 +119,7 @@ static void setup_fork_alone(void)
 	sim_config()->thread_start_failures = -1;
 }
 
-/* Without handlers, while the helper takes what is queued: all of that is the child's, but for a callback that is running. */
+/* Fork without handlers, while the helper takes queued callbacks: all of them belong to the child, except for one that is running. */
 static void forks_while_taken(void *unused)
 {
 	(void)unused;
@@ -139,7 +139,7 @@ static void setup_fork_taking(void)
 	sim_spawn(forks_while_taken, NULL, "forker");
 }
 
-/* The child uses one domain only; what is pending in the other must not hinder the helper. */
+/* The child uses one domain only; callbacks pending in the other must not delay the helper. */
 static void forks_one(void *unused)
 {
 	(void)unused;
@@ -161,7 +161,7 @@ static void setup_fork_one(void)
 	sim_spawn(parents_waiter, (void *)0, "waiter");
 }
 
-/* Sections that the child does not have are in the way of what it has inherited, and never end. */
+/* Sections of threads that the child does not have delay its inherited callbacks, and never end. */
 static void parents_section(void *unused)
 {
 	int idx = srcu_read_lock(world_domain[0]);
@@ -191,13 +191,13 @@ static void forks_beside_section(void *unused)
 	if (left)
 		sim_saw();
 	sim_assert(left == -ETIMEDOUT || !left);
-	sim_assert(limit || !quiesce__helper_running()); /* else it ends as soon as it can */
+	sim_assert(limit || !quiesce__helper_running()); /* without a limit the helper ends as soon as it can */
 	if (!left && world_nr_queued - world_nr_run > may_be_lost)
 		sim_fail("quiesce_shutdown() returned 0 with callbacks pending");
 	quiesce_store_relaxed(&forked, 1);
 }
 
-/* ... and are ended by the child. */
+/* The child ends the sections of threads that it does not have. */
 static void forks_and_forgets(void *unused)
 {
 	(void)unused;
@@ -236,13 +236,13 @@ static void setup_fork_stuck(void)
 	sim_spawn(forks_beside_section, NULL, "forker");
 }
 
-/* What a caller was moving from list to list is lost without a helper. */
+/* Callbacks that a caller was moving from list to list are lost without a helper. */
 static void finish_forked(void)
 {
 	sim_assert(quiesce_load_relaxed(&forked));
 }
 
-/* A callback forks, and the child uses the domain in it, or another thread does. */
+/* A callback forks, and the child uses the domain in that callback, or in another thread. */
 static void childs_thread(void *unused)
 {
 	(void)unused;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_srcu_polls.c - scenarios: cookies, and grace periods that nobody waits for. */
+/* sim_srcu_polls.c - scenarios: cookies, and grace periods without a waiter. */
 #include "sim_srcu.h"
 
 static uint32_t asked;
@@ -33,7 +33,7 @@ static void poller(void *unused)
 		else if (i < 20)
 			platform_yield();
 		else
-			platform_futex_wait(&never, 0, 1000000); /* a reader may have missed that it was asked */
+			platform_futex_wait(&never, 0, 1000000); /* a reader may have missed the request */
 		sim_assert(i < 1000);
 	}
 	world_free(victim);
@@ -64,7 +64,7 @@ static void setup_poll_alone(void)
 	sim_config()->thread_start_failures = -1;
 }
 
-/* Nobody else begins grace periods: the helper has to, as often as it is asked. */
+/* No other thread begins grace periods: the helper has to, as often as it is requested. */
 static void second_taker(void *unused)
 {
 	(void)unused;
@@ -88,7 +88,7 @@ static void setup_poll_asleep(void)
 	sim_spawn(poller, NULL, "poller");
 }
 
-/* Publication by a store: only the cookie's own fence stands between it and the number. */
+/* The updater publishes by a store: only the cookie's own fence is between that and the load of the number. */
 static struct item *assigned;
 
 static void assigning_taker(void *unused)
@@ -135,7 +135,7 @@ static void poll_assign(enum world_mode mode)
 static void setup_poll_assign(void) { poll_assign(LIGHT); }
 static void setup_full_poll_assign(void) { poll_assign(FULL); }
 
-/* ---- the helper is in a callback of the domain, which waits for the poller, or polls itself ---- */
+/* ---- the helper runs a callback of the domain, which waits for the poller, or polls itself ---- */
 
 static uint32_t in_callback, has_polled;
 
@@ -197,7 +197,7 @@ static void setup_poll_in_callback(void)
 	sim_spawn(queues_a_poller, NULL, "queuer");
 }
 
-/* A poll that says yes is a full fence. */
+/* A poll that reports completion is a full fence. */
 static uint64_t left, right, left_sees, right_sees;
 
 static void polls_left(void *unused)

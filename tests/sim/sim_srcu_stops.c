@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_srcu_stops.c - scenarios: one that others depend on stops for good. */
+/* sim_srcu_stops.c - scenarios: a thread on which others depend stops for good. */
 #include "sim_srcu.h"
 
 static void nothing(struct rcu_head *head)
@@ -7,7 +7,7 @@ static void nothing(struct rcu_head *head)
 	(void)head;
 }
 
-/* Who drives, or is about to, stops anywhere, outside of short locks. */
+/* A thread that drives a grace period, or is about to, stops at any place outside of short locks. */
 static void stops(void *unused)
 {
 	static struct rcu_head head;
@@ -34,7 +34,7 @@ static void driver_stops(enum world_mode mode)
 static void setup_driver_stops(void) { driver_stops(LIGHT); }
 static void setup_full_driver_stops(void) { driver_stops(FULL); }
 
-/* The helper, too, does without the one that drives. */
+/* The helper makes progress without the thread that drives. */
 static void barrier_beside(void *unused)
 {
 	static struct rcu_head head[2];
@@ -46,7 +46,7 @@ static void barrier_beside(void *unused)
 	}
 }
 
-/* Who makes a domain ready for its first use, or is about to. */
+/* A thread that opens a domain for its first use, or is about to, stops. */
 static void first_user_stops(void *unused)
 {
 	(void)unused;

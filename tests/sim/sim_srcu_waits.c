@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_srcu_waits.c - scenarios: readers of a domain, and those who wait for them. */
+/* sim_srcu_waits.c - scenarios: readers of a domain, and updaters that wait for them. */
 #include "sim_srcu.h"
 
 static uint32_t done, asked;
@@ -16,7 +16,7 @@ static void setup_full(void) { basic(FULL); }
 static void setup_no_restart(void) { basic(NO_RESTART); }
 static void setup_any(void) { basic(ANY); }
 
-/* As most programs write it: one updater, publication by a store. */
+/* One updater publishes by a store, as in most programs. */
 static struct item *assigned;
 
 static void assigner(void *unused)
@@ -67,7 +67,7 @@ static void sharing(enum world_mode mode)
 		sim_spawn(world_updater, NULL, "updater");
 }
 
-/* What was over stays so, also when a grace period that began earlier ends later. */
+/* A cookie that was completed stays completed, also when a grace period that began earlier ends later. */
 static void looks_again(void *unused)
 {
 	(void)unused;
@@ -91,7 +91,7 @@ static void setup_stays_over(void)
 static void setup_sharing(void) { sharing(LIGHT); }
 static void setup_full_sharing(void) { sharing(FULL); }
 
-/* Each one's stores are seen by who is told by another: all orders are those of the wait. */
+/* Updaters that complete each other's waits must still be ordered after the readers: each order comes from the wait. */
 static void expediter(void *domain)
 {
 	for (int i = 0; i < 2; i++) {
@@ -111,7 +111,7 @@ static void setup_expedited(void)
 	sim_spawn(expediter, NULL, "expediter");
 }
 
-/* Long enough that both indexes are used, and that a reader counts in an index of long ago. */
+/* The run is long enough that both indexes are used, and that a reader counts in an old index. */
 static uint64_t first_idx;
 
 static void many_waits(void *unused)
@@ -140,7 +140,7 @@ static void setup_flips(void)
 
 /* ---- the guarantee without reclamation ---- */
 
-/* What was written before a grace period and what is written after it never straddle a section. */
+/* Stores before a grace period and stores after it never straddle a section. */
 static uint64_t before, after;
 
 static void straddled(void *backwards)
@@ -199,7 +199,7 @@ static void finish_guarantee(void)
 
 /* ---- sections of odd shape ---- */
 
-/* Entered by one thread, left by another. */
+/* A section is entered by one thread and left by another. */
 static uint32_t passed; /* 1 + index */
 
 static void enters(void *unused)
@@ -239,7 +239,7 @@ static void handed(enum world_mode mode)
 static void setup_handed(void) { handed(LIGHT); }
 static void setup_full_handed(void) { handed(FULL); }
 
-/* Not properly nested, of two domains. */
+/* Sections of two domains overlap without being nested. */
 static void overlapper(void *unused)
 {
 	int outer = srcu_read_lock(world_domain[0]), other, inner;
@@ -301,7 +301,7 @@ static void setup_signals_slow(void) { signals(sim_random(2) ? FULL : NO_RSEQ); 
 
 /* ---- progress ---- */
 
-/* The next section begins before the last one ends, for ever, until the wait is over. */
+/* The next section begins before the last one ends, until the wait has ended. */
 static void never_empty(void *unused)
 {
 	int idx = srcu_read_lock(world_domain[0]);
@@ -342,7 +342,7 @@ static void setup_never_empty_two(void)
 	sim_spawn(never_empty, NULL, "reader");
 }
 
-/* The same, waited for by the helper. */
+/* The helper waits for a domain that is never empty of readers. */
 static void queues_for_never_empty(void *unused)
 {
 	(void)unused;
@@ -361,7 +361,7 @@ static void setup_never_empty_barrier(void)
 	sim_spawn(queues_for_never_empty, NULL, "queuer");
 }
 
-/* A reader that sleeps in one domain, until the other one's updater is through. */
+/* A reader sleeps in one domain until the other one's updater has returned. */
 static void sleeper(void *unused)
 {
 	int idx = srcu_read_lock(world_domain[0]);
@@ -384,7 +384,7 @@ static void waits_in_the_other(void *unused)
 	world_set(&done, 1);
 }
 
-/* This one has to be patient, and so has the helper for it. */
+/* This updater has to wait for long, and so has the helper for its callback. */
 static void waits_for_sleeper(void *unused)
 {
 	(void)unused;
@@ -405,7 +405,7 @@ static void setup_apart(void)
 
 /* ---- waking ---- */
 
-/* Unlock when asked to wake somebody: then nobody's sleep may last until it times out. */
+/* Unlock when a waiter has requested a wake-up: its sleep must not last until it times out. */
 static uint64_t wanted_attention;
 
 static void unlocks_when_asked(void *domain)
@@ -450,7 +450,7 @@ static void wakes(enum world_mode mode, intptr_t other)
 
 static void setup_wakes(void) { wakes(LIGHT, 0); }
 static void setup_full_wakes(void) { wakes(FULL, 0); }
-/* Of two domains whose updaters sleep in the same bed. */
+/* Wake updaters of two domains that sleep on the same hashed wait queue. */
 static void setup_wakes_shared(void) { wakes(ANY, 1); }
 
 /* The helper is to be woken. */
@@ -487,7 +487,7 @@ static void wakes_helper(enum world_mode mode)
 static void setup_wakes_helper(void) { wakes_helper(LIGHT); }
 static void setup_full_wakes_helper(void) { wakes_helper(FULL); }
 
-/* Handed from the helper to who waits: told, or made to drive. */
+/* The helper hands a grace period to a waiter, by completing it or by making it drive. */
 static void setup_helper_and_waiters(void)
 {
 	world_begin(ANY);

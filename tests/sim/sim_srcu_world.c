@@ -10,12 +10,12 @@
 #include <sys/mman.h>
 
 #define PAGE 4096u
-#define APART 32u /* pages: such domains share a bed */
+#define APART 32u /* pages: such domains share a hashed wait queue */
 #define BYTES ((NR_DOMAINS - 1) * (size_t)APART * PAGE + PAGE)
 #define LAST_WORDS 500
-#define LAST_WORDS_OF(id) (SIM_MAX_OBJECTS / 2 + (int)(id)) /* a word beside the item, which no reader looks at */
+#define LAST_WORDS_OF(id) (SIM_MAX_OBJECTS / 2 + (int)(id)) /* a word beside the item that no reader loads */
 
-/* Not among the variables that a run finds as the last one found them: a page may be out of bounds then. */
+/* The pages are not among the variables that are restored for each run, because a page may be inaccessible then. */
 static char *pages SIM_KEEP;
 static bool out_of_bounds SIM_KEEP;
 
@@ -62,7 +62,7 @@ static void pages_begin(void)
 	}
 }
 
-/* Nothing that this thread has stored is on its way any more. */
+/* Drain the caller's store buffer. */
 static void system_call(void)
 {
 	uint32_t nobody = 0;
@@ -121,7 +121,7 @@ void world_begin(enum world_mode mode)
 
 void world_no_idling(void)
 {
-	sim_config()->idle_limit_ns = 150000; /* who shares a fence may sleep so long by chance: heavy.c, LATE_MIN_NS */
+	sim_config()->idle_limit_ns = 150000; /* a caller that shares a fence may sleep so long by chance: heavy.c, LATE_MIN_NS */
 }
 
 /* ---- threads ---- */

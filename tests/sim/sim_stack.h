@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_stack.h - what the scenarios on stacks share: things that know whether they are in the stack.
+/* sim_stack.h - shared by the scenarios of stacks: things that know whether they are in the stack.
  *
- * A thing that comes out must have been in: so none is found twice.  In the end those that are out, and those that are found
- * still in, are all: none is lost.  A stack's own words are judged too: it becomes non-empty as often as it becomes empty,
- * once more if it is not empty in the end.
+ * A thing that is popped must have been in the stack, so none is found twice.  In the end the things that were popped and those
+ * that are still in the stack are all things, so none is lost.  The results of calls are checked, too: the stack becomes non-empty as
+ * often as it becomes empty, once more if it is not empty in the end.
  */
 #ifndef QUIESCE_TESTS_SIM_STACK_H
 #define QUIESCE_TESTS_SIM_STACK_H
@@ -16,7 +16,7 @@
 #include <quiesce/ds/wfstack.h>
 
 #define NR_THINGS 24
-#define WORLD_HANDLER 3 /* the pusher of what handlers push */
+#define WORLD_HANDLER 3 /* the pusher number of things that handlers push */
 
 struct thing {
 	struct rcu_head rcu;
@@ -26,21 +26,21 @@ struct thing {
 	bool in;
 };
 
-/* So often a push said that the stack was empty, and a pop that it left it empty. */
+/* Numbers of pushes that reported an empty stack before, and of pops that reported an empty stack after. */
 extern int world_filled, world_emptied;
 
-/* A thing of this pusher that is about to be pushed for the first time. */
+/* Return a thing of this pusher that is about to be pushed for the first time. */
 struct thing *world_new(int pusher);
-/* The caller pushes it now. */
+/* Record that the caller pushes the thing now. */
 void world_in(struct thing *thing);
-/* It has been popped: is it whole? */
+/* Check that a popped thing is whole. */
 void world_out(struct thing *thing);
 void world_free(struct thing *thing);
 void world_free_rcu(struct rcu_head *rcu);
-/* What was taken at once, newest first: call this for each.  Of each pusher the numbers go down. */
+/* Check the order of a batch that was taken at once, by a call for each thing, newest first: the numbers of each pusher go down. */
 struct world_order { int last[8]; };
 void world_ordered(struct world_order *order, const struct thing *thing);
-/* All are out. */
+/* Check that all things have been popped. */
 void world_end(void);
 
 extern const struct sim_scenario wfstack_scenarios[], lfstack_scenarios[];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sim_urcu.c - grace periods over the words of liburcu's inlined readers.
  *
- * The readers here are not the library's: they are written out as they stand in programs, one access after the other.
+ * The readers here are not the library's: they repeat the accesses that liburcu's inline functions make in programs.
  */
 #include "driver.h"
 #include "platform/platform.h"
@@ -202,7 +202,7 @@ static void updater(void *laps)
 	}
 }
 
-/* It reads, too; liburcu's qsbr is offline while it waits. */
+/* The updater reads, too; in liburcu's qsbr it is offline while it waits. */
 static void reading_updater(void *laps)
 {
 	join();
@@ -273,7 +273,7 @@ static void setup_no_wake(void)
 	with(QUIESCE_URCU_LIGHT, updater, 2);
 }
 
-/* Numbers come round while sections are open. */
+/* Numbers wrap while sections are open. */
 static void setup_wrap(void)
 {
 	domain.started = domain.completed = UINT32_MAX - 1;
@@ -294,7 +294,7 @@ static void setup_sleep_light(void) { sleeps(QUIESCE_URCU_LIGHT); }
 static void setup_sleep_fenced(void) { sleeps(QUIESCE_URCU_FENCED); }
 static void setup_sleep_quiet(void) { sleeps(QUIESCE_URCU_QUIET); }
 
-/* Threads come and go while an updater looks at them. */
+/* Threads come and go while an updater scans the registry. */
 static void comes_and_goes(void *unused)
 {
 	(void)unused;
@@ -311,7 +311,7 @@ static void setup_come(void)
 	spawn(updater, 2, 2, "updater");
 }
 
-/* A handler that reads, in a thread that updates and in one that reads. */
+/* The handler reads, in a thread that updates and in one that reads. */
 static void handler(void)
 {
 	static uint32_t kernel_lock;
@@ -335,7 +335,7 @@ static void interrupted(void *laps)
 
 static void setup_handler(void) { with(sim_random(2) ? QUIESCE_URCU_LIGHT : QUIESCE_URCU_FENCED, interrupted, 2); }
 
-/* One reader forks, perhaps within a section; what was going on is no matter of the child's. */
+/* One reader forks, perhaps within a section; grace periods under way do not concern the child. */
 static void forks(void *unused)
 {
 	bool inside = sim_random(2);
@@ -360,7 +360,7 @@ static void forks(void *unused)
 	sim_saw();
 }
 
-/* Without handlers: others of the child may come first, while it is inside. */
+/* Without handlers other threads of the child may make the first call, while the forker is inside. */
 static void forks_unannounced(void *unused)
 {
 	bool inside = sim_random(2);
@@ -408,7 +408,7 @@ static void finish(void)
 	sim_assert(!domain.records);
 }
 
-/* One that the parent had begun waits for who needs it. */
+/* A grace period that the parent had begun stays open until a caller needs it. */
 static void finish_fork(void)
 {
 	sim_assert(domain.started - domain.completed <= 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_wfcqueue.c - wfcqueue: enqueuers that are anywhere between their two steps, and one who takes. */
+/* sim_wfcqueue.c - wfcqueue: enqueuers at any place between their two steps, and one taker. */
 #include "sim_queue.h"
 
 #include <quiesce/ds/wfcqueue.h>
@@ -36,7 +36,7 @@ static bool enqueue(struct queue *q, int id)
 	return wfcq_enqueue(&q->head, &q->tail, &item[id].node);
 }
 
-/* Nobody may write to it any more: finish() looks. */
+/* No thread may write to the node any more: finish() checks that. */
 static int take(struct wfcq_node *node, int by)
 {
 	struct item *it = wfcq_entry(node, struct item, node);
@@ -67,9 +67,9 @@ static void produce_into(struct queue *q, int producer, int nr)
 		world_fill(ITEM_ID(producer, i));
 		if (!enqueue(q, ITEM_ID(producer, i)))
 			quiesce_fetch_add_relaxed(&nr_found_empty, 1);
-		quiesce_fetch_add(RU3, &nr_put, 1); /* who reads it has seen so many enqueues */
+		quiesce_fetch_add(RU3, &nr_put, 1); /* a thread that loads it has seen that many enqueues */
 	}
-	quiesce_fetch_add(RU3, &nr_ended, 1); /* who reads it has seen the enqueues */
+	quiesce_fetch_add(RU3, &nr_ended, 1); /* a thread that loads it has seen the enqueues */
 }
 
 static void producer(void *number)
@@ -83,9 +83,9 @@ static void start_producers(void)
 		sim_spawn(producer, (void *)(uintptr_t)i, "producer");
 }
 
-/* ---- one who takes ---- */
+/* ---- one taker ---- */
 
-/* True: something. */
+/* Take an item; true if there was one. */
 static bool take_one(struct queue *q, int by, bool may_wait)
 {
 	int state = 7;
@@ -103,7 +103,7 @@ static bool take_one(struct queue *q, int by, bool may_wait)
 	return true;
 }
 
-/* What is in is not overlooked, also if it is behind a link that is missing. */
+/* No item is overlooked, not even behind a missing link. */
 static void takes_without_waiting(void *unused)
 {
 	int put;
@@ -141,8 +141,8 @@ static void setup_wait(void)
 	sim_spawn(takes_and_waits, NULL, "taker");
 }
 
-/* A taker that sleeps until one who found the queue empty says so. */
-static uint32_t bell; /* a semaphore's, which orders */
+/* The taker sleeps until an enqueuer that found the queue empty rings the bell. */
+static uint32_t bell; /* word of a semaphore, which orders */
 
 static void rings(void *number)
 {
@@ -180,7 +180,7 @@ static void setup_bell(void)
 	sim_spawn(takes_when_told, NULL, "taker");
 }
 
-/* The other protocol: who enqueues looks, after its exchange, whether the taker sleeps. */
+/* In the other protocol an enqueuer checks, after its exchange, whether the taker sleeps. */
 static uint32_t asleep;
 
 static void wakes(void *number)
@@ -220,7 +220,7 @@ static void setup_asleep(void)
 	sim_spawn(takes_and_sleeps, NULL, "taker");
 }
 
-/* Who finds the queue empty sees what precedes the dequeue that emptied it. */
+/* An enqueuer that finds the queue empty sees the stores before the dequeue that emptied it. */
 #define BEFORE 60
 
 static void empties(void *unused)
@@ -255,7 +255,7 @@ static void setup_emptied(void)
 	sim_spawn(empties, NULL, "taker");
 }
 
-/* What was taken goes in again at once. */
+/* A taken node is enqueued again at once. */
 static void goes_round(void *unused)
 {
 	struct wfcq_node *node;
@@ -336,7 +336,7 @@ static void setup_splices(void)
 	sim_spawn(splices, (void *)1, "splicer");
 }
 
-/* Without new ones that would let a waiter go on: it has to see that there is nothing left to splice. */
+/* There are no further enqueues that would end a wait: the waiter has to see that nothing is left to splice. */
 static void splices_once(void *number)
 {
 	int me = (int)(uintptr_t)number;
@@ -364,7 +364,7 @@ static void setup_spliced(void)
 	sim_spawn(splices_once, (void *)1, "splicer");
 }
 
-/* From one queue to the end of another, which has enqueuers of its own. */
+/* Splice from one queue to the end of another, which has enqueuers of its own. */
 static void moves(void *unused)
 {
 	(void)unused;
@@ -483,7 +483,7 @@ static void setup_signals(void)
 	sim_spawn(interrupted_taker, NULL, "taker");
 }
 
-/* An enqueuer that never comes to its second step: the others do not wait for it, nor does who takes without waiting. */
+/* An enqueuer never makes its second step: other enqueuers do not wait for it, nor does a taker that does not wait. */
 static void stops(void *unused)
 {
 	(void)unused;

@@ -63,7 +63,7 @@ static void locked_popper(void *unused)
 		if (!thing)
 			continue;
 		world_out(thing);
-		world_free(thing); /* nobody else is at it */
+		world_free(thing); /* no other thread is at it */
 	}
 }
 
@@ -104,7 +104,7 @@ static void setup_sections(void)
 		sim_spawn(popper, NULL, "popper");
 }
 
-/* A thing comes back when no pop can be at it any more. */
+/* A thing is pushed again when no pop can be at it any more. */
 static void returner(void *unused)
 {
 	(void)unused;

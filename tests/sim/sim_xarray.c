@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_xarray.c - what an xarray has beside an idr, on the simulated machine: walks in both directions and over marks while the tree
- * becomes higher and lower, marks that tell of something, exchanges; and numbers of an ida. */
+/* sim_xarray.c - features of an xarray beyond those of an idr, on the simulated machine: walks in both directions and over marks while
+ * the tree grows and shrinks, marks that publish data, exchanges; and numbers of an ida. */
 #include "sim_idr.h"
 
 #include <quiesce/ds/ida.h>
@@ -19,10 +19,10 @@ struct thing {
 	struct rcu_head rcu;
 	int object;
 	unsigned long index;
-	struct thing *before; /* exchanges: what it replaced */
+	struct thing *before; /* the thing that an exchange replaced */
 };
 
-/* An index that the scenario uses, and what holds from before the readers until after them. */
+/* An index that the scenario uses, and the conditions that hold from before the readers begin until they have ended. */
 struct place {
 	unsigned long index;
 	bool stays, stays_marked, never_marked;
@@ -244,7 +244,7 @@ static void setup_bounce(void)
 	start(bounce);
 }
 
-/* Leaves come and go between two that stay. */
+/* Leaf nodes are added and removed between two that stay. */
 static void branch(void *unused)
 {
 	(void)unused;
@@ -267,7 +267,7 @@ static void setup_branch(void)
 	start(branch);
 }
 
-/* Marks come and go beside one that stays, in its leaf and in another. */
+/* Marks are set and cleared beside one that stays, in its leaf and in another. */
 static void toggle(void *unused)
 {
 	(void)unused;
@@ -291,7 +291,7 @@ static void setup_toggle(void)
 	start(toggle);
 }
 
-/* ---- a mark tells of something ---- */
+/* ---- a mark publishes data ---- */
 
 static struct thing *news;
 
@@ -311,7 +311,7 @@ static void hearer(void *unused)
 	if (xa_get_mark(&array, HIGH, MARK)) {
 		look(news, 7);
 		sim_saw();
-		if (!xa_find(&array, &index, ULONG_MAX, MARK)) /* it is not taken back */
+		if (!xa_find(&array, &index, ULONG_MAX, MARK)) /* the mark stays set */
 			sim_fail("a mark that was seen is not found");
 	} else if (xa_find(&array, &index, ULONG_MAX, MARK)) {
 		look(news, 7);
@@ -370,7 +370,7 @@ static void finish_exchange(void)
 	finish();
 }
 
-/* It is as if each update came before or after. */
+/* Each update takes effect either before or after the destruction. */
 static void destroyer(void *unused)
 {
 	(void)unused;
@@ -413,7 +413,7 @@ static void finish_destroyed(void)
 	finish();
 }
 
-/* What is reserved can be stored without memory. */
+/* A store at a reserved index needs no memory. */
 static void careful(void *unused)
 {
 	(void)unused;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_locks.c - the simulator knows who holds which short lock, and what of it is a failure. */
+/* test_locks.c - the simulator knows the holder of each short lock, and reports wrong uses as failures. */
 #include "driver.h"
 #include "platform/platform.h"
 #include "runtime/lock.h"
@@ -100,7 +100,7 @@ static void setup_unlock_by_another(void)
 	sim_spawn(gives_back_anothers, NULL, "other");
 }
 
-/* While a thread takes a lock, or gives it back, a handler may have it. */
+/* A handler may take a lock while its thread takes or releases it. */
 static void locks_in_handler(void)
 {
 	if (quiesce__trylock(&lock))
@@ -147,7 +147,7 @@ static void setup_lock_of_child(void)
 	setup_lock_in_child();
 }
 
-/* A place where one thread may be at a time: by turns, and not. */
+/* Only one thread may be at this place at a time, which a lock ensures, or does not. */
 static uint32_t place;
 
 static void comes_under_lock(void *locked)

@@ -53,7 +53,7 @@ static void sb_first(void *unused)
 {
 	(void)unused;
 	if (shape == SB_HALF_MEMBARRIER)
-		sb_order(true); /* too early */
+		sb_order(true); /* the membarrier comes too early */
 	if (shape == SB_RMW)
 		quiesce_xchg(RU3, &x, 1);
 	else
@@ -158,7 +158,7 @@ static void litmus_finish(void)
 		sim_fail("outcome seen");
 }
 
-/* For each model: must the relaxed outcome be seen (S) or never (N)?  Order: sc tso pso weak. */
+/* For each model the relaxed outcome must be seen (S) or never (N), in the order sc tso pso weak. */
 static const struct {
 	const char *name, *expected;
 } litmus[] = {
@@ -352,7 +352,7 @@ static void setup_rseq_signal_broken(void)
 	sim_config()->rseq_never_aborts = true;
 }
 
-/* Ids with holes. */
+/* Return concurrency ids with holes. */
 static int odd_id(int id)
 {
 	return id ? SIM_MAX_THREADS + id : SIM_MAX_THREADS - 1;
@@ -378,7 +378,7 @@ static void setup_odd_ids(void)
 		sim_spawn(odd_claimer, NULL, "claimer");
 }
 
-/* Signals: nested on the thread, not while blocked, not in themselves. */
+/* Signals interrupt a thread, nest in each other, and come neither while blocked nor in their own handlers. */
 static int depth, handled;
 static bool blocked;
 
@@ -427,7 +427,7 @@ static void setup_signals_seen(void)
 	setup_signals();
 }
 
-/* The oracles, and what a reset must put back. */
+/* The oracles, and the state that a reset must restore. */
 static int started;
 
 static void uses_after_free(void *unused)
@@ -541,7 +541,7 @@ static void test_case(unsigned i, int model)
 	      cases[i].scenario.name, driver_model_name[model]);
 }
 
-/* The same seed twice: the same steps. */
+/* A run with the same seed makes the same steps. */
 static void test_replay(int model, int sched)
 {
 	static const struct sim_scenario scenario = { .name = "futex", .setup = setup_futex };

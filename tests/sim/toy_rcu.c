@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* toy_rcu.c - does the simulator see bugs?
+/* toy_rcu.c - the simulator must find bugs that are known.
  *
  * A small RCU with membarrier, one number per grace period, and a second one
  * with a two-phase flip, on the same atomics layer as the library.  Each known

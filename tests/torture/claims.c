@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* claims.c - does a slot hold what its owner put there, from the claim to the clear?
+/* claims.c - a slot must hold its owner's address from the claim to the clear.
  *
- * Threads claim, are preempted, moved and interrupted by signals whose handlers claim
- * themselves and leave a detached guard behind, hand guards over, and look at each slot
- * again and again.  Every guard has an address of its own, so a slot that holds another address
+ * Threads claim, are preempted, migrated and interrupted by signals whose handlers claim
+ * themselves and leave a detached guard behind, hand guards over, and check each slot
+ * repeatedly.  Every guard has an address of its own, so a slot that holds another address
  * was claimed twice.  The library stays inside its restartable sequences for a random
  * while.  Exit status: 0, 1 if a claim was lost, 2 usage, 77 if this machine claims
  * without such sequences and a mutant is asked for.
@@ -31,8 +31,8 @@
 static struct worker {
 	pthread_t thread;
 	uint64_t next;                /* number of the newest address */
-	struct shazptr_guard left;    /* by the signal handler */
-	volatile sig_atomic_t is_left; /* it is there */
+	struct shazptr_guard left;    /* a guard that the signal handler left */
+	volatile sig_atomic_t is_left; /* true while there is such a guard */
 	uint64_t random, claims, in_handlers, handed_over, kinds[QUIESCE_SLOTS_SHARED + 1];
 } __attribute__((aligned(128))) worker[WORKERS];
 
@@ -41,7 +41,7 @@ static uint32_t stop, ready;
 static uint64_t lost, wanted; /* wanted: some address that a worker had lately */
 
 static struct mailbox {
-	uint32_t state; /* 0 empty, 1 somebody is at it, 2 full */
+	uint32_t state; /* 0 empty, 1 a thread accesses it, 2 full */
 	struct shazptr_guard guard;
 } __attribute__((aligned(64))) mailbox[MAILBOXES];
 
@@ -76,7 +76,7 @@ static void nap(long ns)
 
 /* ---- one guard ---- */
 
-/* Nobody else ever protects the same address. */
+/* Return an address that no other thread ever protects. */
 static void *fresh_address(struct worker *w)
 {
 	return (void *)(uintptr_t)(((uint64_t)(w - worker) + 1) << 48 | ++w->next << 5);
@@ -91,7 +91,7 @@ static bool holds(struct shazptr_guard guard)
 	return false;
 }
 
-/* A slot that is somebody else's by now is left alone. */
+/* Check a slot and clear its guard, unless the slot has another owner by now. */
 static void look_and_clear(struct shazptr_guard guard)
 {
 	if (holds(guard))
@@ -114,7 +114,7 @@ static void on_signal(int sig)
 	w->is_left = 1;
 }
 
-/* What the handler has left, after some time. */
+/* Clear the guard that the handler has left, some time after it did. */
 static void take_left(struct worker *w)
 {
 	struct shazptr_guard guard;
@@ -179,7 +179,7 @@ static void disturb(struct worker *w)
 		nap((long)(r >> 16 & 65535));
 }
 
-/* Claim one to ten, look at all of them after each step, give them back in any order. */
+/* Claim one to ten guards, check all of them after each step, clear them in any order. */
 static void claim_some(struct worker *w)
 {
 	struct shazptr_guard held[MAX_HELD];
@@ -210,7 +210,7 @@ static void *work(void *arg)
 	struct worker *w = self = arg;
 
 	ADD(&ready, 1u);
-	while (LOAD(&ready) < WORKERS) /* so that all are alive, and not all have a line */
+	while (LOAD(&ready) < WORKERS) /* all workers are alive then, and not all have a line */
 		sched_yield();
 	while (!LOAD(&stop)) {
 		for (int i = 0; i < 64; i++)
@@ -307,7 +307,7 @@ static int run(double seconds)
 		pthread_join(w->thread, NULL);
 	seconds = now() - begin;
 	if (lost)
-		return report(seconds); /* what is lost may keep the waiter for ever */
+		return report(seconds); /* a lost claim may delay the waiter for ever */
 	for (struct worker *w = worker; w < worker + WORKERS; w++)
 		take_left(w);
 	for (int i = 0; i < MAILBOXES; i++)

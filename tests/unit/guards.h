@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guards.h - what the tests of simple hazard pointers share: waiters that are watched, threads that
+/* guards.h - shared by the tests of simple hazard pointers: waiters that are watched, threads that
  * hold guards for a test, and guards in every place where a slot can live.
  */
 #ifndef GUARDS_H
@@ -32,7 +32,7 @@ static inline void *waiter_main(void *arg)
 	return NULL;
 }
 
-/* Start @w, and return when it has found something in its way, or is over. */
+/* Start @w, and return when it has found a guard that blocks it, or has ended. */
 static inline void waiter_begin(struct waiter *w, const void *address, const int *flag)
 {
 	uint64_t blocked = stats_now().shazptr_blocked;
@@ -42,16 +42,16 @@ static inline void waiter_begin(struct waiter *w, const void *address, const int
 	wait_until(flag_get(&w->returned) || stats_now().shazptr_blocked > blocked);
 }
 
-/* The first may have begun earlier, the last may not have told anybody yet: one is whole. */
+/* Three scans counted: the first may have begun earlier, the last may not have notified its waiters yet, so one is whole. */
 #define LOOKS 3
 
-/* Has it returned, or does it sleep, so that others do the looking? */
+/* True if the waiter has returned, or sleeps, so that other waiters do its scans. */
 static inline int waiter_settled(struct waiter *w)
 {
 	return flag_get(&w->returned) || thread_state(quiesce_load_relaxed(&w->tid)) == 'S';
 }
 
-/* Have none of @nr waiters returned, although they have been looked for? */
+/* True if none of @nr waiters has returned, although scans have searched for their addresses. */
 static inline int waiters_wait(struct waiter *w, int nr)
 {
 	uint64_t scans = stats_now().scans;
@@ -73,7 +73,7 @@ static inline void waiter_end(struct waiter *w)
 #define assert_waits(w) assert_true(waiters_wait((w), 1))
 #define assert_all_wait(w) assert_true(waiters_wait((w), sizeof(w) / sizeof(*(w))))
 
-/* The wait ends when @end is called for @slot, and not before. */
+/* Check that the wait ends when @end is called for @slot, and not before. */
 static inline void waits_until(void (*end)(hazptr_t *slot), hazptr_t *slot, const void *address)
 {
 	struct waiter w;
@@ -87,7 +87,7 @@ static inline void waits_until(void (*end)(hazptr_t *slot), hazptr_t *slot, cons
 	assert_int_equal(w.seen, 1);
 }
 
-/* ---- a thread that does what the test tells it ---- */
+/* ---- a thread that acts on the test's requests ---- */
 
 struct actor {
 	pthread_t thread;
@@ -152,7 +152,7 @@ static inline void do_clear(void *arg)
 
 /* ---- places ---- */
 
-/* More threads than have a line of slots from the start. */
+/* There are more threads than lines of slots at the start. */
 #define MAX_SETTLERS 100
 
 static inline void do_look(void *arg)
@@ -162,11 +162,11 @@ static inline void do_look(void *arg)
 	do_acquire(t);
 	t->ptr = NULL;
 	if (quiesce_shazptr_slot(t->guard) == QUIESCE_SLOTS_THREAD)
-		t->ptr = t; /* it has one */
+		t->ptr = t; /* the thread has a line of its own */
 	do_clear(t);
 }
 
-/* Actors that have taken all of these lines, and hold nothing; returns how many. */
+/* Start actors that take all of these lines and hold no guard; return their number. */
 static inline int settlers_begin(struct actor settler[MAX_SETTLERS])
 {
 	int nr = 0, settled = quiesce_fence() == QUIESCE_FENCE_LIGHT && quiesce_slots() != QUIESCE_SLOTS_THREAD;
@@ -187,19 +187,19 @@ static inline void settlers_end(struct actor settler[MAX_SETTLERS], int nr)
 		actor_end(&settler[nr]);
 }
 
-/* The kinds of slots that there are for a thread that comes after them; returns how many. */
+/* Find the kinds of slots that a later thread can get; return their number. */
 static inline int kinds_of_places(enum quiesce_slots place[3])
 {
 	int nr = 0;
 
 	place[nr++] = quiesce_slots();
 	if (quiesce_fence() == QUIESCE_FENCE_LIGHT && quiesce_slots() != QUIESCE_SLOTS_THREAD)
-		place[nr++] = QUIESCE_SLOTS_THREAD; /* else a line of its own has no advantage */
+		place[nr++] = QUIESCE_SLOTS_THREAD; /* with full fences a thread's own line has no advantage */
 	place[nr++] = QUIESCE_SLOTS_SHARED;
 	return nr;
 }
 
-/* Ask for a guard of @ptr that is the one after @skip others in a slot of kind @place. */
+/* Request a guard of @ptr that is the one after @skip others in a slot of kind @place. */
 #define MAX_FILLERS 2000
 
 struct placement {
@@ -211,7 +211,7 @@ struct placement {
 	struct shazptr_guard filler[MAX_FILLERS];
 };
 
-/* Fill slots with guards of nothing in particular until one of @p->ptr comes to lie there. */
+/* Fill slots with guards of unused addresses until one of @p->ptr gets a slot of that kind. */
 static inline void do_place(void *arg)
 {
 	static int filler;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptrs.h - what the tests of general hazard pointers share: objects that count their callbacks, and
- * objects in plenty, so that whoever may reclaim has reason to.
+/* hazptrs.h - shared by the tests of general hazard pointers: objects that count their callbacks, and
+ * objects in plenty, so that each reclaimer has enough garbage to start.
  */
 #ifndef HAZPTRS_H
 #define HAZPTRS_H
@@ -16,7 +16,7 @@ struct thing {
 	struct hazptr_head other; /* for protection by field */
 };
 
-/* Whoever sees that a callback has run may use the object again. */
+/* A thread that sees that a callback has run may use the object again. */
 static inline int runs_of(const struct thing *t)
 {
 	/* raw: orders what tests do, not what the library does */
@@ -44,7 +44,7 @@ static inline void thing_retire(struct thing *t)
 	call_hazptr(&t->hazptr, thing_run);
 }
 
-/* How many of @nr things have run; -1 if one did twice. */
+/* Return how many of @nr things have run; -1 if one ran twice. */
 static inline int things_run(const struct thing *t, int nr)
 {
 	int n = 0;
@@ -59,13 +59,13 @@ static inline int things_run(const struct thing *t, int nr)
 	return n;
 }
 
-/* What @slot protects, without the scan's tag. */
+/* Return the address that @slot protects, without the scan's tag. */
 static inline uintptr_t slot_value(hazptr_t *slot)
 {
 	return quiesce_load_relaxed(&slot->value) & UINTPTR_MAX >> 1; /* Relaxed: the caller's slot. */
 }
 
-/* Protect @object in @slot, as a reader would who finds it somewhere. */
+/* Protect @object in @slot, as a reader does that loads its address from a shared pointer. */
 static inline void protect_in(hazptr_t *slot, void *object)
 {
 	void *place = object;
@@ -73,7 +73,7 @@ static inline void protect_in(hazptr_t *slot, void *object)
 	assert_ptr_equal(hazptr_protect(slot, &place), object);
 }
 
-/* A new slot that protects @object. */
+/* Return a new slot that protects @object. */
 static inline hazptr_t *slot_with(struct hazptr_context *ctx, void *object)
 {
 	hazptr_t *slot = hazptr_alloc(ctx);
@@ -83,7 +83,7 @@ static inline hazptr_t *slot_with(struct hazptr_context *ctx, void *object)
 	return slot;
 }
 
-/* Retire so much that the calling thread looks at its own queue, at least twice. */
+/* Retire so much that the calling thread scans for its own queue, at least twice. */
 static inline void retire_plenty(void)
 {
 	uint64_t before = stats_now().hazptr_scans;
@@ -97,7 +97,7 @@ static inline void retire_plenty(void)
 	assert_true(stats_now().hazptr_scans >= before + 2);
 }
 
-/* ---- a thread that does one thing, and is over ---- */
+/* ---- a thread that makes one call, and ends ---- */
 
 static inline void in_thread(void *(*fn)(void *), void *arg)
 {

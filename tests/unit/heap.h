@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* heap.h - what malloc() has given out, where the C library says it (musl does not: always 0). */
+/* heap.h - the bytes that malloc() has given out, where the C library reports them (musl does not: always 0). */
 #ifndef QUIESCE_TESTS_HEAP_H
 #define QUIESCE_TESTS_HEAP_H
 

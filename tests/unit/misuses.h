@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* misuses.h - what the tests of debug builds share: a hook that keeps what it is told, and calls that are reported or are not. */
+/* misuses.h - shared by the tests of debug builds: a hook that keeps its reports, and calls that are or are not reported. */
 #ifndef MISUSES_H
 #define MISUSES_H
 
@@ -22,7 +22,7 @@ static inline void last_says(const char *word)
 		fail_msg("\"%s\" does not say \"%s\"", last_text, word);
 }
 
-/* The last report has the name of this program and an offset, as often as that. */
+/* Check that the last report has the name of this program and an offset that many times. */
 static inline void last_has_places(int nr)
 {
 	char module[64];
@@ -35,7 +35,7 @@ static inline void last_has_places(int nr)
 		fail_msg("\"%s\" has %d places, not %d", last_text, found, nr);
 }
 
-/* @fn is reported once, as @kind, and goes on; without a hook it prints the line and aborts. */
+/* Check that @fn is reported once, as @kind, and goes on; and that without a hook it prints the line and aborts. */
 static inline void reported(void (*fn)(void), enum quiesce_misuse kind, const char *word)
 {
 	int before = flag_get(&nr_reports);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* objects.h - what the tests of deferred callbacks retire: objects that count how often their callback has run. */
+/* objects.h - shared by the tests of deferred callbacks: objects that count how often their callback has run. */
 #ifndef OBJECTS_H
 #define OBJECTS_H
 
@@ -15,12 +15,12 @@ static inline void object_run(struct rcu_head *head)
 {
 	struct object *o = (struct object *)(void *)((char *)head - offsetof(struct object, rcu));
 
-	quiesce_fetch_add(RU5, &o->runs, 1); /* full: who sees it may use the object again */
+	quiesce_fetch_add(RU5, &o->runs, 1); /* full: a thread that sees the count may use the object again */
 	if (o->total)
 		count_up(o->total);
 }
 
-/* How many of @n have run exactly once. */
+/* Return how many of @n have run exactly once. */
 static inline int nr_once(const struct object *o, int n)
 {
 	int once = 0;
@@ -53,7 +53,7 @@ static inline void nothing_is_left(void)
 
 	assert_int_equal(s.garbage_objects, 0);
 	assert_int_equal(s.callbacks_queued, s.callbacks_run);
-	wait_until(stats_now().garbage_bytes == 0); /* told when the last callback has returned, a moment later */
+	wait_until(stats_now().garbage_bytes == 0); /* the count falls a moment after the last callback has returned */
 }
 
 #endif

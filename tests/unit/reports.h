@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reports.h - reports, kept by a hook: what the last one of a call said, and who told it. */
+/* reports.h - reports, kept by a hook: the last report of each call, its text and the thread that made it. */
 #ifndef REPORTS_H
 #define REPORTS_H
 
@@ -8,7 +8,7 @@
 #define STALL_NS 20000000u
 #define MAX_KEPT 64
 
-/* What a report was, with its text. */
+/* A report that the hook has received, with its text. */
 struct kept {
 	struct quiesce_report report;
 	char call[40], text[640];
@@ -19,7 +19,7 @@ static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kept kept[MAX_KEPT];
 static int nr_kept; /* ever; the last MAX_KEPT are there */
 
-/* What control.h promises a hook, wherever it is called. */
+/* Make each use of the library that control.h promises a hook, wherever the hook is called. */
 static inline void use_what_a_hook_may(void)
 {
 	rcu_read_lock();
@@ -51,7 +51,7 @@ static inline void reports_begin(void)
 	quiesce_set_stall_timeout(STALL_NS);
 }
 
-/* Who waits longer than this knows of the other limit. */
+/* A waiter that has waited longer than this has loaded the new limit. */
 static inline void reports_end(void)
 {
 	quiesce_set_stall_timeout(10000000000u);
@@ -59,7 +59,7 @@ static inline void reports_end(void)
 	quiesce_set_report_hook(NULL);
 }
 
-/* Is there a report of @call that says @text?  Copied to @ret. */
+/* True if there is a report of @call that contains @text, which is then copied to @ret. */
 static inline int find_report(const char *call, const char *text, struct kept *ret)
 {
 	int found = 0;
@@ -117,7 +117,7 @@ static inline void must_say(const struct kept *k, const char *format, ...)
 		fail_msg("\"%s\" does not say \"%s\"", k->text, text);
 }
 
-/* Since when and from where, which only the debug build knows. */
+/* Check the start and the caller of a section, which only the debug build knows. */
 static inline void must_say_since(const struct kept *k)
 {
 #ifdef QUIESCE_DEBUG
@@ -130,7 +130,7 @@ static inline void must_say_since(const struct kept *k)
 #endif
 }
 
-/* ---- a thread that does something, and undoes it when told ---- */
+/* ---- a thread that does something, and undoes it when asked ---- */
 
 struct stayer {
 	pthread_t thread;

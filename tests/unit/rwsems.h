@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rwsems.h - what the tests of percpu_rwsem share: threads that ask for a lock, and what is told of misuse. */
+/* rwsems.h - shared by the tests of percpu_rwsem: threads that ask for a lock, and the reports of misuse. */
 #ifndef RWSEMS_H
 #define RWSEMS_H
 
@@ -9,7 +9,7 @@
 
 #define MS ((uint64_t)1000000)
 
-/* ---- a thread that asks for the lock, and has it until told ---- */
+/* ---- a thread that asks for the lock, and holds it until asked to leave ---- */
 
 struct user {
 	pthread_t thread;
@@ -39,7 +39,7 @@ static inline void *user_main(void *arg)
 
 	if (!user_down(u)) {
 		flag_set(&u->refused);
-		wait_until(flag_get(&u->leave)); /* till then its stack is nobody else's: user_queued() compares addresses */
+		wait_until(flag_get(&u->leave)); /* until then no other thread gets this stack: user_queued() compares addresses */
 		return NULL;
 	}
 	flag_set(&u->inside);
@@ -58,31 +58,32 @@ static inline void user_begin(struct user *u, struct percpu_rw_semaphore *sem, b
 	thread_must(pthread_create(&u->thread, NULL, user_main, u));
 }
 
-/* The same, and it has the lock when this returns. */
+/* Start a thread that asks for the lock; the thread holds the lock when this returns. */
 static inline void user_inside(struct user *u, struct percpu_rw_semaphore *sem, bool write)
 {
 	user_begin(u, sem, write, 0);
 	wait_until(flag_get(&u->inside));
 }
 
-/* A look at the queue from outside: the address only is of interest, so nothing orders it, and who checks races does not see it. */
+/* Load a pointer of the queue from outside: only the address is of interest, so nothing orders the load, and it is hidden from
+ * race detectors. */
 __attribute__((noinline, unused, no_sanitize("thread"))) static const void *look_at(struct quiesce__rwsem_waiter *const *at)
 {
 	return *(struct quiesce__rwsem_waiter *const volatile *)at; /* raw: the library writes it plainly, under its lock */
 }
 
-/* The same, and it is the last in the queue when this returns, unless it, or who was the last before it, gave up meanwhile.
- * Somebody has the lock for writing, or waits for readers to leave. */
+/* Start a thread that queues for the lock; it is the last in the queue when this returns, unless it or its predecessor gave up
+ * meanwhile.  A writer holds the lock, or waits for readers to leave. */
 static inline void user_queued(struct user *u, struct percpu_rw_semaphore *sem, bool write, uint64_t timeout_ns)
 {
 	const void *first = look_at(&sem->first), *last = look_at(&sem->last);
 
 	user_begin(u, sem, write, timeout_ns);
-	/* The stack of who has gone may be another's by now, so of an empty queue only the head says something. */
+	/* The stack of a thread that has ended may be reused by now, so only the head shows whether the queue was empty. */
 	wait_until(flag_get(&u->refused) || (first ? look_at(&sem->last) != last : look_at(&sem->first) != NULL));
 }
 
-/* The same for a writer that finds readers inside, and waits for these. */
+/* Start a writer that finds readers inside, and waits until they have left. */
 static inline void user_drains(struct user *u, struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
 {
 	user_begin(u, sem, true, timeout_ns);
@@ -141,7 +142,7 @@ static inline void note_misuse(enum quiesce_misuse kind, const char *text)
 	count_up(&nr_told);
 }
 
-/* @call is reported once, as @kind and with @word, and returns. */
+/* Check that @call is reported once, as @kind and with @word, and returns. */
 #define COMPLETED(kind, word, call)                                                   \
 	do {                                                                     \
 		quiesce_store_relaxed(&nr_told, 0);                              \
@@ -154,7 +155,7 @@ static inline void note_misuse(enum quiesce_misuse kind, const char *text)
 			fail_msg("\"%s\" does not say \"%s\"", told_text, word); \
 	} while (0)
 
-/* Everything that a lock which nobody has allows. */
+/* Make each call that a free lock allows. */
 static inline void lock_works(struct percpu_rw_semaphore *sem)
 {
 	percpu_down_read(sem);
@@ -173,7 +174,7 @@ static inline void lock_works(struct percpu_rw_semaphore *sem)
 	percpu_up_write(sem);
 }
 
-/* Do threads count in restartable sequences here? */
+/* True if threads count in restartable sequences here. */
 static inline bool counts_in_sequences(const struct percpu_rw_semaphore *sem)
 {
 	return sem->open != 0;

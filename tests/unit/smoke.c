@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* smoke.c - the shortest honest use of everything, without a test framework: for
+/* smoke.c - the shortest use of each primitive, without a test framework: for
  * cross-built and emulated runs, where none is at hand.  Exit 0 or the number of failures.
  *
- *     smoke [NR_UPDATES]     in fives; memcheck is slow, and gets fewer */
+ *     smoke [NR_UPDATES]     a multiple of five; memcheck is slow, and gets fewer */
 #include <quiesce/control.h>
 #include <quiesce/rcu.h>
 #include <quiesce/shazptr.h>
@@ -117,7 +117,7 @@ static void update_single(void)
 	node_kill(old);
 }
 
-/* Macros whose parts differ from CPU to CPU. */
+/* Use macros whose code differs from CPU to CPU. */
 static void publish(void)
 {
 	static int one, two, three;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* stacks.h - what test_wfstack.c and test_lfstack.c share: objects that know whether they are in the stack, and threads
- * that push and pop them.  Nothing is lost and nothing is found twice: each object says so itself, and counts and sums
- * of what was pushed and popped are equal. */
+/* stacks.h - shared by test_wfstack.c and test_lfstack.c: objects that know whether they are in the stack, and threads
+ * that push and pop them.  Nothing is lost and nothing is found twice: each object checks its own state, and counts and sums
+ * of pushed and popped objects are equal. */
 #ifndef STACKS_H
 #define STACKS_H
 
@@ -25,7 +25,7 @@ struct item {
 	struct rcu_head rcu;
 };
 
-/* Written by all threads. */
+/* Totals to which each thread adds its own. */
 struct totals {
 	uint64_t pushed, popped, sum_pushed, sum_popped;
 	int wrong, pushers_left;
@@ -54,7 +54,7 @@ static inline void item_goes_in(struct item *i)
 	quiesce_fetch_add_relaxed(&totals.pushed, 1u);
 }
 
-/* To be called of each object that was popped. */
+/* To be called for each object that was popped. */
 static inline void item_came_out(struct item *i)
 {
 	if (quiesce_fetch_add_relaxed(&i->pushes, 1u) % 2 == 0 || i->twice != 2ull * i->number)
@@ -63,7 +63,7 @@ static inline void item_came_out(struct item *i)
 	quiesce_fetch_add_relaxed(&totals.popped, 1u);
 }
 
-/* What came out by one pop_all(), newest first: of each pusher the numbers go down. */
+/* The result of one pop_all(), newest first: the numbers of each pusher go down. */
 struct batch_order { uint32_t last[NR_PUSHERS + 1]; };
 
 static inline void batch_begin(struct batch_order *b)
@@ -81,7 +81,7 @@ static inline void batch_next(struct batch_order *b, const struct item *i)
 
 static inline int pushers_left(void)
 {
-	return quiesce_load_relaxed(&totals.pushers_left); /* what they pushed is found by the look that follows their join */
+	return quiesce_load_relaxed(&totals.pushers_left); /* objects that these pushers push last are found by the pop after their join */
 }
 
 /* Let @pushers threads run @push and @poppers threads @pop until the pushers have ended; then @pop once more, here. */
@@ -110,7 +110,7 @@ static inline void load_run(int pushers, void *(*push)(void *), int poppers, voi
 #define MODEL_NODES 24
 
 struct model {
-	int node[MODEL_NODES], n; /* which are in, the newest last */
+	int node[MODEL_NODES], n; /* nodes in the stack, the newest last */
 	bool in[MODEL_NODES];
 	uint64_t seed;
 };
@@ -121,7 +121,7 @@ static inline uint32_t model_draw(struct model *m, uint32_t below)
 	return (uint32_t)(m->seed >> 33) % below;
 }
 
-/* A node that is out, -1: none. */
+/* Return a node that is not in the stack; -1 if there is none. */
 static inline int model_out(struct model *m)
 {
 	int first = (int)model_draw(m, MODEL_NODES);
@@ -138,7 +138,7 @@ static inline void model_push(struct model *m, int node)
 	m->in[node] = true;
 }
 
-/* -1: it is empty. */
+/* Pop a node; return -1 if the stack is empty. */
 static inline int model_pop(struct model *m)
 {
 	int node = m->n ? m->node[--m->n] : -1;

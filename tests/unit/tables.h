@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tables.h - what the tests of hashtable and hashmap share. */
+/* tables.h - shared by the tests of hashtable and hashmap. */
 #ifndef TABLES_H
 #define TABLES_H
 
@@ -16,7 +16,7 @@
 
 struct object {
 	uint64_t key;
-	uint32_t state; /* GOOD until nobody can look any more */
+	uint32_t state; /* GOOD until no reader can find it any more */
 	int nr_drops;
 	struct rcu_head rcu;
 };
@@ -118,7 +118,7 @@ static inline void map_fill(struct hashmap *map, uint64_t nr)
 		assert_int_equal(hashmap_insert(map, i, i + 1, NULL), 0);
 }
 
-/* Until no resize is under way, nor anything waits to be freed. */
+/* Wait until no resize is under way, and no object waits to be freed. */
 static inline void come_to_rest(void)
 {
 	do
@@ -126,7 +126,7 @@ static inline void come_to_rest(void)
 	while (stats_now().garbage_objects);
 }
 
-/* While this is not 0, no memory that is not there yet can be had in large pieces. */
+/* While this is not 0, large allocations fail unless the allocator has the memory already. */
 static inline void limit_address_space(int on)
 {
 	struct rlimit limit;

@@ -75,7 +75,7 @@ static void a_callback_that_waits_in_another_domain_stops_no_third(void **state)
 	cleanup_srcu_struct(&waited_for);
 }
 
-/* Both are listed when the first one begins. */
+/* Both domains are listed when the first callback begins. */
 static void a_callback_that_was_queued_before_is_run_too(void **state)
 {
 	int idx[2];
@@ -181,7 +181,7 @@ static void goes_on(void)
 	flag_set(&go);
 	call_srcu(&domain[1], &head[1], run);
 	srcu_barrier(&domain[1]);
-	srcu_barrier(&domain[0]); /* what was running counts as done */
+	srcu_barrier(&domain[0]); /* the callback that was running counts as done */
 	fprintf(stderr, "run %d\n", nr_run);
 }
 

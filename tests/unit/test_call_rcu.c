@@ -110,7 +110,7 @@ static void an_idle_barrier_is_no_grace_period(void **state)
 	held_end(&h);
 }
 
-/* ---- callbacks that do things ---- */
+/* ---- callbacks that call the library ---- */
 
 static int chain_left;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_chain.c - objects that pass from one way of waiting to the other and back, until they are freed.
+/* test_chain.c - objects that are retired by RCU and by hazard pointers in turn, several times, until they are freed.
  *
  * An object is unlinked from the first place; a callback after the first wait unlinks it from the second
  * place; one after the second wait from the third; one after the third frees it.  The waits are
@@ -20,14 +20,14 @@ struct object {
 	struct hazptr_head hazptr;
 	int first_is_hazptr; /* wait 0 is call_hazptr() */
 	int stage;           /* waits that are over */
-	struct object **place; /* of WAITS; NULL: in none */
+	struct object **place; /* one pointer for each of the WAITS places; NULL: not in that place */
 };
 
 static int nr_freed;
 
 static void next_wait(struct object *o);
 
-/* Wait @stage is over. */
+/* Count a wait that has ended, and begin the object's next one. */
 static void passed(struct object *o)
 {
 	quiesce_fetch_add_relaxed(&o->stage, 1); /* Relaxed: its readers are ordered by the wait. */
@@ -121,7 +121,7 @@ static void shutdown_drains_in_one_call(void **state)
 
 /* ---- readers that stay ---- */
 
-/* The reader is of wait @stage: everything before it is drained, nothing from it on. */
+/* The reader delays wait @stage: all stages before it are drained, none from it on. */
 static void stopped_at(struct object *o, int stage)
 {
 	do
@@ -170,7 +170,7 @@ static void readers_stop_the_chain_at_their_wait(void **state)
 	a_section_stops_the_chain(1, 1);
 }
 
-/* The last wait of hazptr, rcu, hazptr: the slot is set when the first is over. */
+/* The reader delays the last wait of hazptr, rcu, hazptr: its slot is set when the first has ended. */
 static void a_slot_in_the_last_place_stops_the_last_wait(void **state)
 {
 	struct object o, *place[WAITS] = { &o, &o, &o };
@@ -202,7 +202,7 @@ static void slow_callback(struct hazptr_head *head)
 	sem_post(&inside_callback);
 	wait_until(flag_get(&shutdown_begins));
 	for (int i = 0; i < 100; i++)
-		short_rest(); /* not needed, but then a shutdown that does not look for us is over */
+		short_rest(); /* this gives a shutdown that misses the object time to return */
 	passed_hazptr(head);
 }
 
@@ -281,7 +281,7 @@ static void *reader_main(void *unused)
 	return unused;
 }
 
-/* Link into all places; what was in the first begins its way. */
+/* Link the object into all places; the one that was in the first begins its waits. */
 static void link_new(struct object *o, int c)
 {
 	struct object *old;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_counted_ptr.c - references that begin as hazard pointers: who keeps an object, and when it is released. */
+/* test_counted_ptr.c - references that begin as hazard pointers: which references keep an object, and when it is released. */
 #include <quiesce/counted_ptr.h>
 
 #include "../sanitized.h"
@@ -177,7 +177,7 @@ static void the_place_of_the_count_does_not_matter(void **state)
 
 	(void)state;
 	object_init(&o);
-	counted_init(&f.counted, object_release); /* not called: its reference stays */
+	counted_init(&f.counted, object_release); /* the release function is not called: the reference stays */
 	assert_ptr_equal(counted_protect(slot, &p, counted), &f);
 	assert_ptr_equal(counted_load(&p, counted), &f);
 	assert_int_equal(counted_read(&f.counted), 2);
@@ -220,7 +220,7 @@ static void signal_handlers_may_load(void **state)
 	assert_int_equal(releases(&o), 1);
 }
 
-/* A list whose nodes own the next one: each release gives back one reference more. */
+/* Each node of a list owns the next one: a release puts one further reference. */
 struct node {
 	struct counted counted;
 	struct node *next;
@@ -256,7 +256,7 @@ static void long_chains_are_released_without_recursion(void **state)
 	assert_int_equal(flag_get(&nodes_released), N);
 }
 
-/* With no memory for slots a guard of the other kind does it. */
+/* Without memory for slots the load uses a guard of the other kind. */
 static void without_slots_a_load_works_all_the_same(void **state)
 {
 	enum { MANY = 20000 };
@@ -307,7 +307,7 @@ static void misuse_begin(void)
 	quiesce_set_misuse_hook(hook);
 }
 
-/* @o was misused @times: that was told, and it is never released. */
+/* Check that @times misuses of @o were reported, and that it is never released after that. */
 static void misuse_end(struct object *o, int times, int released)
 {
 	quiesce_set_misuse_hook(NULL);
@@ -340,7 +340,7 @@ static void a_get_without_reference_is_told(void **state)
 	assert_true(counted_put(&o.counted));
 	misuse_begin();
 	counted_get(&o.counted);
-	assert_false(counted_put(&o.counted)); /* of the reference that there was not */
+	assert_false(counted_put(&o.counted)); /* puts a reference that did not exist */
 	misuse_end(&o, 2, 1);
 }
 
@@ -359,7 +359,7 @@ static void a_count_does_not_wrap(void **state)
 	misuse_end(&o, 2, 0);
 }
 
-/* Whoever loads would try again for ever. */
+/* Without the report a loader would retry for ever. */
 static void a_pointer_without_reference_is_told(void **state)
 {
 	struct object o, *p = &o;
@@ -395,7 +395,7 @@ static void put_kept(struct object **kept)
 	*kept = NULL;
 }
 
-/* Look under the slot; keep some objects for some rounds. */
+/* Read an object under the slot; keep some objects for some rounds. */
 static bool read_once(hazptr_t *slot, struct object **where, struct object **keep)
 {
 	struct object *o = counted_protect(slot, where, counted);
@@ -440,7 +440,7 @@ static void *reader_main(void *unused)
 	return NULL;
 }
 
-/* If the pointer is still the one that was loaded; else nothing changes, and the fresh one is released. */
+/* Replace the pointer if it is still the one that was loaded; otherwise nothing changes, and the fresh object is released. */
 static void replace_loaded(struct object **where, struct object *fresh)
 {
 	struct object *loaded = counted_load(where, counted), *found = loaded;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_counters.c - memory of counters: each object has its own, and ids that nobody has cost nothing. */
+/* test_counters.c - memory of counters: each object has its own, and ids without an owner cost nothing. */
 #include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
 #include <quiesce/srcu.h>
 
 #include "testing.h"
 
-#define NR 700 /* of each size; more than fit one chunk */
+#define NR 700 /* objects per size; more than fit one chunk */
 #define PAGE 4096u
 
 static struct percpu_rw_semaphore sems[NR];
@@ -32,7 +32,7 @@ static int by_address(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Two words, and four. */
+/* Counters of two words and of four get places that do not overlap. */
 static void places_do_not_overlap(void)
 {
 	static const char *at[2 * NR];
@@ -51,7 +51,7 @@ static void places_do_not_overlap(void)
 			assert_true(at[k] <= domains[i].percpu.base || at[k] >= domains[i].percpu.base + 32);
 }
 
-/* Every third one is held: nobody else is. */
+/* Every third counter is held, and no other shows a count. */
 static void counts_are_apart(void)
 {
 	for (int i = 0; i < NR; i += 3) {
@@ -78,7 +78,7 @@ static void objects_have_their_own(void **state)
 		begin(i);
 	places_do_not_overlap();
 	counts_are_apart();
-	/* Holes, in every chunk, and whole chunks. */
+	/* Free places in every chunk, and whole chunks. */
 	for (int i = 0; i < NR; i++)
 		if (i % 2 || i > NR / 2)
 			end(i);
@@ -96,7 +96,7 @@ static void never(struct percpu_ref *ref)
 	(void)ref;
 }
 
-/* A count that was per CPU when it was got, and atomic when it was put, leaves words that differ: whoever has the place next does
+/* A count that was per CPU when it was got, and atomic when it was put, leaves words that differ: the next owner of the place does
  * not find them. */
 static void places_come_clean(void **state)
 {
@@ -120,7 +120,7 @@ static void places_come_clean(void **state)
 	percpu_free_rwsem(&sem);
 }
 
-/* Bytes of the chunk of @at that were written; -1: not known, because the kernel has joined its mapping to another one. */
+/* Return the bytes of the chunk of @at that were written; -1 if unknown, because the kernel has merged its mapping with another. */
 static long written(const char *at)
 {
 	FILE *f = fopen("/proc/self/smaps", "r");
@@ -160,7 +160,7 @@ static void unused_ids_cost_nothing(void **state)
 	percpu_free_rwsem(&sem);
 }
 
-/* While readers are slow, too, each counts on a line of its own, if sequences can be had. */
+/* While readers take the slow path, too, each counts on a line of its own, if there are sequences. */
 static void slow_readers_share_no_word(void **state)
 {
 	static struct percpu_rw_semaphore sem;
@@ -186,7 +186,7 @@ static void slow_readers_share_no_word(void **state)
 	assert_true(sem.open == 0);
 }
 
-/* What users write does not lie beside what they look at. */
+/* Words that users write share no cache line with words that they only read. */
 static void lines_are_apart(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_debug.c - what debug builds of programs tell of sections, slots and the end of the process. */
+/* test_debug.c - reports of debug builds about sections, slots and the end of the process. */
 #define _GNU_SOURCE
 #include "misuses.h"
 
@@ -36,7 +36,7 @@ static __attribute__((noinline)) void fetch(void)
 	assert_ptr_equal(rcu_dereference(shared), &one);
 }
 
-/* The place is where addr2line finds it: in @fn. */
+/* Check that addr2line finds the reported place in @fn. */
 static void last_is_in(void (*fn)(void))
 {
 	const char *at = strstr(last_text, "+0x");
@@ -158,7 +158,7 @@ static void all_in_a_section(void)
 	rcu_read_unlock();
 }
 
-/* Each of these has sections of its own. */
+/* Each of these calls opens a section of its own. */
 static void without_a_section(void)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
@@ -256,7 +256,7 @@ static const struct {
 	{ look_up_hazptr, "hashtable_lookup_hazptr() at " },
 };
 
-/* Whosever it was: the thread's own, from the pool, a context's. */
+/* The misuse is found in each kind of slot: the thread's own, one from the pool, a context's. */
 static void is_free_now(hazptr_t *one_slot)
 {
 	slot = one_slot;
@@ -317,7 +317,7 @@ static void *in_thread(void *unused)
 	return NULL;
 }
 
-/* Handed over, taken or freed by a part of the program that is a release build. */
+/* Slots are handed over, allocated or freed by a part of the program that is a release build. */
 static void slots_that_are_taken(void)
 {
 	pthread_t thread;
@@ -435,7 +435,7 @@ int __lsan_is_turned_off(void)
 	return ends;
 }
 
-/* Not _exit(): destructors run. */
+/* End by exit(), not by _exit(), so that destructors run. */
 static void main_ends(void)
 {
 	ends = 1;

@@ -2,7 +2,8 @@
 /* test_destructors.c - every call in destructors of thread-local storage: those that run before the library's own and after it, once
  * and as often as the system lets them.
  *
- * None waits for what the thread itself has, a slot that protects what it retires say; and nothing that is queued is lost.
+ * No destructor waits for something that its own thread holds, such as a slot that protects an object which it retires; and
+ * nothing that is queued is lost.
  */
 #include "testing.h"
 
@@ -23,7 +24,7 @@
 
 #include <limits.h>
 
-/* ---- what is queued ---- */
+/* ---- queued objects ---- */
 
 static int nr_queued, nr_run;
 
@@ -164,7 +165,7 @@ static void use_slots(void)
 	synchronize_hazptr(&object);
 }
 
-/* Each of these objects is protected by this very thread. */
+/* This thread protects each of these objects itself. */
 static void retire_what_it_protects(void)
 {
 	hazptr_t *slots[4];
@@ -182,12 +183,12 @@ static void retire_what_it_protects(void)
 	call_hazptr_cohort(&cohort, &((struct object *)objects[3])->hazptr, run_hazptr);
 	hazptr_try_barrier();
 	for (int i = 0; i < 4; i++) {
-		assert_int_equal(((struct object *)objects[i])->key, 0); /* MALLOC_PERTURB_ changes what is freed */
+		assert_int_equal(((struct object *)objects[i])->key, 0); /* MALLOC_PERTURB_ overwrites freed memory */
 		hazptr_free(NULL, slots[i]);
 	}
 }
 
-/* More than there are notes at hand. */
+/* There are more objects than free notes. */
 static void retire_many(void)
 {
 	for (int i = 0; i < 1200; i++)
@@ -204,7 +205,7 @@ static void use_hazptr(void)
 	call_hazptr_inline_sized(&object_queued()->hazptr, run_hazptr, HAZPTR_BATCH_BYTES);
 	counted_init(&o->counted, run_counted);
 	counted_put(&o->counted);
-	quiesce_set_thread_hazptr_batch(0, 0); /* it has a queue, or gets none */
+	quiesce_set_thread_hazptr_batch(0, 0); /* the thread has a queue already, or gets none */
 }
 
 static void wait_for_hazptr(void)
@@ -293,7 +294,7 @@ enum { NR_USES = sizeof uses / sizeof uses[0] };
 
 /* ---- the places ---- */
 
-/* What a C++ compiler makes of a thread_local object with a destructor: before all keys. */
+/* C++ compilers register the destructor of a thread_local object by this call; such destructors run before those of all keys. */
 extern int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *dso);
 extern void *__dso_handle;
 
@@ -377,7 +378,7 @@ static void each(enum place place, bool first)
 	assert_int_equal(stats_now().readers, readers);
 }
 
-/* A first use in the last round is not supported: nobody would learn that the thread is gone. */
+/* A first use in the last round is not supported: the library would not learn that the thread is gone. */
 static void at(enum place place)
 {
 	each(place, true);
@@ -409,7 +410,7 @@ static void after_the_librarys_in_the_last_round(void **state)
 	at(AGAIN);
 }
 
-/* Threads that end so over and over leave nothing behind: no queue, no line of slots. */
+/* Many threads that end in this way leave nothing behind: no queue, no line of slots. */
 static void use_a_little(void)
 {
 	hazptr_retire(object_queued(), delete_object);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_fibers.c - user contexts that go on in other threads, with guards, slots and counts in hand.
  *
- *	test_fibers [SECONDS]     of the crowd at the end; 0: none
+ * test_fibers [SECONDS]     the last test runs that long with many fibers; 0: not at all
  *
  * Needs nothing but the library, so it also runs for other CPUs, where compilers keep more.
  */
@@ -47,7 +47,7 @@ static void fiber_resume(struct fiber *f)
 		abort();
 }
 
-/* ---- a story, told by two threads in turn ---- */
+/* ---- a story, performed by two threads in turn ---- */
 
 static struct fiber teller;
 static void (*story)(void);
@@ -175,7 +175,7 @@ static void tell_beyond_the_first(void)
 		pthread_join(threads[i], NULL);
 }
 
-/* ---- a crowd: all fibers at once, in whichever thread is free, beside an updater that frees ---- */
+/* ---- all fibers at once, each in any free thread, beside an updater that frees ---- */
 
 #define NR_FIBERS 24
 #define NR_THREADS 3
@@ -211,7 +211,7 @@ static __attribute__((noinline)) void yield_to_others(struct one *one)
 		abort();
 }
 
-/* Nobody but its holder writes a slot. */
+/* Only its holder writes a slot. */
 static void look(const uintptr_t *slot, const struct object *object)
 {
 	if (!holds(slot, object))
@@ -312,7 +312,7 @@ static void *crowd_updater(void *unused)
 		struct object *old = rcu_xchg_pointer(&crowd[i % NR_FIBERS].object, object_new());
 
 		synchronize_shazptr(old);
-		quiesce_store_relaxed(&old->value, 0); /* Relaxed: nobody has it. */
+		quiesce_store_relaxed(&old->value, 0); /* Relaxed: no guard protects it. */
 		free(old);
 		nr_updates++;
 	}

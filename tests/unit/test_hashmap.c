@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hashmap.c - every call of hashmap.h, what it answers, and how large a map is; and the hashes. */
+/* test_hashmap.c - every call of hashmap.h and its result, the size of maps, and the hash functions. */
 #include "heap.h"
 #include "tables.h"
 
@@ -58,7 +58,7 @@ static void an_empty_one_takes_64_bytes(void **state)
 	assert_int_equal(heap_used(), before);
 	assert_int_equal(map_stats(&map).bytes, 0);
 	assert_int_equal(hashmap_set(&map, 1, 1, NULL), 0);
-	assert_true(!HEAP_COUNTED || heap_used() > before); /* so the heap is where it would have been seen */
+	assert_true(!HEAP_COUNTED || heap_used() > before); /* this shows that heap_used() sees the map's memory */
 	assert_in_range(map_stats(&map).bytes, 64, 64 * 6);
 	assert_int_equal(map_stats(&map).buckets, 1);
 	hashmap_destroy(&map);
@@ -196,14 +196,14 @@ static void grows_and_becomes_small_again(void **state)
 	for (uint64_t i = 0; i < LARGE; i++)
 		assert_int_equal(map_find(&map, i), i + 1);
 	drain(&map, LARGE);
-	wait_until((rcu_barrier(), map_stats(&map).buckets == 1)); /* though nobody updates it */
+	wait_until((rcu_barrier(), map_stats(&map).buckets == 1)); /* the map shrinks without further updates */
 	come_to_rest();
 	assert_in_range(map_stats(&map).bytes, 64, 64 * 6);
 	must_be_empty(&map);
 	hashmap_destroy(&map);
 }
 
-/* At the number where it is as full as it gets. */
+/* Fill the map up to its highest load. */
 static void stays_as_it_is_under_churn(void **state)
 {
 	enum { NR = 4096 * 2, TURNS = 4 };
@@ -249,7 +249,7 @@ static void reserve(void **state)
 	hashmap_destroy(&map);
 }
 
-/* What cannot be had is forgotten. */
+/* A reservation that cannot be met fails, and leaves no trace. */
 static void reserve_too_much(void **state)
 {
 	struct hashmap map;
@@ -337,7 +337,7 @@ static void destroy_with_a_reader_inside(void **state)
 		}
 		must_be_empty(&map);
 		rcu_read_unlock();
-		memset(&map, 0xa5, sizeof(map)); /* nobody looks at it any more */
+		memset(&map, 0xa5, sizeof(map)); /* no reader or worker accesses it any more */
 		come_to_rest();
 	}
 }
@@ -379,7 +379,7 @@ static uint64_t of_few_bits(uint64_t i, unsigned int apart)
 
 enum { BUCKETS = 1 << 14, KEYS = BUCKETS * 4 };
 
-/* How far the number of keys in a bucket varies, 1: as if at random. */
+/* Return the variance of the number of keys in a bucket; 1 is that of random hashes. */
 static double variance(uint64_t (*key)(uint64_t, unsigned int), unsigned int by, uint64_t seed, unsigned int shift)
 {
 	static unsigned int load[BUCKETS];
@@ -398,7 +398,7 @@ static void must_spread(const char *name, uint64_t (*key)(uint64_t, unsigned int
 	static const uint64_t seed[] = { 0, 0x14057b7ef767814full };
 
 	for (int s = 0; s < 2; s++)
-		for (unsigned int shift = 6; shift <= 50; shift += 44) { /* what makes the bucket, and what makes the tag */
+		for (unsigned int shift = 6; shift <= 50; shift += 44) { /* the bits that choose the bucket, and those of the tag */
 			double found = variance(key, by, seed[s], shift);
 
 			if (found > 1.3)
@@ -421,10 +421,10 @@ static void keys_that_are_alike_spread(void **state)
 	must_spread("doubles in parts of", doubles, 10);
 	for (int i = 0; i < 6; i++)
 		must_spread("18 bits, apart by", of_few_bits, apart[i]);
-	assert_true(variance(shifted, 0, 0, 6) > 0.5); /* else it is not a hash that is looked at */
+	assert_true(variance(shifted, 0, 0, 6) > 0.5); /* otherwise the table shows no function of the hash */
 }
 
-/* Who knows the keys that meet in a bucket with one seed does not know them with another. */
+/* Keys that collide in a bucket with one seed do not collide with another. */
 static void the_seed_decides_who_meets(void **state)
 {
 	int met = 0, meet = 0;
@@ -440,7 +440,7 @@ static void the_seed_decides_who_meets(void **state)
 	assert_in_range(meet, 0, 3);
 }
 
-/* The first two as XXH3_64bits() of libxxhash has them. */
+/* The first two values are those of XXH3_64bits() of libxxhash. */
 static void bytes_by_xxh3(void **state)
 {
 	char text[600];
@@ -465,7 +465,7 @@ static void bytes_by_xxh3(void **state)
 		uint64_t wide = 0x123456789abcdef0u;
 		uint32_t narrow = 0x9abcdef0u;
 
-		memcpy(text, &wide, sizeof(wide)); /* the same bytes, wherever they stand and whoever hashes them */
+		memcpy(text, &wide, sizeof(wide)); /* the hash of equal bytes is equal, at each alignment and by each function */
 		assert_int_equal(quiesce_hash(text, 8, length), quiesce_hash_u64(wide, length));
 		assert_int_equal(quiesce_hash(&narrow, 4, length), quiesce_hash_u64(narrow, length));
 		assert_int_equal(quiesce_hash(text, length == 4 || length == 8 ? 9 : length, 5),
@@ -477,7 +477,7 @@ static void bytes_by_xxh3(void **state)
 
 static struct hashmap inherited;
 
-/* A map that is being resized.  In a section, so that no callback goes on with it. */
+/* Return a map that is being resized, in a section, so that no callback continues the resize. */
 static struct quiesce__buckets *begin_to_resize(struct hashmap *map)
 {
 	struct quiesce__buckets *array;
@@ -491,7 +491,7 @@ static struct quiesce__buckets *begin_to_resize(struct hashmap *map)
 	return array;
 }
 
-/* What other threads may have locked: the array, and buckets. */
+/* Lock or unlock all that other threads may have locked: the array, and buckets. */
 static void lock_all(struct quiesce__buckets *array, bool lock)
 {
 	for (uint64_t offset = 0; offset <= array->mask; offset += sizeof(struct quiesce__bucket)) {

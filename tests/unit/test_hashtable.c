@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hashtable.c - every call of hashtable.h, what it answers, and what is in the table after it. */
+/* test_hashtable.c - every call of hashtable.h, its result, and the content of the table after it. */
 #include "heap.h"
 #include "tables.h"
 
@@ -51,7 +51,7 @@ static void an_empty_one_takes_64_bytes(void **state)
 	assert_int_equal(heap_used(), before);
 	assert_int_equal(table_stats(&ht).bytes, 0);
 	assert_int_equal(hashtable_insert(&ht, &o), 0);
-	assert_true(!HEAP_COUNTED || heap_used() > before); /* so the heap is where it would have been seen */
+	assert_true(!HEAP_COUNTED || heap_used() > before); /* this shows that heap_used() sees the table's memory */
 	assert_in_range(table_stats(&ht).bytes, 64, 64 * 6);
 	assert_int_equal(table_stats(&ht).buckets, 1);
 	hashtable_destroy(&ht, NULL, NULL);
@@ -163,7 +163,7 @@ static void replace(void **state)
 	hashtable_destroy(&ht, NULL, NULL);
 }
 
-/* More objects with one key than a line has words, among others. */
+/* Insert more objects with one key than a line has words, among others. */
 static void duplicates(void **state)
 {
 	enum { SAME = 40, NR = 200 };
@@ -244,12 +244,12 @@ enum { USERS = 300 };
 static struct user users[USERS];
 static char names[USERS][16];
 
-/* Each object is found in all the tables, by what it has there. */
+/* Each object is found in all tables, by its key in each. */
 static void look_for_user(const struct hashtable *ht, const struct user *u)
 {
 	char copy[16];
 
-	snprintf(copy, sizeof(copy), "%s", u->name); /* by what it says, not where it is */
+	snprintf(copy, sizeof(copy), "%s", u->name); /* keys are compared by their text, not by address */
 	assert_ptr_equal(by_name_lookup(&ht[0], copy), u);
 	assert_ptr_equal(by_nick_lookup(&ht[1], u->nick), u);
 	assert_ptr_equal(by_address_lookup(&ht[2], &u->address), u);
@@ -296,7 +296,7 @@ static void keys_of_all_kinds(void **state)
 
 static uint64_t one_bucket(const void *key, uint64_t seed)
 {
-	return quiesce_hash_u64(*(const uint64_t *)key, seed) << 40; /* but different tags */
+	return quiesce_hash_u64(*(const uint64_t *)key, seed) << 40; /* one bucket, but different tags */
 }
 
 static uint64_t one_hash(const void *key, uint64_t seed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hashtable_ends.c - tables that begin statically; how large one becomes and how small again; iterations; what is left. */
+/* test_hashtable_ends.c - tables with static initialisers; growth and shrinking; iterations; memory that is left at the end. */
 #include "tables.h"
 
 static void must_be_empty(struct hashtable *ht)
@@ -102,14 +102,14 @@ static void grows_and_becomes_small_again(void **state)
 	assert_int_equal(stats.failures, 0);
 	for (uint64_t i = 0; i < LARGE; i++)
 		assert_int_equal(hashtable_remove(&ht, &large[i]), 0);
-	wait_until((rcu_barrier(), table_stats(&ht).buckets == 1)); /* though nobody updates it */
+	wait_until((rcu_barrier(), table_stats(&ht).buckets == 1)); /* the table shrinks without further updates */
 	come_to_rest();
 	assert_in_range(table_stats(&ht).bytes, 64, 64 * 6);
 	must_be_empty(&ht);
 	hashtable_destroy(&ht, NULL, NULL);
 }
 
-/* At the number where it is as full as it gets. */
+/* Fill the table up to its highest load. */
 static void stays_as_it_is_under_churn(void **state)
 {
 	enum { NR = 4096 * 4, TURNS = 4 };
@@ -158,7 +158,7 @@ static void reserve(void **state)
 	hashtable_destroy(&ht, NULL, NULL);
 }
 
-/* What cannot be had is forgotten. */
+/* A reservation that cannot be met fails, and leaves no trace. */
 static void reserve_too_much(void **state)
 {
 	struct hashtable ht;
@@ -187,7 +187,8 @@ static void reserve_too_much(void **state)
 
 /* ---- iteration ---- */
 
-/* Of 300 that stay, each is seen once, while as the body goes others make the table grow, or leave and it shrinks. */
+/* Each of 300 elements that stay is visited once, while the loop's body inserts others until the table grows, or removes others
+ * until it shrinks. */
 static void iteration_while_the_body_updates(void **state)
 {
 	enum { STAY = 300, OTHERS = 6000 };
@@ -249,7 +250,7 @@ static void destroy_gives_each_object_once(void **state)
 static void destroy_while_it_is_resized(void **state)
 {
 	(void)state;
-	for (int way = 0; way < 3; way++) { /* grows, shrinks, has moved but the callback has not been there */
+	for (int way = 0; way < 3; way++) { /* the table grows, shrinks, or has moved and its callback has not run */
 		uint64_t before, i = 4000;
 		struct hashtable ht;
 		int nr = 0;
@@ -272,7 +273,7 @@ static void destroy_while_it_is_resized(void **state)
 		hashtable_destroy(&ht, drop_counts, &nr);
 		must_be_empty(&ht);
 		rcu_read_unlock();
-		memset(&ht, 0xa5, sizeof(ht)); /* nobody looks at it any more */
+		memset(&ht, 0xa5, sizeof(ht)); /* no reader or worker accesses it any more */
 		assert_int_equal(nr, i);
 		come_to_rest();
 	}
@@ -362,7 +363,7 @@ static void found_by_hazard_pointer(void **state)
 			g = malloc(sizeof(*g));
 			*g = (struct guarded){ .key = i, .ret_freed = &freed[i] };
 			assert_int_equal(hashtable_insert(&ht, g), 0);
-			for (uint64_t k = 0; k <= i; k++) /* also while it is being resized */
+			for (uint64_t k = 0; k <= i; k++) /* lookups find each key also while the table is being resized */
 				assert_int_equal(guarded_find(&ht, &type[t], k, slot)->key, k);
 			assert_int_equal(slot->value, (uintptr_t)&g->hazptr);
 		}
@@ -374,7 +375,7 @@ static void found_by_hazard_pointer(void **state)
 		hashtable_destroy(&ht, guarded_drop, NULL);
 		rcu_barrier();
 		assert_int_equal(flag_get(&freed[key]), 0);
-		assert_int_equal(g->key, key); /* protected: sanitizers look on */
+		assert_int_equal(g->key, key); /* protected: sanitizers would report a use after free */
 		hazptr_clear(slot);
 		hazptr_barrier();
 		for (int i = 0; i < NR; i++)

@@ -4,13 +4,13 @@
 
 #include <sched.h>
 
-#define NR_STABLE 200   /* keys that are there all the time, though not always the same object */
-#define NR_OTHERS 3000  /* that come and go, by each updater its own */
+#define NR_STABLE 200   /* number of keys that stay, though not always with the same object */
+#define NR_OTHERS 3000  /* number of keys that each updater inserts and removes */
 #define NR_UPDATERS 2
 #define NR_READERS 2
 #define NR_KEYS (NR_STABLE + NR_UPDATERS * NR_OTHERS)
-#define NR_WAVES 16     /* at least, of each updater: all in, all out */
-#define NR_FINDS 20000  /* at least, by all readers */
+#define NR_WAVES 16     /* least number of rounds of each updater: all in, all out */
+#define NR_FINDS 20000  /* least number of walks of all readers */
 #define NR_WALKS 8
 
 static uint32_t stop, nr_finds, nr_walks, nr_wrong, nr_replaced;
@@ -32,7 +32,7 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed >> 33;
 }
 
-/* Updaters out of step leave a table about as full as it is: they go on until it was resized often enough. */
+/* Updaters that are out of step keep the table's load about constant: they go on until it was resized often enough. */
 static bool enough(const struct quiesce__table *t, int waves)
 {
 	/* Relaxed: as the flags. */
@@ -40,7 +40,7 @@ static bool enough(const struct quiesce__table *t, int waves)
 	       flag_get(&nr_walks) >= NR_WALKS;
 }
 
-/* Now and then a walk stays in the midst of a bucket, which moves meanwhile. */
+/* Now and then a walk pauses in the middle of a bucket, which moves meanwhile. */
 static void linger(unsigned int nr)
 {
 	if (nr % 128 == 0)
@@ -93,7 +93,7 @@ static void walk_table(void)
 		if (o->key < NR_STABLE)
 			seen[o->key]++;
 	}
-	/* What takes the place of another is seen in its place. */
+	/* An element that replaces another is seen in its place. */
 	for (int i = 0; i < NR_STABLE; i++)
 		check(seen[i] == 1);
 	count_up(&nr_walks);
@@ -114,7 +114,7 @@ static void *table_reader(void *number)
 	return NULL;
 }
 
-/* A stable one is given another object; by each updater those of its own. */
+/* Each updater replaces the objects of its own stable keys. */
 static void replace_stable(uint64_t key, uint64_t way)
 {
 	struct object *fresh = object_new(key);
@@ -165,8 +165,8 @@ static void objects_under_readers_and_updaters(void **state)
 	come_to_rest();
 }
 
-/* A reader who came after the grace period had begun that lets the worker move, but before anything had moved: it
- * walks through the old array after that was left. */
+/* A reader enters after the start of the grace period that precedes moving, but before anything has moved: it
+ * walks through the old array after the table has left that. */
 static void a_late_reader_keeps_the_old_array(void **state)
 {
 	static struct object objects[4096];
@@ -210,7 +210,7 @@ static void a_late_reader_keeps_the_old_array(void **state)
 
 static struct hashmap map;
 
-/* A value tells its key, in the upper half, and how often it was changed. */
+/* A value holds its key, in the upper half, and how often it was changed. */
 static uint64_t value_of(uint64_t key, uint64_t turn)
 {
 	return (key + 1) << 32 | (turn & UINT32_MAX);
@@ -250,7 +250,7 @@ static void *map_reader(void *number)
 
 			check(value ? belongs(value, key) : key >= NR_STABLE);
 			if (key < NR_STABLE) {
-				check(value >= last[key]); /* it goes up only */
+				check(value >= last[key]); /* the number of changes only goes up */
 				last[key] = value;
 			}
 			count_up(&nr_finds);
@@ -271,7 +271,7 @@ static void *map_updater(void *number)
 			check(hashmap_insert(&map, key, value_of(key, wave), NULL) == 0);
 			if (key % 16)
 				continue;
-			stable = next_random(&seed) % NR_STABLE; /* of all, so updaters meet */
+			stable = next_random(&seed) % NR_STABLE; /* a key that all updaters share, so that they meet */
 			value = map_find(&map, stable);
 			if (hashmap_replace(&map, stable, value, value + 1) == 0)
 				count_up(&nr_replaced);
@@ -342,7 +342,7 @@ static void *guarded_reader(void *number)
 		/* Relaxed: hazard pointers are what is tested. */
 		check(g ? quiesce_load_relaxed(&g->state) == GOOD && g->key == key : key >= NR_STABLE);
 		if (seed >> 60 == 0)
-			sched_yield(); /* it stays */
+			sched_yield(); /* the section stays open across the yield */
 		check(!g || quiesce_load_relaxed(&g->state) == GOOD); /* Relaxed: as above. */
 		count_up(&nr_finds);
 	}
@@ -355,8 +355,8 @@ static void *guarded_updater(void *number)
 	uint64_t first = NR_STABLE + (uintptr_t)number * NR_OTHERS;
 	void *old;
 
-	quiesce_store_relaxed(&nr_walks, NR_WALKS); /* Relaxed: nobody does any. */
-	for (int wave = 0; !enough(&table.table, wave * 5); wave++) { /* which take longer */
+	quiesce_store_relaxed(&nr_walks, NR_WALKS); /* Relaxed: no thread walks. */
+	for (int wave = 0; !enough(&table.table, wave * 5); wave++) { /* a wave takes longer under sanitizers */
 		for (uint64_t key = first; key < first + NR_OTHERS; key++) {
 			check(hashtable_insert(&table, guarded_new(key)) == 0);
 			if (key % 16)

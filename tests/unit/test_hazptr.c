@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr.c - slots of hazard pointers: taking them, what they protect, giving them back. */
+/* test_hazptr.c - slots of hazard pointers: allocation, protection, freeing. */
 #include "hazptrs.h"
 #include "guards.h"
 
@@ -7,9 +7,9 @@
 
 static struct thing p_object = { .id = 1 }, q_object = { .id = 2 };
 static struct thing *const p = &p_object, *const q = &q_object;
-static char bytes[2000]; /* so many addresses */
+static char bytes[2000]; /* distinct addresses to protect */
 
-/* Does a wait for @address find nothing in its way? */
+/* True if a wait for @address finds no slot that blocks it. */
 static int nobody_has(const void *address)
 {
 	uint64_t blocked = stats_now().shazptr_blocked;
@@ -70,7 +70,7 @@ static void a_slot_is_the_first_again_once_it_is_free(void **state)
 	hazptr_free(NULL, NULL);
 }
 
-/* Beyond those of its line a thread borrows from a pool. */
+/* A thread whose line is full borrows slots from a pool. */
 static void the_thread_s_own_slots_have_no_end(void **state)
 {
 	enum { N = 200 };
@@ -94,7 +94,7 @@ static void the_thread_s_own_slots_have_no_end(void **state)
 	assert_true(nobody_has(SHAZPTR_WILDCARD));
 }
 
-/* How many lines there are more after @rounds, in each of which the pool gives @nr slots and gets them back. */
+/* Return how many lines were added in @rounds, in each of which the pool gives @nr slots and gets them back. */
 static uint32_t lines_after(int rounds, int nr)
 {
 	hazptr_t *slot[300];
@@ -116,7 +116,7 @@ static void what_is_borrowed_is_borrowed_again(void **state)
 	assert_int_equal(lines_after(5, 300), 0);
 }
 
-/* Lines of contexts in front, then full ones: each more than a search looks at. */
+/* Lines of contexts come first, then full ones; each group is longer than one search. */
 static void a_search_goes_on_where_the_last_one_ended(void **state)
 {
 	enum { CONTEXTS = 100, KEPT = 700 };
@@ -156,7 +156,7 @@ static void a_context_has_seven_slots_and_no_more(void **state)
 	}
 	hazptr_free_batch(&ctx, slot, NR_OWN);
 	cleanup_hazptr_context(&ctx);
-	assert_null(hazptr_alloc(&ctx)); /* and none now */
+	assert_null(hazptr_alloc(&ctx)); /* a context that was cleaned up gives no slot */
 	cleanup_hazptr_context(&ctx);
 }
 
@@ -223,7 +223,7 @@ static void two_thousand_contexts(void **state)
 		if (round == 0)
 			lines = stats_now().slots_lines;
 	}
-	assert_int_equal(stats_now().slots_lines, lines); /* they come again */
+	assert_int_equal(stats_now().slots_lines, lines); /* the lines are used again */
 	free(ctx);
 	free(slot);
 }
@@ -258,7 +258,7 @@ static void *cleanup_context(void *ctx)
 	return NULL;
 }
 
-/* Made by a thread that is over, used here, cleaned up by a third. */
+/* A context is initialised by a thread that has ended, used here, and cleaned up by a third. */
 static void a_context_may_go_from_thread_to_thread(void **state)
 {
 	struct hazptr_context ctx, other;
@@ -335,7 +335,7 @@ static void a_field_is_protected_by_its_address(void **state)
 	hazptr_free(NULL, slot);
 }
 
-/* By another protection, a clear, a free: each ends it, none before. */
+/* A protection ends by another protection, a clear or a free, and not before. */
 static void a_protection_ends_in_three_ways(void **state)
 {
 	hazptr_t *slot = slot_with(NULL, p);
@@ -432,7 +432,7 @@ static void *free_handed(void *arg)
 	return NULL;
 }
 
-/* The next threads get the line, and leave alone what is held in it. */
+/* The next threads get the line, and do not use slots that are still held in it. */
 static void a_protection_outlives_its_thread(void **state)
 {
 	enum { N = 20 };

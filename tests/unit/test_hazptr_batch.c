@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_batch.c - objects without a head, and how many wait before somebody looks. */
+/* test_hazptr_batch.c - objects without a head, and how many wait before a scan. */
 #include "hazptrs.h"
 
 /* ---- objects without a head; not from cmocka's allocator, which is for one thread ---- */
@@ -63,7 +63,7 @@ static void delete_odd(void *object)
 	quiesce_fetch_add_relaxed(&odd_deleted, 1); /* Relaxed: a count. */
 }
 
-/* Its address may be anything that a slot can hold, one between two words for example. */
+/* The address of a retired object may be any value that a slot can hold, one between two words for example. */
 static void an_object_may_lie_anywhere(void **state)
 {
 	static char bytes[16];
@@ -112,7 +112,7 @@ static void their_garbage_is_bounded(void **state)
 	all_are_gone();
 }
 
-/* More than a chunk of notes, and all of them come back. */
+/* Use more than a chunk of notes, all of which are returned. */
 static void *retire_in_turns(void *unused)
 {
 	for (int turn = 0; turn < 4; turn++) {
@@ -134,7 +134,7 @@ static long pages_of_this_process(void)
 	return size;
 }
 
-/* What grows once is the stack of a helper or the like; lost notes would let each round grow. */
+/* Memory that grows once is the stack of a helper or the like; lost notes would make memory grow in each round. */
 static void notes_are_used_again(void **state)
 {
 	int grew = 0;
@@ -153,7 +153,7 @@ static void notes_are_used_again(void **state)
 
 enum { AT_ONCE = 8 };
 
-/* Until all have a queue each, with notes of its own. */
+/* Wait until each thread has a queue with notes of its own. */
 static void *retire_one_beside_others(void *all)
 {
 	hazptr_retire(born(), dies);
@@ -161,7 +161,7 @@ static void *retire_one_beside_others(void *all)
 	return NULL;
 }
 
-/* Nor do those that a thread has left go with its queue. */
+/* Notes that a thread leaves behind at its end are not lost with its queue. */
 static void notes_of_threads_are_used_again(void **state)
 {
 	pthread_t thread[AT_ONCE];
@@ -184,7 +184,7 @@ static void notes_of_threads_are_used_again(void **state)
 	assert_in_range(grew, 0, 20);
 }
 
-/* Nor do two threads that look for notes at one time find none where there are plenty. */
+/* Two threads that search for notes at the same time both find some where there are plenty. */
 enum { STARTERS = 4, STARTED = 1000 };
 
 static void *retire_one(void *unused)
@@ -230,7 +230,7 @@ static void notes_are_found_by_threads_at_one_time(void **state)
 	start_and_end_threads();
 	before = kib_in_use();
 	start_and_end_threads();
-	if (OWN_HEAP) /* a sanitizer keeps what was freed */
+	if (OWN_HEAP) /* a sanitizer keeps freed memory */
 		assert_in_range(kib_in_use(), 0, before + 4096);
 }
 
@@ -294,7 +294,7 @@ static void the_process_chooses_for_all_threads(void **state)
 	(void)state;
 	assert_int_equal(quiesce_set_hazptr_batch(50, 50), 0);
 	in_thread(batch_of_the_process, NULL);
-	looks_of(HAZPTR_BATCH_MAX); /* what was begun before */
+	looks_of(HAZPTR_BATCH_MAX); /* reclaims that were begun before */
 	assert_in_range(looks_of(10000), 199, 201);
 	assert_int_equal(quiesce_set_hazptr_batch(0, 0), 0);
 	all_are_gone();
@@ -313,7 +313,7 @@ static void nonsense_is_refused(void **state)
 
 #define NR_CONTEXTS 100
 
-/* Twice the slots in use, however dear the fence is: it may double what was chosen at least, and no more than that. */
+/* The batch is twice the number of slots in use, however slow the fence is, because that may at most double the chosen minimum. */
 static void *with_many_slots(void *unused)
 {
 	static struct hazptr_context ctx[NR_CONTEXTS];
@@ -322,7 +322,7 @@ static void *with_many_slots(void *unused)
 	assert_int_equal(quiesce_set_thread_hazptr_batch(1, 4000), 0);
 	for (int i = 0; i < NR_CONTEXTS; i++)
 		assert_int_equal(init_hazptr_context(&ctx[i]), 0);
-	looks_of(20000); /* it has grown by now */
+	looks_of(20000); /* the table of slots has grown by now */
 	looks = looks_of(40000);
 	assert_in_range(looks, 40000 / 4000, 40000 / (2 * NR_CONTEXTS * HAZPTR_SLOT_PER_CTX) + 1);
 	for (int i = 0; i < NR_CONTEXTS; i++)

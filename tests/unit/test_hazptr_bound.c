@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_bound.c - how much waits, whatever readers do; the counters; shutting down; a helper that rests. */
+/* test_hazptr_bound.c - the bound of unreclaimed memory, whatever readers do; the counters; shutdown; an idle helper. */
 #include "hazptrs.h"
 
 /* ---- objects that know how many of them there are ---- */
@@ -38,7 +38,7 @@ static struct hazptr_head *born(void)
 
 static hazptr_t *stalled[NR_STALLED];
 
-/* Each protects one of the first objects, and stays. */
+/* Each thread protects one of the first objects, and stays. */
 static void stall(struct hazptr_head *object[NR_STALLED])
 {
 	for (int i = 0; i < NR_STALLED; i++) {
@@ -96,7 +96,7 @@ static void a_few_large_objects_are_a_batch(void **state)
 	bytes_are_bounded(call_hazptr_sized, NR_LARGE); /* no bound, but all are reclaimed */
 }
 
-/* The bytes of what is protected are counted once, or each retirement would look at all slots. */
+/* The bytes of a protected object are counted once, or each retirement would scan all slots. */
 static void a_large_object_that_stays_is_no_batch(void **state)
 {
 	struct hazptr_head *object = born();
@@ -116,7 +116,7 @@ static void a_large_object_that_stays_is_no_batch(void **state)
 	assert_int_equal(flag_get(&nr_alive), 0);
 }
 
-/* The same for threads that come and go: what is bounded is not for each thread that ever was. */
+/* Threads that come and go share the bound: it does not grow with each thread that ever existed. */
 static void *retire_some(void *unused)
 {
 	for (int i = 0; i < 1000; i++)
@@ -182,7 +182,8 @@ static void what_is_retired_and_reclaimed_is_counted(void **state)
 	assert_int_equal(after.hazptr_reclaimed, before.hazptr_reclaimed + 3);
 }
 
-/* Of the owner's looks, so try again if the worker came by, as it does when we do not get far for some time. */
+/* The owner's scans are counted, so try again if the worker scanned meanwhile, as it does when the owner makes no progress for a
+ * while. */
 static void a_batch_takes_one_look(void **state)
 {
 	struct quiesce_stats before, after;
@@ -265,7 +266,7 @@ static void shutdown_gives_up_in_time_where_something_is_protected(void **state)
 	hazptr_clear(slot);
 	assert_int_equal(quiesce_shutdown(0), 0);
 	assert_int_equal(runs_of(&object), 1);
-	thing_retire(&object); /* it stays usable */
+	thing_retire(&object); /* an object whose callback has run may be retired again */
 	wait_until(runs_of(&object) == 2);
 	hazptr_free(NULL, slot);
 }
@@ -279,7 +280,7 @@ static void block(struct hazptr_head *head)
 	thing_run(head);
 }
 
-/* It waits for the callback as long as it was told, and no longer. */
+/* The shutdown waits for the callback for the given time, and no longer. */
 static void shutdown_gives_up_in_time_where_a_callback_blocks(void **state)
 {
 	static struct thing object;
@@ -304,7 +305,7 @@ static void *barrier_main(void *unused)
 	return unused;
 }
 
-/* What somebody else waits for is pending all the same. */
+/* Objects for which another thread's barrier waits are still pending for a shutdown. */
 static void shutdown_beside_a_barrier(void **state)
 {
 	static struct thing object;
@@ -334,7 +335,7 @@ static void tell_helper_tid(struct hazptr_head *unused)
 	quiesce_store_relaxed(&helper_tid, (uint32_t)my_tid()); /* Relaxed: awaited. */
 }
 
-/* With nothing left the helper sleeps until it is told, with something it looks again by itself. */
+/* The helper sleeps until it is woken when nothing is left, and scans again by itself when something is. */
 static void the_helper_rests_when_nothing_is_left(void **state)
 {
 	struct timespec rest = { .tv_nsec = 250000000 };
@@ -351,7 +352,7 @@ static void the_helper_rests_when_nothing_is_left(void **state)
 	wait_until(voluntary_switches((pid_t)flag_get(&helper_tid)) > before + 1);
 	hazptr_free(NULL, slot);
 	wait_until(runs_of(&object) == 1);
-	do { /* however long the way there takes; if it never rests the watchdog comes */
+	do { /* however long this takes; if the helper never sleeps the watchdog ends the test */
 		before = voluntary_switches((pid_t)flag_get(&helper_tid));
 		nanosleep(&rest, NULL);
 	} while (voluntary_switches((pid_t)flag_get(&helper_tid)) != before);
@@ -429,7 +430,7 @@ static void a_callback_may_wait_for_a_cohort(void **state)
 	assert_int_equal(flag_get(&parent.ended), 1);
 }
 
-/* A child that is protected is waited for, in the helper. */
+/* The callback waits in the helper for a child that is protected. */
 static void a_callback_waits_for_what_a_cohort_has_protected(void **state)
 {
 	static struct parent parent;
@@ -445,7 +446,7 @@ static void a_callback_waits_for_what_a_cohort_has_protected(void **state)
 	hazptr_barrier();
 }
 
-/* The look at an owner's queue found many slots; a callback of that queue waits for a cohort, beside still more slots. */
+/* The scan for an owner's queue found many slots; a callback of that queue waits for a cohort, beside still more slots. */
 #define NR_MORE 1500 /* more than a table for twice NR_STALLED has room for */
 
 static struct thing held_on[NR_STALLED];

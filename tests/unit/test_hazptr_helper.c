@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_helper.c - who runs callbacks, and at whose cost: call_hazptr() leaves them to the helper, which follows
- * what they retire, and looks at no queue that has nothing.
+/* test_hazptr_helper.c - which thread runs callbacks, and at whose cost: call_hazptr() leaves them to the helper, which also
+ * reclaims the objects that they retire, and visits no empty queue.
  */
 #include "hazptrs.h"
 
@@ -87,7 +87,7 @@ static void nothing(struct rcu_head *unused)
 	(void)unused;
 }
 
-/* Also while the worker of call_rcu() waits for it. */
+/* A reader of RCU delays no hazptr callback, even while the worker of call_rcu() waits for that reader. */
 static void a_reader_of_rcu_keeps_nothing(void **state)
 {
 	static struct rcu_head head;
@@ -166,7 +166,7 @@ static void run_next(struct hazptr_head *head)
 		chain_call(&t[1].hazptr, run_next);
 }
 
-/* A scan for each, and no pauses: a pause for each eight were 2500. */
+/* There is a scan for each object, and no pauses: one pause for every eight would be 2500. */
 static void chain_is_followed(void (*call)(struct hazptr_head *head, void (*func)(struct hazptr_head *head)))
 {
 	uint64_t scans;
@@ -211,7 +211,7 @@ static void stop_and_wait(void)
 	quiesce_store_relaxed(&no_more, 0);
 }
 
-/* The helper sleeps about as often as it comes. */
+/* The helper sleeps about as often as it visits. */
 static void what_retires_itself_again_burns_no_cpu(void **state)
 {
 	long switches;
@@ -230,7 +230,7 @@ static void what_retires_itself_again_burns_no_cpu(void **state)
 	stop_and_wait();
 }
 
-/* Each makes a new one. */
+/* Each callback retires a new object. */
 static void run_and_make_another(struct hazptr_head *head)
 {
 	struct hazptr_head *fresh = malloc(sizeof *fresh);
@@ -308,7 +308,7 @@ static void queues_that_have_nothing_are_not_visited(void **state)
 
 /* ---- memory ---- */
 
-/* The queue's pages that are in memory. */
+/* Return the number of the queue's pages that are in memory. */
 static int pages_of_queue(void)
 {
 	enum { PAGE = 4096, PAGES = 17 };

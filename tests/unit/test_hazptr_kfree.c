@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_kfree.c - kfree_hazptr(): the right address is freed, once, when nobody protects it.
+/* test_hazptr_kfree.c - kfree_hazptr(): the right address is freed, once, when no slot protects it.
  *
  * This program has its own free(), which the library calls too, and watches one address.
  */
@@ -12,7 +12,7 @@ static int nr_freed;
 
 void free(void *p)
 {
-	if (p && p == quiesce_load_relaxed(&watched)) { /* Relaxed: set before anybody frees it. */
+	if (p && p == quiesce_load_relaxed(&watched)) { /* Relaxed: set before any thread frees the address. */
 		quiesce_store_relaxed(&watched, NULL);
 		count_up(&nr_freed);
 	}
@@ -36,7 +36,7 @@ struct far {
 	struct hazptr_head hazptr;
 };
 
-/* Retired while a slot protects the head: freed after the slot has let go, by whoever looks first. */
+/* An object that is retired while a slot protects its head is freed after the slot is cleared, by the first scan. */
 #define freed_when_let_go(object, look)                                     \
 	do {                                                                \
 		hazptr_t *slot = slot_with(NULL, &(object)->hazptr);        \
@@ -85,7 +85,7 @@ static struct inner *next_object(struct inner *o)
 	return o;
 }
 
-/* As in kfree_hazptr(rcu_xchg_pointer(&config, fresh), hazptr). */
+/* Callers write kfree_hazptr(rcu_xchg_pointer(&config, fresh), hazptr): the argument is evaluated once. */
 static void the_pointer_is_asked_for_once(void **state)
 {
 	struct inner *o = malloc(sizeof *o);

@@ -19,7 +19,7 @@ static void hook(enum quiesce_misuse kind, const char *text)
 	count_up(&nr_reports);
 }
 
-/* With a hook @fn is reported once and returns; without one it prints a line and aborts. */
+/* Check that with a hook @fn is reported once and returns, and that without one it prints a line and aborts. */
 static void misuse(void (*fn)(void), enum quiesce_misuse kind, const char *word)
 {
 	int before = flag_get(&nr_reports);
@@ -133,7 +133,7 @@ static void wait_for_cohort(void)
 	synchronize_hazptr_cohort(&cohort);
 }
 
-/* Below a callback of the cohort, too; and whoever has waited for another cohort is still in a callback. */
+/* The misuse is found below a callback of the cohort, too; and a thread that has waited for another cohort is still in a callback. */
 static void wait_for_inner(void (*retired_into_it)(struct hazptr_head *head))
 {
 	struct hazptr_cohort inner = HAZPTR_COHORT_INIT;
@@ -218,7 +218,7 @@ static void clean_up_empty(void)
 	cleanup_hazptr_context(&ctx);
 }
 
-/* What the hook let pass: the slot protects on, and nobody gets its line, before it is freed and after. */
+/* After the hook has returned, the slot still protects, and no other owner gets its line, before the slot is freed and after. */
 static void a_context_with_a_slot_taken(void **state)
 {
 	struct hazptr_context ctx[20];
@@ -246,7 +246,7 @@ static void a_context_with_a_slot_taken(void **state)
 		cleanup_hazptr_context(&ctx[i]);
 }
 
-/* ---- a deadlock that the stall report tells of ---- */
+/* ---- a deadlock that the stall report names ---- */
 
 static void protect_and_wait(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_regress.c - general hazard pointers: what was found by reading and is to stay found. */
+/* test_hazptr_regress.c - general hazard pointers: faults that reviews found, each with a test that keeps it from coming back. */
 #include "hazptrs.h"
 
 #include <quiesce/shazptr.h>
@@ -19,7 +19,7 @@ static void fresh(struct thing *t)
 
 /* ---- pointers that lead nowhere ---- */
 
-/* A marked NULL, as lists have it that mark what is being removed; an error, by its field; a count. */
+/* Such pointers are a marked NULL, as in lists that mark nodes under removal; an error, by its field; a count. */
 static void a_pointer_that_leads_nowhere_leaves_the_slot_taken(void **state)
 {
 	static const intptr_t odd[] = { 1, 2, 7, 1 - (intptr_t)offsetof(struct thing, other), -1 };
@@ -44,7 +44,7 @@ static void a_pointer_that_leads_nowhere_leaves_the_slot_taken(void **state)
 	hazptr_free(NULL, mine);
 }
 
-/* ---- who waits holds nobody up ---- */
+/* ---- a waiter delays no other caller ---- */
 
 static void *barrier_main(void *done)
 {
@@ -53,7 +53,7 @@ static void *barrier_main(void *done)
 	return NULL;
 }
 
-/* A thread in hazptr_barrier() that has found a slot, and waits. */
+/* Start a thread in hazptr_barrier() that has found a slot, and waits. */
 static void begin_to_wait(pthread_t *thread, int *done)
 {
 	uint64_t before = stats_now().shazptr_blocked;
@@ -62,7 +62,7 @@ static void begin_to_wait(pthread_t *thread, int *done)
 	wait_until(stats_now().shazptr_blocked != before);
 }
 
-/* The worker goes on reclaiming what is left behind while somebody waits for one object. */
+/* The worker reclaims all other objects while a barrier waits for one. */
 static void a_barrier_that_waits_holds_nobody_up(void **state)
 {
 	hazptr_t *slot;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_retire.c - retired objects: reclaimed once, by somebody, and not while a slot protects them. */
+/* test_hazptr_retire.c - retired objects: each is reclaimed once, and not while a slot protects it. */
 #include "hazptrs.h"
 
 #include <quiesce/shazptr.h>
@@ -26,7 +26,7 @@ static void a_callback_runs_once(void **state)
 	assert_int_equal(runs_of(p), 1);
 }
 
-/* Nobody calls anything any more: the worker comes. */
+/* Without any further call the worker reclaims the object. */
 static void a_callback_runs_without_further_calls(void **state)
 {
 	(void)state;
@@ -35,7 +35,7 @@ static void a_callback_runs_without_further_calls(void **state)
 	wait_until(runs_of(p) == 1);
 }
 
-/* Retire @head of @t while @slot protects it: it runs after @end and not before. */
+/* Retire @head of @t while @slot protects it, and check that the callback runs after @end and not before. */
 static void kept_until(void (*end)(hazptr_t *), hazptr_t *slot, struct thing *t, struct hazptr_head *head,
 		       void (*run)(struct hazptr_head *))
 {
@@ -69,7 +69,7 @@ static void an_object_stays_while_it_is_protected(void **state)
 	kept_until(free_own, slot, q, &q->hazptr, thing_run);
 }
 
-/* Nobody calls anything any more: the worker looks, again and again. */
+/* Without any further call the worker scans, again and again. */
 static void the_worker_comes_when_the_protection_is_over(void **state)
 {
 	uint64_t scans = stats_now().hazptr_scans;
@@ -95,7 +95,7 @@ static void an_object_stays_while_its_field_is_protected(void **state)
 	hazptr_free(NULL, slot);
 }
 
-/* What a slot holds is compared with the head, not with the object around it. */
+/* The address in a slot is compared with the head, not with the object around it. */
 static void another_address_of_the_object_protects_nothing(void **state)
 {
 	hazptr_t *slot = slot_with(NULL, &p->other);
@@ -139,7 +139,7 @@ static void guards_protect_too(void **state)
 	kept_until(end_guard, NULL, p, &p->hazptr, thing_run);
 }
 
-/* A wildcard keeps everything, so nothing is retired in plenty meanwhile. */
+/* A wildcard protects all objects, so no plenty of objects is retired meanwhile. */
 static void a_wildcard_keeps_everything(void **state)
 {
 	uint64_t scans = stats_now().hazptr_scans;
@@ -186,7 +186,7 @@ static void *protect_and_retire(void *object)
 	return NULL;
 }
 
-/* The thread is over, and its slot is somebody else's now. */
+/* The thread has ended, and its slot has another owner now. */
 static void a_slot_that_was_handed_over_protects(void **state)
 {
 	uint64_t scans = stats_now().hazptr_scans;
@@ -238,7 +238,7 @@ static void in_a_section_and_in_a_callback_of_rcu(void **state)
 	thing_retire(p);
 	retire_plenty();
 	call_rcu(&head, retire_q);
-	wait_until(runs_of(p) == 1); /* by now, unless the worker has it in hand */
+	wait_until(runs_of(p) == 1); /* reclaimed by now, unless the worker is just reclaiming it */
 	rcu_read_unlock();
 	rcu_barrier();
 	hazptr_barrier();
@@ -311,7 +311,7 @@ static void a_list_is_freed_from_its_head(void **state)
 	wait_until(flag_get(&nr_freed) == N);
 }
 
-/* More than a queue holds, from one callback. */
+/* One callback retires more objects than a queue holds. */
 #define NR_BURST (3 * HAZPTR_BATCH_MAX)
 static struct thing burst[NR_BURST];
 
@@ -330,7 +330,7 @@ static void a_callback_may_retire_more_than_fits(void **state)
 		fresh(p);
 		call_hazptr(&p->hazptr, retire_burst);
 		if (round)
-			retire_plenty(); /* it runs in this very thread */
+			retire_plenty(); /* the scan runs in this thread */
 		wait_until(runs_of(p) == 1 && things_run(burst, NR_BURST) == NR_BURST);
 	}
 	hazptr_barrier();
@@ -350,7 +350,7 @@ static void once_more(struct hazptr_head *head)
 		call_hazptr(head, once_more);
 }
 
-/* Nothing else comes to a standstill because one object is retired for ever. */
+/* An object that retires itself for ever does not stop other reclaims. */
 static void an_object_may_retire_itself_again(void **state)
 {
 	int before;

@@ -11,13 +11,13 @@ static void fresh(struct thing *t)
 	memset(t, 0, sizeof *t);
 }
 
-/* ---- a thread that calls something that waits ---- */
+/* ---- a thread in a call that waits ---- */
 
 struct caller {
 	pthread_t thread;
 	void (*fn)(void);
 	int returned;
-	int *before;    /* something that must have come before the return; NULL: nothing */
+	int *before;    /* flag that must be set before the return; NULL: none */
 	int seen;
 };
 
@@ -43,7 +43,7 @@ static void caller_end(struct caller *c)
 	pthread_join(c->thread, NULL);
 }
 
-/* It has looked at all slots several times, and waits. */
+/* True if the caller has scanned all slots several times, and waits. */
 static int caller_waits(struct caller *c)
 {
 	uint64_t scans = stats_now().scans;
@@ -75,11 +75,11 @@ static void a_barrier_waits_for_what_everybody_retired(void **state)
 	for (int round = 0; round < 5; round++) {
 		memset(object, 0, sizeof object);
 		for (int i = 0; i < N / 2; i++) {
-			actor_begin(&actor[i]); /* who lives on and does nothing more */
+			actor_begin(&actor[i]); /* this thread lives on and makes no further call */
 			actor_do(&actor[i], do_retire, &object[i]);
 		}
 		for (int i = N / 2; i < N; i++)
-			in_thread(retire_in_thread, &object[i]); /* who is gone */
+			in_thread(retire_in_thread, &object[i]); /* this thread has ended */
 		hazptr_barrier();
 		assert_int_equal(things_run(object, N), N);
 		for (int i = 0; i < N / 2; i++)
@@ -131,7 +131,7 @@ static void a_barrier_waits_for_what_is_protected(void **state)
 	hazptr_free(NULL, slot);
 }
 
-/* It waits for the callback too, not for its beginning only, whoever runs it. */
+/* A wait lasts until the callback has returned, not only until it has begun, whichever thread runs it. */
 static sem_t in_callback, go_on;
 
 static void run_slowly(struct hazptr_head *head)
@@ -175,7 +175,7 @@ static void a_barrier_waits_for_a_callback_that_runs(void **state)
 	}
 }
 
-/* Each caller finds what it retired itself, while others retire and wait. */
+/* Each caller finds its own objects reclaimed, while others retire and wait. */
 #define NR_BARRIERS 100
 #define NR_EACH 150
 
@@ -328,7 +328,7 @@ static void a_wait_is_woken_by_the_next_protection_or_the_free(void **state)
 	woken_by(free_and_take);
 }
 
-/* Protects @p all the time, in one slot or in two by turns: there is always one. */
+/* Protect @p all the time, in one slot or in two alternately: there is always one. */
 static void *protect_for_ever(void *two)
 {
 	hazptr_t *slot[2] = { hazptr_alloc(NULL), hazptr_alloc(NULL) };
@@ -389,7 +389,7 @@ static void a_cohort_is_waited_for_alone(void **state)
 	call_hazptr(&p->other, other_run);
 	retire_into(&other, p);
 	retire_into(&cohort, &mine);
-	synchronize_hazptr_cohort(&cohort); /* what others hold is in nobody's way */
+	synchronize_hazptr_cohort(&cohort); /* objects outside the cohort do not delay it */
 	assert_int_equal(runs_of(&mine), 1);
 	assert_int_equal(runs_of(p), 0);
 	synchronize_hazptr_cohort(&cohort);
@@ -455,7 +455,7 @@ static void a_big_cohort_is_reclaimed_as_it_grows(void **state)
 	assert_int_equal(things_run(member, NR_MEMBERS), NR_MEMBERS);
 }
 
-/* A structure that lives for a round: threads retire into it, then it is destroyed. */
+/* The structure lives for a round: threads retire into its cohort, then it is destroyed. */
 struct structure {
 	struct hazptr_cohort cohort;
 	struct thing *member;
@@ -507,7 +507,7 @@ static void retire_next(struct hazptr_head *head)
 		call_hazptr_cohort(&cohort, &t[1].hazptr, retire_next);
 }
 
-/* Also what its callbacks retire into it, to the last. */
+/* A cohort's wait includes all objects that its callbacks retire into it, down to the last. */
 static void callbacks_may_retire_into_their_cohort(void **state)
 {
 	enum { N = 3000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hazptr_walk.c - what walks along structures use: arrays of slots, marked pointers, addresses that are known. */
+/* test_hazptr_walk.c - the calls for walks along structures: arrays of slots, marked pointers, known addresses. */
 #include "hazptrs.h"
 #include "guards.h"
 
@@ -56,7 +56,7 @@ static void marks_are_returned_and_not_protected(void **state)
 	hazptr_free(NULL, slot);
 }
 
-/* While somebody waits, protections are set by another way. */
+/* While a waiter scans, protections take the slow path. */
 static void marks_are_masked_while_somebody_waits(void **state)
 {
 	hazptr_t *slot = hazptr_alloc(NULL), *held = slot_with(NULL, q);
@@ -148,7 +148,7 @@ static void no_array_has_more_slots_than_a_context(void **state)
 	cleanup_hazptr_context(&ctx);
 }
 
-/* The thread's own are not enough: the rest is borrowed, and what was given back is borrowed again. */
+/* The thread's own slots are not enough: the others are borrowed, and returned slots are borrowed again. */
 static void arrays_in_arrays_take_no_more_lines_each_time(void **state)
 {
 	enum { DEPTH = 5, NR = 3, TIMES = 1000 };

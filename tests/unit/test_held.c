@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_held.c - what debug builds of programs know and tell: who holds which lock or domain, and who waits for itself. */
+/* test_held.c - debug builds of programs: which thread holds which lock or domain, and reports of a thread that waits for itself. */
 #include "rwsems.h"
 
 #include <quiesce/hazptr.h>
@@ -13,7 +13,7 @@ DEFINE_STATIC_PERCPU_RWSEM(sem);
 DEFINE_STATIC_PERCPU_RWSEM(other);
 DEFINE_STATIC_SRCU(domain);
 
-/* ---- who holds what ---- */
+/* ---- holders ---- */
 
 static void holds_nothing(void *unused)
 {
@@ -23,7 +23,7 @@ static void holds_nothing(void *unused)
 	COMPLETED(QUIESCE_MISUSE_NOT_HELD, "read or write", percpu_rwsem_assert_held(&sem));
 }
 
-/* Of readers too it is known which thread they are. */
+/* The holder is a thread, for read sides too: no other thread counts as one. */
 static void each_thread_holds_its_own(void **state)
 {
 	int idx, nested;
@@ -54,7 +54,7 @@ static void each_thread_holds_its_own(void **state)
 	percpu_up_read(&sem);
 	assert_true(percpu_down_write_timeout(&sem, 0));
 	assert_true(percpu_rwsem_is_held(&sem));
-	assert_false(percpu_down_read_trylock(&sem)); /* what was refused is not held */
+	assert_false(percpu_down_read_trylock(&sem)); /* a lock that was refused is not held */
 	percpu_up_write(&sem);
 	holds_nothing(NULL);
 }
@@ -70,7 +70,7 @@ static void release_section(void *idx)
 	srcu_read_unlock(&domain, *(int *)idx);
 }
 
-/* Whoever releases, it is no longer held by who took it. */
+/* A lock that another thread has released is no longer held by the thread that acquired it. */
 static void what_is_handed_over_is_not_held(void **state)
 {
 	int idx;
@@ -159,7 +159,7 @@ static void deadlocks_are_told_before_they_begin(void **state)
 	}
 }
 
-/* With a hook the program goes on: what does no harm is done, what would is not. */
+/* With a hook the program goes on: a harmless call is executed, a harmful one is not. */
 static void a_hook_may_go_on(void **state)
 {
 	int idx;
@@ -215,7 +215,7 @@ static int told_of(const char *what, const void *object)
 	return nr;
 }
 
-/* Each is told, each stays held, and anybody may release it. */
+/* Each is reported, stays held, and may be released by any thread. */
 static void a_thread_that_ends_with_all_three(void **state)
 {
 	int idx;
@@ -248,7 +248,7 @@ static void take_three(void *ctx)
 	for (int i = 0; i < 3; i++)
 		slots[i] = hazptr_alloc(NULL);
 	hazptr_free(NULL, slots[1]);
-	assert_non_null(hazptr_alloc(ctx)); /* of a context, which has its own end */
+	assert_non_null(hazptr_alloc(ctx)); /* a slot of a context, which has its own end */
 }
 
 static void a_thread_that_ends_with_slots(void **state)
@@ -277,7 +277,7 @@ static void ends_holding(void)
 	elsewhere(take_all, &idx);
 }
 
-/* By default it is told, and no more. */
+/* By default the misuse is reported, and the program goes on. */
 static void without_a_hook_it_is_only_said(void **state)
 {
 	struct outcome o;

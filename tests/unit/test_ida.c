@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ida.c - which number is given out. */
+/* test_ida.c - the numbers that ida gives out. */
 #include <quiesce/ds/ida.h>
 
 #include "testing.h"
@@ -32,7 +32,7 @@ static void empty(void **state)
 	must_be_empty(&ida);
 }
 
-/* Around words, nodes and levels: the lowest free one, there and alone, in as many nodes as levels. */
+/* Around words, nodes and levels the lowest free number is given out, and is alone in as many nodes as there are levels. */
 static void boundaries(void **state)
 {
 	static const unsigned int edge[] = { 0, 63, 64, 4095, 4096, 262143, 262144, 16777215, 16777216, 1073741823, 1073741824, INT_MAX };
@@ -66,7 +66,7 @@ static void limits(void **state)
 	assert_int_equal(ida_alloc_range(&ida, 5, 4), -ENOSPC); /* nothing is between */
 	must_be_empty(&ida);
 	assert_int_equal(ida_alloc_range(&ida, INT_MAX, UINT_MAX), INT_MAX);
-	assert_int_equal(ida_alloc_range(&ida, INT_MAX, UINT_MAX), -ENOSPC); /* and not the one behind */
+	assert_int_equal(ida_alloc_range(&ida, INT_MAX, UINT_MAX), -ENOSPC); /* no number above INT_MAX is given out */
 	assert_int_equal(ida_alloc_range(&ida, INT_MAX - 1, INT_MAX), INT_MAX - 1);
 	assert_int_equal(ida_alloc_min(&ida, INT_MAX - 1), -ENOSPC);
 	assert_int_equal(ida_alloc_max(&ida, 0), 0);
@@ -78,7 +78,7 @@ static void limits(void **state)
 	must_be_empty(&ida);
 }
 
-/* Full to the brim, over words, nodes and a level; holes are filled again from below. */
+/* A range over words, nodes and a level is filled completely; holes are filled again from below. */
 static void full_ranges(void **state)
 {
 	enum { N = 64 * PER_NODE + 200 };
@@ -105,7 +105,7 @@ static void full_ranges(void **state)
 	must_be_empty(&ida);
 }
 
-/* A word that becomes full and free again, seen from in front of it and from inside. */
+/* A word becomes full and free again, and searches begin before it and inside it. */
 static void a_word(void **state)
 {
 	struct ida ida;
@@ -260,11 +260,11 @@ static int owners[NR_THREADS * NR_HELD], nr_wrong;
 
 static void own(int id, int more)
 {
-	if (id < 0 || id >= NR_THREADS * NR_HELD) { /* so many are never taken at once */
+	if (id < 0 || id >= NR_THREADS * NR_HELD) { /* no more numbers than this are in use at any time */
 		count_up(&nr_wrong);
 		return;
 	}
-	if (quiesce_load_relaxed(&owners[id]) != !more) /* Relaxed: who has the number sees what its last owner did. */
+	if (quiesce_load_relaxed(&owners[id]) != !more) /* Relaxed: the allocator orders the number's last owner before this one. */
 		count_up(&nr_wrong);
 	quiesce_store_relaxed(&owners[id], more);
 }
@@ -302,7 +302,7 @@ static void threads(void **state)
 	must_be_empty(&shared);
 }
 
-#ifndef __SANITIZE_THREAD__ /* which does not survive a fork of a process that had threads */
+#ifndef __SANITIZE_THREAD__ /* ThreadSanitizer does not survive a fork of a process that had threads */
 static struct ida inherited;
 
 static void use_in_child(void)

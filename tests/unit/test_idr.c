@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_idr.c - which id is given out, and what is found by it. */
+/* test_idr.c - the ids that idr gives out, and the pointers found by them. */
 #include <quiesce/ds/idr.h>
 
 #include "testing.h"
@@ -50,7 +50,7 @@ static void empty(void **state)
 	must_be_empty(&idr);
 }
 
-/* Around each boundary of a level: the lowest free id, found, and the tree as high as it must be. */
+/* Around each boundary of a level the lowest free id is given out and found, and the tree is as high as it must be. */
 static void boundaries(void **state)
 {
 	static const int edge[] = { 0, 62, 63, 64, 65, 4095, 4096, 262143, 262144, 16777215, 16777216, 1073741823, 1073741824, INT_MAX };
@@ -72,7 +72,7 @@ static void boundaries(void **state)
 	}
 }
 
-/* Growing and shrinking, one id at a time, by all the boundaries; the others stay where they are. */
+/* The tree grows and shrinks across all boundaries, one id at a time; the other ids keep their pointers. */
 static void grow_and_shrink(void **state)
 {
 	static const int edge[] = { 0, 63, 64, 4095, 4096, 262144, 16777216, 1073741824, INT_MAX };
@@ -111,7 +111,7 @@ static void ranges(void **state)
 	assert_int_equal(idr_alloc(&idr, &idr, 5, 4), -ENOSPC);
 	must_be_empty(&idr);
 	assert_int_equal(idr_alloc(&idr, &idr, INT_MAX, INT_MAX), -ENOSPC); /* the end is not included */
-	assert_int_equal(idr_alloc(&idr, &idr, INT_MAX, 0), INT_MAX);       /* but here it is */
+	assert_int_equal(idr_alloc(&idr, &idr, INT_MAX, 0), INT_MAX);       /* an end of 0 stands for no limit */
 	assert_int_equal(idr_alloc(&idr, &idr, INT_MAX, -1), -ENOSPC);
 	assert_int_equal(idr_alloc(&idr, &idr, 3, 4), 3);
 	assert_int_equal(idr_alloc(&idr, &idr, 3, 5), 4);
@@ -121,7 +121,7 @@ static void ranges(void **state)
 	must_be_empty(&idr);
 }
 
-/* Full to the brim, with holes filled again from below. */
+/* A range is filled completely, and its holes are filled again from below. */
 static void full_ranges(void **state)
 {
 	enum { N = 64 * 64 + 130 };
@@ -156,7 +156,7 @@ static void cyclic(void **state)
 		if (i % 10)
 			assert_ptr_equal(idr_remove(&idr, i), PTR(i + 1));
 	}
-	for (int i = 1; i < 10; i++) /* again from the start, past what is taken */
+	for (int i = 1; i < 10; i++) /* again from the start, past ids that are taken */
 		assert_int_equal(idr_alloc_cyclic(&idr, &idr, 0, 100), i);
 	assert_int_equal(idr_alloc_cyclic(&idr, &idr, 0, 100), 11);
 	assert_int_equal(idr_alloc_cyclic(&idr, &idr, 50, 52), 51);
@@ -227,7 +227,7 @@ static void reserved(void **state)
 	assert_int_equal(idr_replace(&idr, &idr, 69, &old), -ENOENT);
 	assert_int_equal(idr_replace(&idr, &idr, 4096, &old), -ENOENT);
 	assert_ptr_equal(old, &value);
-	assert_int_equal(idr_replace(&idr, NULL, 70, NULL), 0); /* and reserved again */
+	assert_int_equal(idr_replace(&idr, NULL, 70, NULL), 0); /* the id is reserved again */
 	assert_null(find(&idr, 70));
 	assert_int_equal(idr_alloc(&idr, &idr, 70, 71), -ENOSPC);
 	assert_null(idr_remove(&idr, 70));
@@ -280,14 +280,14 @@ static void iteration(void **state)
 	assert_int_equal(idr_for_each(&idr, sum_until_five, &sum), -5);
 	assert_int_equal(sum, 5);
 	rcu_read_unlock();
-	idr_for_each_entry(&idr, p, id) /* where nobody else updates no section is needed, and what it visits may go */
+	idr_for_each_entry(&idr, p, id) /* without other updaters no section is needed, and the body may remove the entry that it visits */
 		assert_ptr_equal(idr_remove(&idr, id), p);
 	assert_int_equal(idr_count(&idr), 1);
 	idr_destroy(&idr);
 	must_be_empty(&idr);
 }
 
-/* What a reader walks through stays until he leaves: sanitizers look on. */
+/* Nodes that a reader walks through stay until it leaves its section: sanitizers would report a use after free. */
 static void destroyed_inside(void **state)
 {
 	int n = 0, id;
@@ -329,7 +329,7 @@ static void preload(void **state)
 	assert_int_equal(nodes.nodes.nr, QUIESCE_IDR_PRELOAD - 1);
 	assert_int_equal(idr_alloc_preloaded(&idr, &nodes, &idr, 0, 0), 1);
 	assert_int_equal(nodes.nodes.nr, QUIESCE_IDR_PRELOAD - 1);
-	assert_int_equal(idr_alloc_preloaded(&idr, &nodes, &idr, INT_MAX, 0), -ENOMEM); /* not filled up again */
+	assert_int_equal(idr_alloc_preloaded(&idr, &nodes, &idr, INT_MAX, 0), -ENOMEM); /* the preloaded nodes were not replenished */
 	assert_int_equal(idr_preload(&nodes), 0);
 	assert_int_equal(idr_alloc_preloaded(&idr, &nodes, &idr, INT_MAX, 0), INT_MAX); /* as much as it can be */
 	assert_int_equal(nodes.nodes.nr, 0);
@@ -343,7 +343,7 @@ static void preload(void **state)
 	idr_destroy(&idr);
 }
 
-#ifndef __SANITIZE_THREAD__ /* which does not survive a fork of a process that had threads */
+#ifndef __SANITIZE_THREAD__ /* ThreadSanitizer does not survive a fork of a process that had threads */
 static struct idr inherited;
 
 static void use_in_child(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_idr_load.c - idr beside a plain model, and beside readers, who must never see another id's object. */
+/* test_idr_load.c - idr compared with a plain model, and under readers, which must never see another id's object. */
 #include <quiesce/ds/idr.h>
 
 #include "testing.h"
@@ -17,7 +17,7 @@ static void must_be_empty(const struct idr *idr)
 
 #define MOST 700
 
-/* Ids in their order. */
+/* The model: an array of ids in ascending order. */
 struct model {
 	unsigned long id[MOST];
 	void *value[MOST];
@@ -25,7 +25,7 @@ struct model {
 	unsigned int next;
 };
 
-/* Where @id is, or would be. */
+/* Return the place where @id is, or would be inserted. */
 static int model_at(const struct model *m, unsigned long id)
 {
 	int i = 0;
@@ -74,7 +74,7 @@ static void *model_remove(struct model *m, unsigned long id)
 	return value;
 }
 
-/* As many as it takes: of each level one for every prefix. */
+/* Return the number of nodes that the tree needs: one on each level for every prefix of an id. */
 static size_t model_nodes(const struct model *m)
 {
 	size_t nr = 0;
@@ -153,7 +153,7 @@ static void one_step(struct idr *idr, struct model *m)
 			m->value[model_at(m, id)] = value;
 		break;
 	default:
-		assert_ptr_equal(idr_find(idr, id), has ? m->value[model_at(m, id)] : NULL); /* nobody else is there */
+		assert_ptr_equal(idr_find(idr, id), has ? m->value[model_at(m, id)] : NULL); /* no other thread updates it */
 	}
 }
 
@@ -207,7 +207,7 @@ static void as_the_model(void **state)
 /* ---- many threads ---- */
 
 #define NR_THREADS 3
-#define NR_ROUNDS 6000 /* of each updater, at least; and until readers have found so many */
+#define NR_ROUNDS 6000 /* rounds of each updater, at least; they go on until readers have found as many */
 #define NR_FINDS 20000
 #define NR_HELD 100
 
@@ -253,7 +253,7 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
-/* Where new ones go moves up and down, so that the tree does too. */
+/* The place of new ids moves up and down, so that the tree grows and shrinks. */
 static struct object *object_new(unsigned int i)
 {
 	static const uint32_t base[] = { 0, 60, 4090, 0, 130, 5000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_inversion.c - who waits beside a leader that does not run.
+/* test_inversion.c - waiters beside a leader that does not run.
  *
- * It is kept from running by a signal handler that does not return, which is what a thread of higher priority would do to it.
+ * A signal handler that does not return keeps the leader from running, as a thread of higher priority would.
  */
 #define _GNU_SOURCE
 #include <quiesce/ds/idr.h>
@@ -14,7 +14,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 
-/* A primitive: a section, and who waits for it. */
+/* A primitive is given by the functions of its section, and the call that waits for it. */
 struct primitive {
 	void (*lock)(void), (*unlock)(void), (*wait)(void);
 };
@@ -155,13 +155,13 @@ static void srcu_expedited(void **state)
 }
 
 /* ---- a scanner in the middle of its walk ----
- * It asks a reader for a wake-up, in that reader's block, which is read-only: so it stands still there, in the handler of its fault. */
+ * The scanner requests a wake-up in a reader's block, which is read-only: so it stops there, in the handler of its fault. */
 
 #define NR_BETWEEN 64 /* entries of the registry: those on either side are not read in one step */
 
 static struct {
 	sem_t inside, begin, end, end_others;
-	void *page; /* of the reader's block */
+	void *page; /* the page of the reader's block */
 	size_t bytes;
 } walk;
 
@@ -191,7 +191,7 @@ static void *reads_and_sleeps(void *arg)
 	return arg;
 }
 
-/* It is there before: to make a thread may write to the blocks of others. */
+/* The thread is created before the blocks are protected: to create one may write to the blocks of others. */
 static void *scans(void *arg)
 {
 	wait_for(&walk.begin);
@@ -215,7 +215,7 @@ static void a_scanner_in_its_walk(void **state)
 	struct sigaction before;
 
 	(void)state;
-	if (SANITIZED) /* which has its own handler */
+	if (SANITIZED) /* sanitizers have their own handler of SIGSEGV */
 		return;
 	run.of = &of;
 	ends = begin_registered(&walk.end);
@@ -258,7 +258,7 @@ static int set_policy(int policy, int priority)
 
 static void become(int policy, int priority)
 {
-	/* In this order, or it never gets there. */
+	/* The order matters: otherwise the scanner never reaches the block. */
 	thread_must(set_policy(policy, priority));
 	thread_must(pthread_setaffinity_np(pthread_self(), sizeof cpu, &cpu));
 }
@@ -277,13 +277,13 @@ static bool real_time_is_possible(const char *what)
 	return true;
 }
 
-/* ---- who uses the CPU and nothing else ---- */
+/* ---- a thread that uses the CPU and nothing else ---- */
 
 static struct {
 	int runs, ends_soon, done, done_before_its_end;
 } hog;
 
-/* Until HOG_NS after it is told that it ends soon: what waits for its CPU and not for it is done by then. */
+/* Use the CPU until HOG_NS after the request to end: a call that waits for the CPU, and not for this thread, has returned by then. */
 static void *hogs(void *arg)
 {
 	uint64_t end;
@@ -300,8 +300,8 @@ static void *hogs(void *arg)
 	return arg;
 }
 
-/* ---- the thread that looks for guards ----
- * It has to share its CPU with a thread of higher priority that only uses it. */
+/* ---- the thread that scans for guards ----
+ * The scan thread has to share its CPU with a thread of higher priority that only spins. */
 
 static char guarded;
 
@@ -330,7 +330,7 @@ static void shazptr(void **state)
 	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_SCAN, &attr), 0);
 	guard = shazptr_acquire(&guarded);
 	waiter = begin_and_sleep(waits_for_guards, &run.follower);
-	thread_must(set_policy(SCHED_FIFO, 2)); /* where there is one CPU */
+	thread_must(set_policy(SCHED_FIFO, 2)); /* a machine with one CPU */
 	thread_must(pthread_create(&hogger, NULL, hogs, NULL));
 	wait_until(flag_get(&hog.runs));
 	shazptr_clear(guard);
@@ -343,8 +343,8 @@ static void shazptr(void **state)
 }
 
 /* ---- short locks ----
- * On one CPU: a thread of the lowest priority is preempted, with the lock as a rule, by one that only uses the CPU; a third one, of
- * the highest priority, wants the lock. */
+ * On one CPU a thread of the lowest priority is preempted, usually while it holds the lock, by one that only uses the CPU; a third
+ * thread, of the highest priority, wants the lock. */
 
 #define ROUNDS 12
 #define NR_KEPT 3 /* ids that stay, so that no memory is allocated or freed meanwhile */

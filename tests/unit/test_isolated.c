@@ -13,8 +13,8 @@
 
 #define OF_PROCESS 0xfful
 
-static const char *isolated, *nohz_full; /* NULL: the kernel does not say */
-static unsigned long given;              /* to the thread that was started last, by who started it */
+static const char *isolated, *nohz_full; /* NULL: the kernel does not report it */
+static unsigned long given;              /* CPUs that the last starter gave its new thread */
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
@@ -61,7 +61,7 @@ int __wrap_pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t
 	return 0;
 }
 
-/* A policy that the kernel refuses, the normal one, too; then a thread may only be as its creator. */
+/* The kernel refuses each policy, even the normal one; then a thread can only have that of its creator. */
 static bool refuse_policies;
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *arg), void *arg);
@@ -83,7 +83,7 @@ static const struct {
 	{ "1,3-5\n", "\n", 0xc5 },
 	{ "\n", "1,3-5\n", 0xc5 },
 	{ "0-2\n", "2-4,6\n", 0xa0 },
-	{ "0-127\n", NULL, OF_PROCESS }, /* none would be left */
+	{ "0-127\n", NULL, OF_PROCESS }, /* no CPU would be left */
 	{ "0-3\n", "4-7\n", OF_PROCESS },
 	{ "0-6\n", "64-127\n", 0x80 },
 };

@@ -9,8 +9,8 @@ extern void __libc_free(void *p);
 
 static void *watched;
 static int nr_freed;
-static __thread int frees_slowly; /* this thread does, */
-static int is_freeing, go_on;     /* and has begun to; until it is let go */
+static __thread int frees_slowly; /* this thread waits in free() until go_on */
+static int is_freeing, go_on;     /* set by that thread in free(); set by the test to let it return */
 
 void free(void *p)
 {
@@ -18,7 +18,7 @@ void free(void *p)
 		flag_set(&is_freeing);
 		wait_until(flag_get(&go_on));
 	}
-	if (p && p == quiesce_load_relaxed(&watched)) { /* Relaxed: set before anybody frees it. */
+	if (p && p == quiesce_load_relaxed(&watched)) { /* Relaxed: set before any thread frees the address. */
 		quiesce_store_relaxed(&watched, NULL);
 		count_up(&nr_freed);
 	}
@@ -52,7 +52,7 @@ struct far {
 	struct rcu_head rcu;
 };
 
-/* The worker sleeps for the reader, so the grace period is under way and not over. */
+/* The worker sleeps for the reader, so the grace period has begun and not ended. */
 #define freed_after_readers(object, free_it)                        \
 	do {                                                        \
 		uint64_t sleeps = stats_now().sleeps;               \
@@ -114,10 +114,10 @@ static void sizes_are_those_of_the_objects(void **state)
 	assert_int_equal(stats_now().garbage_bytes, sizeof *a + sizeof *b);
 	held_end(&h);
 	rcu_barrier();
-	wait_until(stats_now().garbage_bytes == 0); /* told a moment after the last is free */
+	wait_until(stats_now().garbage_bytes == 0); /* the sum falls a moment after the last free() */
 }
 
-/* More than a queue holds. */
+/* Free more objects than a queue holds. */
 static void many_are_freed_from_a_section(void **state)
 {
 	enum { N = 30000 };
@@ -137,9 +137,9 @@ static void many_are_freed_from_a_section(void **state)
 	assert_int_equal(flag_get(&nr_freed), 1);
 }
 
-/* ---- who waits for all of it waits for a free() that an owner is just in ---- */
+/* ---- a barrier waits for a free() that an owner has begun ---- */
 
-/* Its callbacks keep it coming back, until it finds that its object is ready; or the worker has freed that. */
+/* The thread queues callbacks, which makes it check its queue, until it finds that its object is ready or the worker has freed it. */
 static void *retires_and_frees(void *unused)
 {
 	struct first *o;
@@ -176,7 +176,7 @@ static void is_waited_for_by(void (*call)(void))
 	is_freeing = go_on = waited = 0;
 	thread_must(pthread_create(&owner, NULL, retires_and_frees, NULL));
 	wait_until(flag_get(&is_freeing));
-	rest_ms(20); /* the worker has come to see what the owner leaves */
+	rest_ms(20); /* the worker has visited the owner's queue meanwhile */
 	thread_must(pthread_create(&waiter, NULL, waits_for_all, &call));
 	rest_ms(20);
 	assert_int_equal(flag_get(&waited), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lfqueue.c - lfqueue, one thread at a time and under load: nothing is lost, nothing comes twice, nobody's items overtake. */
+/* test_lfqueue.c - lfqueue, one thread at a time and under load: no item is lost or taken twice, each enqueuer's items stay in order. */
 #include <quiesce/ds/lfqueue.h>
 
 #include "testing.h"
@@ -71,7 +71,7 @@ static void first_in_first_out(void **state)
 	}
 }
 
-/* One in, one out: the last one is taken each time. */
+/* Put one in and take one out: the last node is taken each time. */
 static void the_last_one(void **state)
 {
 	(void)state;
@@ -102,12 +102,12 @@ static void destroyed(void **state)
 	assert_ptr_equal(take(), &items[1]);
 	assert_int_equal(lfq_destroy(&queue), 0);
 	synchronize_rcu();
-	fresh(2); /* and is used on */
+	fresh(2); /* the queue stays usable */
 	assert_ptr_equal(take(), &items[2]);
 	synchronize_rcu();
 }
 
-/* What an enqueuer leaves that stopped after its first step: the node is in, and the tail where it was. */
+/* The state left by an enqueuer that stopped after its first step: the node is linked, and the tail is where it was. */
 static void link_only(int last, int i)
 {
 	quiesce_store_relaxed(&items[i].node.next, quiesce_load_relaxed(&items[last].node.next));
@@ -115,7 +115,7 @@ static void link_only(int last, int i)
 	quiesce_store_relaxed(&items[last].node.next, (uintptr_t)&items[i].node);
 }
 
-/* Others help the tail over, those who take before the head passes. */
+/* Other enqueuers advance the tail, and dequeuers do so before the head passes it. */
 static void half_enqueued(void **state)
 {
 	(void)state;
@@ -133,13 +133,14 @@ static void half_enqueued(void **state)
 	synchronize_rcu();
 }
 
-/* What a taker of the last node leaves that stopped after its first step: the node is closed, by the number after that of its end. */
+/* The state left by a dequeuer of the last node that stopped after its first step: the node is closed, by the number after that of
+ * its end. */
 static void close_only(int last)
 {
 	quiesce_store_relaxed(&items[last].node.next, quiesce_load_relaxed(&items[last].node.next) + 3);
 }
 
-/* Others lead head and tail on: who takes, or who puts in. */
+/* Other dequeuers or enqueuers advance head and tail. */
 static void half_taken(void **state)
 {
 	(void)state;
@@ -220,7 +221,7 @@ static void run(int n, void *(*fn)(void *))
 	rcu_barrier();
 }
 
-/* What a thread takes of another one's comes in its order. */
+/* Items that one thread takes of another's come in the order in which they were enqueued. */
 static bool take_in_order(int *newest)
 {
 	struct item *it = take();
@@ -235,7 +236,7 @@ static bool take_in_order(int *newest)
 	return true;
 }
 
-/* Each thread has put in more than it has taken: there is always one for it. */
+/* Each thread has put in more than it has taken, so there is always an item for it. */
 static void *one_for_each_main(void *arg)
 {
 	int me = (int)(uintptr_t)arg, newest[NR_THREADS] = { -1, -1, -1, -1 };
@@ -281,7 +282,7 @@ static void half_put_half_take(void **state)
 	assert_true(lfq_empty(&queue));
 }
 
-/* Nodes come back as soon as a grace period lets them. */
+/* Nodes are reused as soon as a grace period has ended. */
 #define NR_LIVES 60000
 
 static void put_again(struct rcu_head *head)

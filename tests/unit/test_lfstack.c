@@ -190,7 +190,7 @@ static void pops_beside_who_takes_all(void **state)
 	rcu_barrier();
 }
 
-/* The same few objects, again and again: each comes back after a grace period, by a callback. */
+/* A few objects go round: a callback pushes each again after a grace period. */
 #define NR_ROUND 40
 
 static struct item around[NR_ROUND];
@@ -224,7 +224,7 @@ static void *wait_for_all(void *arg)
 	struct item *i;
 
 	if (arg)
-		return NULL; /* a popper's place; the last look is here */
+		return NULL; /* a popper's place; this thread makes the last pop */
 	rcu_barrier();
 	while ((i = pop_one()))
 		item_came_out(i);
@@ -270,7 +270,7 @@ static void push_and_pop_in_handler(int sig)
 	mine[k] = (struct item){ .pusher = NR_PUSHERS, .number = k };
 	item_goes_in(&mine[k]);
 	lfs_push(&shared, &mine[k].node.lfs);
-	if (k % 2 && (i = pop_one())) /* whosever it is, it stays */
+	if (k % 2 && (i = pop_one())) /* the item stays in the stack, whichever thread pushed it */
 		item_came_out(i);
 	quiesce_store_relaxed(&nr_handled, k + 1);
 }
@@ -314,9 +314,9 @@ static void handlers_push_and_pop(void **state)
 
 /* ---- fork ---- */
 
-#if !defined(__SANITIZE_THREAD__) /* which does not survive it */
+#if !defined(__SANITIZE_THREAD__) /* ThreadSanitizer does not survive a fork of a process that had threads */
 
-/* Others push and pop at the fork, and are not there any more: what was in the stack can be had. */
+/* Other threads push and pop at the fork, and do not exist in the child, which can pop all items of the stack. */
 static void child_empties_it(void)
 {
 	struct item *i;

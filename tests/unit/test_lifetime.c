@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lifetime.c - use before every constructor, after main(), and while threads take leave.
+/* test_lifetime.c - use before every constructor, after main(), and while threads end.
  *
  * Without cmocka, because most of it happens outside main(); each stage prints a line,
  * and the last one, in a destructor, sets the exit status.
@@ -42,7 +42,7 @@ static int runs_a_callback(struct rcu_head *head)
 	return nr_run == before + 1;
 }
 
-/* Everything there is; true if it worked. */
+/* Use each primitive; true if all worked. */
 static int use_everything(void)
 {
 	static struct rcu_head head;
@@ -103,7 +103,7 @@ static void late_destructor(void *round)
 	synchronize_rcu();
 	call_rcu(&late_head[n - 1], count_run);
 	kfree_rcu_mightsleep(object);
-	pthread_setspecific(late_key, (void *)(n + 1)); /* the last time in vain */
+	pthread_setspecific(late_key, (void *)(n + 1)); /* the last registration has no effect */
 }
 
 static void *leave_late(void *first)
@@ -136,7 +136,7 @@ static void leave(void *first, const char *what)
 	    stats.readers == readers, what);
 }
 
-/* What a C++ compiler makes of a thread_local object with a destructor. */
+/* C++ compilers register the destructor of a thread_local object by this call. */
 extern int __cxa_thread_atexit_impl(void (*fn)(void *), void *arg, void *dso);
 extern void *__dso_handle;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_many.c - calls that take several objects: none, many, the same one twice, NULL, one that is in no state for it. */
+/* test_many.c - calls that take several objects: none, many, the same one twice, NULL, one in a wrong state. */
 #define _GNU_SOURCE
 #include "misuses.h"
 
@@ -20,7 +20,7 @@ enum { DEBUG_BUILD = 1 };
 enum { DEBUG_BUILD = 0 };
 #endif
 
-/* Count what is reported, and go on. */
+/* Count reports, and go on. */
 static int nr_of_kind[QUIESCE_MISUSE_TWICE + 1];
 
 static void count_kinds(enum quiesce_misuse kind, const char *text)
@@ -103,7 +103,7 @@ static struct percpu_ref *mapped(void)
 	return ref;
 }
 
-/* The release function gives the memory back in which the count of another entry would be. */
+/* The release function frees the memory in which the count of another entry would be. */
 static void a_count_that_stands_there_twice_is_killed_once(void **state)
 {
 	struct percpu_ref *ref = mapped(), *other = mapped(), *list[] = { ref, other, ref, ref };
@@ -249,7 +249,7 @@ static void by_default_it_is_fatal(void **state)
 {
 	(void)state;
 	if (QUIESCE_TSAN)
-		return; /* it does not survive a fork of a process that had threads */
+		return; /* ThreadSanitizer does not survive a fork of a process that had threads */
 	fatal(kill_null, "percpu_ref_kill() of NULL");
 	fatal(kill_twice, "which has been killed");
 }
@@ -293,14 +293,14 @@ static void *release_first(void *unused)
 	return unused;
 }
 
-/* Which is no misuse: it was not acquired by this call. */
+/* To wait for a lock that another thread holds is no misuse: it was not acquired by this call. */
 static void a_lock_that_another_thread_will_release_is_waited_for(void **state)
 {
 	struct percpu_rw_semaphore *list[] = { &locks[1], &locks[0] };
 	pthread_t thread;
 
 	(void)state;
-	if (DEBUG_BUILD) { /* to which this thread holds it */
+	if (DEBUG_BUILD) { /* a debug build knows that this thread holds the lock */
 		print_message("# the debug build reports it\n");
 		return;
 	}
@@ -333,7 +333,7 @@ static void *read_zero(void *unused)
 	return unused;
 }
 
-/* A member of what calloc() gave, say. */
+/* A lock may be a member of a zeroed allocation, for example. */
 static void a_lock_that_is_all_zero_excludes(void **state)
 {
 	struct percpu_rw_semaphore *list[] = { &zero, &zero };
@@ -456,7 +456,7 @@ static bool item_equal(const void *object, const void *key)
 
 static const struct hashtable_type item_type = { .key = item_key, .hash = item_hash, .equal = item_equal };
 
-/* What is not replaced is not to be retired. */
+/* An object that replaces itself must not be retired. */
 static void an_object_put_in_the_place_of_itself(void **state)
 {
 	struct hashtable table = HASHTABLE_INIT(&item_type);

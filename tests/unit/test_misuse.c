@@ -24,7 +24,7 @@ static void hook(enum quiesce_misuse kind, const char *text)
 	count_up(&nr_reports);
 }
 
-/* @fn is reported exactly once, as @kind, and returns. */
+/* Check that @fn is reported exactly once, as @kind, and returns. */
 static void hooked(void (*fn)(void), enum quiesce_misuse kind, const char *word)
 {
 	int before = flag_get(&nr_reports);
@@ -48,7 +48,7 @@ static void one_line(const struct outcome *o, const char *word)
 		fail_msg("\"%s\" does not say \"%s\"", o->text, word);
 }
 
-/* @fn by default prints one line and aborts. */
+/* Check that @fn by default prints one line and aborts. */
 static void aborts(void (*fn)(void), const char *word)
 {
 	struct outcome o;
@@ -118,7 +118,7 @@ static void free_one(struct rcu_head *head)
 	free(head);
 }
 
-/* It has no effect: less garbage it would never see. */
+/* A throttle inside a section has no effect, because the garbage could not shrink before the section ends. */
 static void in_section_throttle(void)
 {
 	struct rcu_head *head = malloc(sizeof *head);
@@ -175,7 +175,7 @@ static void barrier_run(struct rcu_head *head)
 {
 	(void)head;
 	rcu_barrier();
-	count_up(&nr_returned); /* or the compiler jumps there, and the call is the library's */
+	count_up(&nr_returned); /* without this the compiler makes a tail call, and the reported caller is in the library */
 }
 
 static void shutdown_run(struct rcu_head *head)
@@ -278,7 +278,7 @@ static void nesting(void **state)
 	assert_false(rcu_read_lock_held());
 	synchronize_rcu();
 	aborts(nest_too_deep, "nested deeper");
-	in_child(nest_too_deep_with_hook, &o); /* the hook has seen it; there is no way on */
+	in_child(nest_too_deep_with_hook, &o); /* the hook has received the report; the program cannot go on */
 	assert_true(WIFSIGNALED(o.status));
 	assert_int_equal(WTERMSIG(o.status), SIGABRT);
 	assert_int_equal(o.length, 0);
@@ -313,7 +313,7 @@ static void wrong_layout(void)
 
 static void layout_in_new_process(void)
 {
-	/* As a program that was built from other headers: its first section shows its stamp. */
+	/* Act as a program that was built from other headers: its first section passes its layout stamp. */
 	wrong_layout();
 }
 
@@ -372,7 +372,7 @@ static void init_ref(void)
 	quiesce_percpu_ref_init(QUIESCE_LAYOUT + 1, &foreign_ref, never, 0);
 }
 
-/* Also where they are opened by who uses them first. */
+/* The abort also comes when the first user of the counters opens them. */
 static void counters_of_a_foreign_layout_abort(void **state)
 {
 	static void (*const how[])(void) = { init_lock, use_lock, init_domain, use_domain, init_ref };
@@ -448,7 +448,7 @@ static void is_told(void (*fn)(void))
 
 	hooked(fn, QUIESCE_MISUSE_EXIT_IN_READER, "exited inside");
 	in_child(fn, &o);
-	assert_true(exited_with(o.status, 0)); /* told, not fatal */
+	assert_true(exited_with(o.status, 0)); /* reported, not fatal */
 	one_line(&o, "exited inside");
 	assert_null(strstr(o.text, "nil"));
 }
@@ -496,7 +496,7 @@ static void exit_in_a_section_of_a_destructor(void **state)
 	pthread_key_delete(forgetful_key);
 }
 
-/* A thread that vanishes without a word, as one of a foreign run-time might. */
+/* A thread vanishes without its destructors, as one of another run-time library may. */
 static void *vanish_inside(void *unused)
 {
 	(void)unused;
@@ -515,7 +515,7 @@ static void vanish(void)
 	sem_init(&inside, 0, 0);
 	thread_must(pthread_create(&thread, NULL, vanish_inside, NULL));
 	wait_for(&inside);
-	errno = ENOTTY; /* stays, whatever the kernel says of a thread that is gone */
+	errno = ENOTTY; /* stays, whatever the kernel returns for a thread that has ended */
 	synchronize_rcu();
 	if (errno != ENOTTY || stats_now().readers != readers)
 		abort();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_misuse_args.c - misuse that every build detects: of what is NULL, was not begun, or is not over. */
+/* test_misuse_args.c - misuse that every build detects: of objects that are NULL, not initialised, or still in use. */
 #define _GNU_SOURCE
 #include "misuses.h"
 
@@ -60,7 +60,7 @@ struct freeable {
 	struct hazptr_head hazptr;
 };
 
-/* As free(NULL); also where the head is not the first member. */
+/* NULL is allowed as in free(NULL), also where the head is not the first member. */
 static void null_is_freed_by_doing_nothing(void **state)
 {
 	struct quiesce_stats before = stats_now(), after;
@@ -78,11 +78,11 @@ static void null_is_freed_by_doing_nothing(void **state)
 	assert_int_equal(after.garbage_bytes, before.garbage_bytes);
 }
 
-/* ---- ends without a beginning, and too early ---- */
+/* ---- cleanups without initialisation, and too early ---- */
 
 DEFINE_STATIC_SRCU(a_domain);
 
-/* The call that srcu_read_unlock() makes, behind whose array a sanitizer does not look. */
+/* Make the call behind srcu_read_unlock(), because a sanitizer would report the inline's access past the array. */
 static void index_that_cannot_be(void)
 {
 	quiesce__srcu_unlock_slow(&a_domain, 7);
@@ -136,7 +136,7 @@ static void a_count_in_use_stays(unsigned int flags)
 	percpu_ref_exit(&used);
 }
 
-/* Without a kill, too: where an object could not be made after all. */
+/* An exit without a kill is allowed, for an object whose construction failed. */
 static void a_count_ends_without_users(void **state)
 {
 	(void)state;

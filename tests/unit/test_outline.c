@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_outline.c - inline calls as bindings reach them: by a symbol, which no header declares, and with the same effect. */
+/* test_outline.c - exported wrappers of inline calls, reached as bindings do: by symbols that no header declares, with the same effect. */
 #include <quiesce/counted_ptr.h>
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/ds/hashtable.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_percpu_ref.c - references counted per CPU: modes, lives, who releases, and misuse. */
+/* test_percpu_ref.c - references counted per CPU: modes, lives, which put releases, and misuse. */
 #include <quiesce/percpu_ref.h>
 
 #include "../sanitized.h"
@@ -27,7 +27,7 @@ static void begin(struct percpu_ref *ref, unsigned int flags)
 	assert_int_equal(percpu_ref_init(ref, on_release, flags), 0);
 }
 
-/* Can this process count in sequences?  Then a get must not touch the shared count. */
+/* True if this process can count in sequences; then a get must not access the shared count. */
 static bool percpu_possible(void)
 {
 	return !QUIESCE_TSAN && quiesce_fence() == QUIESCE_FENCE_LIGHT && quiesce_slots() != QUIESCE_SLOTS_THREAD;
@@ -54,7 +54,7 @@ static void the_last_put_after_the_kill_releases_once(void **state)
 	assert_false(percpu_ref_is_zero(&ref));
 	percpu_ref_put_many(&ref, 6);
 	assert_int_equal(released, 0);
-	assert_true(percpu_ref_tryget(&ref)); /* of what is there yet */
+	assert_true(percpu_ref_tryget(&ref)); /* the last reference is still held */
 	assert_false(percpu_ref_tryget_live(&ref));
 	percpu_ref_put(&ref);
 	percpu_ref_put(&ref);
@@ -160,7 +160,7 @@ static void the_first_mode_is_as_asked(void **state)
 	percpu_ref_kill(&ref);
 	assert_int_equal(released, 1);
 	percpu_ref_reinit(&ref);
-	assert_int_equal(ref.state, QUIESCE_REF_ATOMIC); /* until told otherwise */
+	assert_int_equal(ref.state, QUIESCE_REF_ATOMIC); /* until a call changes the mode */
 	percpu_ref_switch_to_percpu(&ref);
 	assert_int_equal(ref.state == 0, percpu_possible());
 	percpu_ref_kill(&ref);
@@ -229,13 +229,13 @@ static void a_kill_is_taken_back(void **state)
 	assert_int_equal(released, 0);
 	percpu_ref_kill(&ref);
 	assert_int_equal(released, 1);
-	percpu_ref_resurrect(&ref); /* also from zero */
+	percpu_ref_resurrect(&ref); /* a count of zero may be resurrected, too */
 	percpu_ref_kill(&ref);
 	assert_int_equal(released, 2);
 	percpu_ref_exit(&ref);
 }
 
-/* ---- where it is called, and without memory ---- */
+/* ---- callers' contexts, and no memory ---- */
 
 static struct percpu_ref for_handler;
 
@@ -269,7 +269,7 @@ static void without_memory_the_count_is_atomic(void **state)
 	int err;
 
 	(void)state;
-	if (!percpu_possible() || SANITIZED) { /* whose mmap() needs memory itself */
+	if (!percpu_possible() || SANITIZED) { /* a sanitizer's mmap() needs memory itself */
 		print_message("# no words per CPU here, so none for which memory could be missing\n");
 		return;
 	}
@@ -321,7 +321,7 @@ static void use_of_parents(void)
 	struct percpu_ref own;
 
 	released = 0;
-	percpu_ref_kill(&parents); /* has a reference yet, which the parent got */
+	percpu_ref_kill(&parents); /* still has the reference that the parent got */
 	if (released || parents.count / 2 != 1)
 		abort();
 	percpu_ref_put(&parents);
@@ -352,7 +352,7 @@ static void a_child_has_the_counts_of_its_parent(void **state)
 	percpu_ref_exit(&parents);
 }
 
-/* What a child finds if another thread was changing the mode: the lock held by nobody, the count with its bias. */
+/* The state in a child if another thread was changing the mode: the lock is held, without a holder, and the count has its bias. */
 static void a_half_done_change_is_completed(void **state)
 {
 	struct percpu_ref ref;
@@ -365,7 +365,7 @@ static void a_half_done_change_is_completed(void **state)
 	begin(&ref, PERCPU_REF_ALLOW_REINIT);
 	percpu_ref_get(&ref);
 	ref.state = QUIESCE_REF_ATOMIC | QUIESCE_REF_DEAD;
-	ref.lock = 0x7ffffffd; /* held, in a generation that there is not */
+	ref.lock = 0x7ffffffd; /* a lock that is held, in another generation than this process's */
 	percpu_ref_get(&ref);
 	percpu_ref_switch_to_atomic_sync(&ref);
 	assert_int_equal(ref.lock, 0);
@@ -428,7 +428,7 @@ static void one_put_too_many_is_told(void **state)
 	percpu_ref_exit(&ref);
 }
 
-/* Per CPU nobody notices; the kill does. */
+/* The per-CPU mode does not detect the extra put; the kill does. */
 static void a_put_without_get_is_told_by_the_kill(void **state)
 {
 	struct percpu_ref ref;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_percpu_ref_load.c - references counted per CPU, with many users: nobody is inside what is frozen. */
+/* test_percpu_ref_load.c - references counted per CPU, with many users: no user is inside a frozen object. */
 #include <quiesce/percpu_ref.h>
 
 #include "testing.h"
@@ -8,8 +8,8 @@ enum { NR_USERS = 4, ROUNDS = 100, HANDED = 64 };
 
 static struct {
 	struct percpu_ref ref;
-	uint64_t a, b;          /* equal while anybody may look */
-	uint32_t open;          /* not frozen */
+	uint64_t a, b;          /* equal while users may read them */
+	uint32_t open;          /* set while the object is not frozen */
 	uint64_t looks, wrong, handed;
 	uint32_t ends;
 	void *stock[HANDED];    /* references handed over: got by one thread, put by another */
@@ -24,7 +24,7 @@ static void queue_unused(struct percpu_ref *ref)
 
 static void look(void)
 {
-	/* Relaxed: what orders them is what is tested. */
+	/* Relaxed: the test is about their order. */
 	uint64_t a = quiesce_load_relaxed(&q.a), b = quiesce_load_relaxed(&q.b);
 
 	if (a != b || !quiesce_load_relaxed(&q.open))
@@ -32,7 +32,7 @@ static void look(void)
 	count_up(&q.looks);
 }
 
-/* Leave the reference in the stock, or take one from there and put that. */
+/* Leave the reference in the stock, or take another one from there and put that. */
 static void hand_over(uint32_t i)
 {
 	void *none = NULL, *mine = &q;
@@ -69,7 +69,7 @@ static void clear_stock(void)
 			percpu_ref_put(&q.ref);
 }
 
-/* Freeze, change what users look at, and thaw. */
+/* Freeze, change the words that users read, and thaw. */
 static void freeze_once(uint32_t round)
 {
 	uint64_t looks = flag_get(&q.looks);
@@ -79,11 +79,11 @@ static void freeze_once(uint32_t round)
 		percpu_ref_switch_to_atomic_sync(&q.ref);
 	percpu_ref_kill(&q.ref);
 	while (sem_trywait(&q.unused)) {
-		clear_stock(); /* whoever is still inside may add to it */
+		clear_stock(); /* a user that is still inside may add to it */
 		short_rest();
 	}
 	assert_true(percpu_ref_is_zero(&q.ref));
-	quiesce_store_relaxed(&q.open, 0u); /* Relaxed: as in look(). */
+	quiesce_store_relaxed(&q.open, 0u); /* Relaxed: the percpu_ref orders it. */
 	quiesce_store_relaxed(&q.a, q.a + 1); /* Relaxed: the same. */
 	quiesce_store_relaxed(&q.b, q.b + 1); /* Relaxed: the same. */
 	quiesce_store_relaxed(&q.open, 1u); /* Relaxed: the same. */

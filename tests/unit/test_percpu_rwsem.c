@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_percpu_rwsem.c - what each call of percpu_rwsem.h promises, one caller after the other. */
+/* test_percpu_rwsem.c - the promises of each call of percpu_rwsem.h, one caller after the other. */
 #include "rwsems.h"
 
 #include <errno.h>
@@ -82,14 +82,14 @@ static void ask_beside_readers(void *sem)
 {
 	assert_false(percpu_down_write_trylock(sem));
 	assert_false(percpu_down_write_timeout(sem, 2 * MS));
-	assert_false(percpu_is_write_locked(sem)); /* nothing is left of the attempts */
+	assert_false(percpu_is_write_locked(sem)); /* failed attempts leave no count behind */
 	assert_true(percpu_down_read_trylock(sem));
 	percpu_up_read(sem);
 	assert_true(percpu_down_read_timeout(sem, 0));
 	percpu_up_read(sem);
 }
 
-/* Whether readers are fast or slow. */
+/* Writers wait for readers on the fast path and on the slow one. */
 static void a_reader_keeps_writers_out(void **state)
 {
 	struct percpu_rw_semaphore *sem;
@@ -108,7 +108,7 @@ static void a_reader_keeps_writers_out(void **state)
 		}
 }
 
-/* The writer sleeps until the last of them has left, wherever each came in. */
+/* The writer sleeps until the last reader has left, whichever path each has taken. */
 static void a_writer_waits_for_each_reader(void **state)
 {
 	struct percpu_rw_semaphore *sem;
@@ -135,7 +135,7 @@ static void a_writer_waits_for_each_reader(void **state)
 
 /* ---- fast and slow ---- */
 
-/* Enters fast, leaves slow, and the other way round. */
+/* A reader enters by the fast path and leaves by the slow one, and the other way round. */
 static void a_section_may_outlive_the_mode_it_began_in(void **state)
 {
 	struct percpu_rw_semaphore *sem;
@@ -222,7 +222,7 @@ static void assertions_tell_who_is_not_inside(void **state)
 	}
 }
 
-/* A writer that waits takes nothing from who is inside. */
+/* A waiting writer takes nothing from readers that are inside. */
 static void a_reader_holds_the_lock_while_a_writer_waits(void **state)
 {
 	struct percpu_rw_semaphore *sem;
@@ -355,7 +355,7 @@ static void a_child_may_forget_who_holds_a_lock(void **state)
 
 /* ---- the end ---- */
 
-/* What was a lock may become one again; also one that was never used, or has just been written. */
+/* Memory of a destroyed lock may be initialised again, also if the lock was never used, or was just held for writing. */
 static void a_lock_ends_and_begins(void **state)
 {
 	struct percpu_rw_semaphore *sem;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_percpu_rwsem_order.c - who gets a percpu_rwsem when many want it: turns, bounds, bursts, and what many locks leave. */
+/* test_percpu_rwsem_order.c - which waiter gets a contended percpu_rwsem: turns, bounds, bursts, and the memory that many locks leave. */
 #include "rwsems.h"
 
 static struct percpu_rw_semaphore sem;
@@ -20,7 +20,7 @@ static void all_rest(const struct user *u, int nr)
 
 /* ---- turns ---- */
 
-/* Inside: a writer.  Queued: R R W R W. */
+/* A writer is inside; readers (R) and writers (W) queue in the order R R W R W. */
 static void first_come_first_served(void **state)
 {
 	static const bool writes[5] = { false, false, true, false, true };
@@ -49,7 +49,7 @@ static void first_come_first_served(void **state)
 	percpu_free_rwsem(&sem);
 }
 
-/* One of five gives up, whichever it is; the others get the lock. */
+/* Each of five waiters in turn gives up; the others get the lock. */
 static void who_gives_up_holds_up_nobody(void **state)
 {
 	struct user u[5];
@@ -74,7 +74,7 @@ static void who_gives_up_holds_up_nobody(void **state)
 	percpu_free_rwsem(&sem);
 }
 
-/* Inside: a reader.  A writer waits for it, two readers and a writer behind that one. */
+/* A reader is inside, a writer waits for it, and two readers and a writer queue behind that writer. */
 static void a_writer_that_gives_up_lets_readers_in(void **state)
 {
 	struct user w[2], r[2];
@@ -82,7 +82,7 @@ static void a_writer_that_gives_up_lets_readers_in(void **state)
 	(void)state;
 	fresh();
 	percpu_down_read(&sem);
-	/* For as long as it takes to queue the others; no matter if it is not enough, as long as it is once. */
+	/* The timeout allows the others to queue; it is repeated until it was long enough once. */
 	for (uint64_t timeout = 10 * MS;; timeout *= 2) {
 		int queued;
 
@@ -148,7 +148,7 @@ static void *write_once(void *unused)
 	return unused;
 }
 
-/* From the moment that others can know of the writer, no section begins before its own: however the readers ask. */
+/* Once other threads can know of the writer, no section begins before its own, by whichever call readers ask. */
 static void nobody_overtakes_a_writer(void **state)
 {
 	pthread_t reader[NR_READERS], writer;
@@ -166,7 +166,7 @@ static void nobody_overtakes_a_writer(void **state)
 		thread_must(pthread_create(&writer, NULL, write_once, NULL));
 		wait_until(percpu_is_write_locked(&sem));
 		flag_set(&writer_waits);
-		wait_until(flag_get(&nr_tries) > 20); /* of those that do not wait, or not for long */
+		wait_until(flag_get(&nr_tries) > 20); /* attempts of callers that do not wait, or not for long */
 		assert_false(flag_get(&writer_inside));
 		percpu_up_read(&sem);
 		pthread_join(writer, NULL);
@@ -178,7 +178,7 @@ static void nobody_overtakes_a_writer(void **state)
 	}
 }
 
-static uint64_t a, b; /* equal for who reads */
+static uint64_t a, b; /* readers find them equal */
 
 static void *read_them(void *arg)
 {
@@ -239,7 +239,7 @@ static void neither_side_starves(void **state)
 	percpu_free_rwsem(&sem);
 }
 
-/* Every way to ask at once, with timeouts that come just when the lock does. */
+/* All calls are used at once, with timeouts that expire just when the lock is granted. */
 static void *ask_in_every_way(void *arg)
 {
 	unsigned int seed = (unsigned int)(uintptr_t)arg;
@@ -301,8 +301,8 @@ static void timeouts_that_come_with_the_lock(void **state)
 
 enum { BURST = 2000 };
 
-/* Writers pay for membarriers when readers are fast, so a burst that nobody interrupts pays once.  A pause of 10 ms,
- * which a busy machine may force on us, ends a burst: then once more. */
+/* Writers pay for membarriers when readers are fast, so a burst without a pause pays once.  A pause of 10 ms,
+ * which a busy machine may force on us, ends a burst, and the next one pays once more. */
 static void a_burst_pays_once(void **state)
 {
 	struct quiesce_stats before, after;
@@ -327,7 +327,7 @@ static void a_burst_pays_once(void **state)
 	percpu_free_rwsem(&sem);
 }
 
-/* While nobody writes, readers count for themselves: no locked word is written. */
+/* While there is no writer, each reader counts in its own words: no locked word is written. */
 static void readers_are_fast_again_after_a_burst(void **state)
 {
 	(void)state;
@@ -412,13 +412,13 @@ static void many_locks_leave_nothing(void **state)
 		use_and_free_all();
 		pages[round > 0] = address_space();
 		maps[round > 0] = nr_maps();
-		if (round > 0 && !QUIESCE_TSAN) { /* which has mappings of its own */
+		if (round > 0 && !QUIESCE_TSAN) { /* ThreadSanitizer has mappings of its own */
 			assert_true(peak[1] <= peak[0] + 100);
 			assert_true(pages[1] <= pages[0] + 100);
 			assert_true(maps[1] <= maps[0] + 10);
 		}
 	}
-	assert_true(QUIESCE_TSAN || peak[0] > pages[0]); /* else the second look says nothing */
+	assert_true(QUIESCE_TSAN || peak[0] > pages[0]); /* otherwise the second comparison shows nothing */
 }
 
 enum { BATCH = 1000 };
@@ -433,7 +433,7 @@ static void many_are_closed_for_one_membarrier(void **state)
 		assert_int_equal(percpu_init_rwsem(&many[i]), 0);
 		list[i] = &many[i];
 	}
-	percpu_down_write(list[BATCH / 2]); /* its readers are slow already */
+	percpu_down_write(list[BATCH / 2]); /* readers of this lock take the slow path already */
 	percpu_up_write(list[BATCH / 2]);
 	before = stats_now();
 	percpu_down_write_many(list, BATCH);
@@ -449,7 +449,7 @@ static void many_are_closed_for_one_membarrier(void **state)
 	percpu_down_write_many(NULL, 0);
 }
 
-/* Counters that have counted come back as new. */
+/* Counters that were used are reused clean. */
 static void counters_are_reused(void **state)
 {
 	const char *base;
@@ -472,7 +472,7 @@ static void counters_are_reused(void **state)
 	percpu_free_rwsem(&sem);
 }
 
-/* ---- a lock in memory that is freed by who gets it last ---- */
+/* ---- a lock in memory that its last holder frees ---- */
 
 struct object {
 	struct percpu_rw_semaphore sem;

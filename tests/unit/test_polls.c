@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_polls.c - a polled cookie is completed although the thread that would do it is busy, or has no CPU. */
+/* test_polls.c - a polled cookie is completed although the thread that would complete it is busy, or has no CPU. */
 #define _GNU_SOURCE
 #include <quiesce/srcu.h>
 
@@ -11,7 +11,7 @@
 
 DEFINE_STATIC_SRCU(domain);
 
-/* A grace period of which kind, its callbacks, and sections. */
+/* Each kind of grace period has a start, callbacks, and sections. */
 static struct rcu_gp_seq rcu_start(void)
 {
 	return start_poll_synchronize_rcu();
@@ -53,7 +53,7 @@ static const struct kind rcu = { rcu_start, rcu_poll, call_rcu, rcu_barrier };
 static const struct kind srcu = { srcu_start, srcu_poll, srcu_queue, srcu_wait };
 static const struct kind *kind;
 
-/* How long it takes until a new cookie is done. */
+/* Return the time until a new cookie is completed. */
 static uint64_t polled_ns(void)
 {
 	uint64_t begin = now_ns();
@@ -98,7 +98,7 @@ static void a_callback_of_a_domain_delays_no_cookie(void **state)
 	beside_a_callback(&srcu, polled_ns);
 }
 
-/* By a thread that polls in sections only, which are newer than the cookie. */
+/* Poll in sections only, which are newer than the cookie. */
 static uint64_t polled_in_sections_ns(void)
 {
 	uint64_t begin = now_ns();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_probes.c - how often a wait that lasts asks the kernel whether threads are still there. */
+/* test_probes.c - how often a lasting wait probes, by a system call, whether threads still exist. */
 #define _GNU_SOURCE
 #include "testing.h"
 
@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 
 #define NR_IDLE 64
-#define PROBE_NS 1000000000u /* between two questions: QUIESCE_REAP_NS of src/runtime/readers.h */
+#define PROBE_NS 1000000000u /* pause between two probes: QUIESCE_REAP_NS of src/runtime/readers.h */
 
 static int nr_probes;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_qsbr.c - the RCU whose threads say when they are quiescent: who is waited for, and who is not. */
+/* test_qsbr.c - the RCU whose threads report their quiescent states: for which threads updaters wait. */
 #include "reports.h"
 
 #include <quiesce/detail/qsbr.h>
@@ -49,7 +49,7 @@ static void leave_by_unregister(struct stayer *s)
 	wait_for(&s->go);
 }
 
-/* By its end. */
+/* The reader leaves by the end of its thread. */
 static void leave_at_last(struct stayer *s)
 {
 	(void)s;
@@ -163,7 +163,7 @@ static void only_registered_threads_come_online(void **state)
 	assert_false(quiesce__qsbr_ongoing());
 }
 
-/* Who registers once more, or comes online once more, may still read. */
+/* A thread that registers or comes online once more may still be reading. */
 static void once_more_is_no_quiescent_state(void **state)
 {
 	uint64_t cookie;
@@ -262,7 +262,7 @@ enum { NR_GONE = 100 };
 
 static sem_t entered;
 
-/* Without a word, as one of a foreign run-time might. */
+/* The thread vanishes without its destructors, as one of another run-time library may. */
 static void *vanish_online(void *unused)
 {
 	(void)unused;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_queues.c - the queues of call_rcu(): what they cost, who visits them, how chains get on. */
+/* test_queues.c - the queues of call_rcu(): their cost, the passes that visit them, the progress of chains. */
 #include "heap.h"
 #include "testing.h"
 
@@ -10,7 +10,7 @@ struct object {
 	struct object *next;
 };
 
-/* ---- what a rarely used queue costs ---- */
+/* ---- the cost of a rarely used queue ---- */
 
 #define OWNERS 300
 
@@ -69,7 +69,7 @@ static void owners_end(void)
 	free(owner);
 }
 
-/* Of what the allocator has, and of pages of our own; a thread's arena is not the queue's. */
+/* The queue's memory is counted in the allocator and in pages of our own; a thread's arena does not belong to its queue. */
 static void a_rarely_used_queue_is_small(void **state)
 {
 	size_t before;
@@ -88,9 +88,9 @@ static void a_rarely_used_queue_is_small(void **state)
 	owners_end();
 }
 
-/* ---- who visits them ---- */
+/* ---- visits ---- */
 
-/* A pass, and the visit of those that their owners have not come back for, see the one that has something. */
+/* A pass, and the visit of queues whose owners have not returned, scan the queue that has objects. */
 static void a_pass_visits_what_has_something(void **state)
 {
 	enum { N = 50 };
@@ -118,7 +118,7 @@ static void a_pass_visits_what_has_something(void **state)
 	owners_end();
 }
 
-/* A queue goes with its thread. */
+/* A queue is freed with its thread. */
 static void queues_of_threads_that_exit_go(void **state)
 {
 	(void)state;
@@ -160,7 +160,7 @@ static void run_link(struct rcu_head *head)
 		call_rcu(&next->rcu, run_link);
 }
 
-/* Each takes a pass, but the worker does not rest before each. */
+/* Each callback takes a pass, but the worker does not sleep before each. */
 static void a_chain_goes_on(void **state)
 {
 	enum { N = 20000 };
@@ -183,7 +183,7 @@ static void a_chain_goes_on(void **state)
 
 #define TIMES 50
 
-/* But not where an object comes back: it may do so for ever. */
+/* The bound does not include objects whose callbacks queue them again: they may do so for ever. */
 static void run_and_come_back(struct rcu_head *head)
 {
 	note_rests(nr_links == -TIMES);
@@ -215,7 +215,7 @@ static int become_fifo(void)
 	return sched_setaffinity(0, sizeof one, &one) || sched_setscheduler(0, SCHED_FIFO, &param) ? -1 : 0;
 }
 
-/* The worker, which has the policy and the CPU of its creator, lets those run that it has woken. */
+/* The worker, which has the policy and the CPU of its creator, lets the threads run that it has woken. */
 static int barrier_under_fifo(void)
 {
 	alarm(20);

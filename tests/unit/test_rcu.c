@@ -120,7 +120,7 @@ static void *updater_main(void *arg)
 {
 	struct updater *u = arg;
 
-	quiesce_store_relaxed(&u->tid, (uint32_t)my_tid()); /* Relaxed: told by itself. */
+	quiesce_store_relaxed(&u->tid, (uint32_t)my_tid()); /* Relaxed: the thread publishes its own id. */
 	u->wait();
 	flag_set(&u->done);
 	return NULL;
@@ -194,7 +194,7 @@ static void waits_for_each_of_many_readers(void **state)
 		assert_int_equal(h[i].seen, 0);
 }
 
-/* A hang here means that the updater waited for the section that began after its call. */
+/* A hang here would mean that the updater waited for the section that began after its call. */
 static void does_not_wait_for_a_later_reader(void **state)
 {
 	struct held earlier, later;
@@ -238,7 +238,7 @@ static void an_inner_unlock_does_not_end_the_section(void **state)
 		rcu_read_lock();
 		rcu_read_unlock();
 	}
-	sleeps = stats_now().sleeps; /* let it look again */
+	sleeps = stats_now().sleeps; /* let it scan again */
 	wait_until(stats_now().sleeps > sleeps + 1 || flag_get(&u.done));
 	assert_int_equal(flag_get(&u.done), 0);
 	rcu_read_unlock();
@@ -318,8 +318,8 @@ static void one_membarrier_per_grace_period(void **state)
 	assert_int_equal(after.membarriers - before.membarriers, quiesce_fence() == QUIESCE_FENCE_LIGHT ? 10 : 0);
 }
 
-/* A reader is asked at each look of the updater, and wakes it all the same.  The updater may
- * be awake just then and need no waking; it is not for ever. */
+/* The updater requests a wake-up in each scan, and the reader still wakes it.  The updater may
+ * be awake just then and need no wake-up, but not for ever. */
 static void a_reader_asked_again_still_wakes(void **state)
 {
 	uint64_t wakeups = stats_now().wakeups;
@@ -339,7 +339,7 @@ static void a_reader_asked_again_still_wakes(void **state)
 	}
 }
 
-/* While readers are to yield, all come to the slow half of their unlock, and entries of others are on the same line. */
+/* While readers are to yield, all take the slow half of their unlock, and entries of others are on the same cache line. */
 static void readers_that_are_not_awaited_write_to_no_entry(void **state)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -449,13 +449,13 @@ static void a_cookie_does_not_complete_in_its_own_section(void **state)
 	(void)state;
 	rcu_read_lock();
 	seq = start_poll_synchronize_rcu();
-	wait_until(stats_now().sleeps > sleeps); /* the worker waits for this very section */
+	wait_until(stats_now().sleeps > sleeps); /* the worker waits for this section */
 	assert_false(poll_state_synchronize_rcu(seq));
 	rcu_read_unlock();
 	wait_until(poll_state_synchronize_rcu(seq));
 }
 
-/* Without a worker the poll tries, and must not believe a section away. */
+/* Without a worker the poll tries a grace period itself, which must not overlook a section. */
 static void a_poll_waits_for_readers_of_others(void **state)
 {
 	struct rcu_gp_seq seq;

@@ -5,7 +5,7 @@
 
 #include "testing.h"
 
-/* ---- grace periods that end when the test says so ---- */
+/* ---- grace periods that the test ends ---- */
 
 static struct hand {
 	int waits, calls, barriers; /* asked for */
@@ -37,7 +37,7 @@ static void hand_call(void *domain, struct rcu_head *head, void (*func)(struct r
 	h->func = func;
 }
 
-/* A grace period after the call: true if somebody asked for it. */
+/* End the grace period that a caller of call() has requested; false if there is none. */
 static bool hand_over(struct hand *h)
 {
 	struct rcu_head *head = h->head;
@@ -108,7 +108,7 @@ static void who_enters_before_the_callback_pays_nothing(void **state)
 	rcu_sync_enter(&rss);
 	is_in(RCU_SYNC_EXIT, 1, 1);
 	assert_true(hand_over(&hand));
-	is_in(RCU_SYNC_PASSED, 1, 1); /* somebody is inside */
+	is_in(RCU_SYNC_PASSED, 1, 1); /* an updater is inside */
 	rcu_sync_exit(&rss);
 	is_in(RCU_SYNC_EXIT, 1, 2);
 	assert_true(hand_over(&hand));
@@ -178,7 +178,7 @@ static void updater_end(struct updater *u)
 	pthread_join(u->thread, NULL);
 }
 
-/* How many are between enter and exit: a look from outside, which who checks races does not see. */
+/* Return the number of updaters between enter and exit, loaded from outside and hidden from race detectors. */
 __attribute__((noinline, no_sanitize("thread"))) static uint32_t count_inside(void)
 {
 	return *(volatile uint32_t *)&rss.gp_count; /* raw: the library writes it plainly, under its lock */
@@ -231,7 +231,7 @@ static void the_end_waits_for_the_callback(void **state)
 	rcu_sync_enter(&rss);
 	rcu_sync_exit(&rss);
 	is_in(RCU_SYNC_REPLAY, 1, 1);
-	rcu_sync_dtor(&rss); /* nobody will enter: no replay is needed */
+	rcu_sync_dtor(&rss); /* no updater will enter: no replay is needed */
 	assert_true(rcu_sync_is_idle(&rss));
 	assert_null(hand.head);
 }
@@ -288,7 +288,7 @@ static void misuse_is_told_and_changes_nothing(void **state)
 DEFINE_RCU_SYNC(global);
 static struct rcu_sync local = RCU_SYNC_INIT;
 
-/* Who saw "idle" in a section of RCU is waited for; and readers are fast again, some time. */
+/* Enter waits for readers that saw "idle" in a section of RCU; and readers are fast again some time after the exit. */
 static void by_rcu(struct rcu_sync *of)
 {
 	struct updater u;
@@ -332,7 +332,7 @@ static void rcu_waits_for_sections(void **state)
 	by_rcu(&local);
 }
 
-/* A burst has one grace period before it; those of the callback may come beside it. */
+/* A burst has one grace period before it; those of the callback may run beside it. */
 static void fences_wait_for_nobody(void **state)
 {
 	struct quiesce_stats before, after;
@@ -361,7 +361,7 @@ static void fences_wait_for_nobody(void **state)
 	held_end(&h);
 }
 
-/* Somebody's own kind: a domain of SRCU. */
+/* A program's own kind of grace period: a domain of SRCU. */
 DEFINE_STATIC_SRCU(domain);
 
 static void srcu_wait(void *of) { synchronize_srcu(of); }
@@ -436,7 +436,7 @@ static void *burst_main(void *unused)
 	return unused;
 }
 
-/* Nobody is fast while an updater is inside. */
+/* No reader is fast while an updater is inside. */
 static void fast_readers_and_updaters_exclude_each_other(void **state)
 {
 	pthread_t thread[NR_READERS + NR_UPDATERS];

@@ -32,7 +32,7 @@ static int begin(void **state)
 
 #define ITEM_TEST(f) cmocka_unit_test_prestate_setup_teardown(f, begin, testing_teardown, (void *)(uintptr_t)#f)
 
-/* What a reader sees, as digits; and an updater the same, backwards too. */
+/* Return the list as a reader sees it, as digits, after checking that an updater sees the same in both directions. */
 static const char *seen(const struct list_head *head)
 {
 	static char text[NR + 1], back[NR + 1];
@@ -55,7 +55,7 @@ static const char *seen(const struct list_head *head)
 	return text;
 }
 
-/* The same of the chain; each back pointer leads to the link that leads to its node. */
+/* Return the chain as a reader sees it, as digits; each back pointer must lead to the link that leads to its node. */
 static const char *hseen(void)
 {
 	struct hlist_node **link = &chain.first;
@@ -131,7 +131,7 @@ static void entries_go_from_any_place(void **state)
 	assert_true(list_empty(&list));
 }
 
-/* The way forward stays, the way back is poisoned. */
+/* The next pointer stays, the previous one is poisoned. */
 static void a_removed_entry_leads_on(void **state)
 {
 	struct item *it;
@@ -151,7 +151,7 @@ static void a_removed_entry_leads_on(void **state)
 	assert_ptr_equal(item[3].node.next, &list);
 }
 
-/* A walk that stands on one goes on, also when what follows is removed, too, or is new. */
+/* A walk at a removed node goes on, also when the nodes behind it are removed, too, or are new. */
 static void a_walk_survives_what_happens_around_it(void **state)
 {
 	struct item *it;
@@ -173,7 +173,7 @@ static void a_walk_survives_what_happens_around_it(void **state)
 	}
 	rcu_read_unlock();
 	text[n] = '\0';
-	/* 1 was taken out after 2, so it leads on to 3. */
+	/* Node 1 was removed after 2, so it leads on to 3. */
 	assert_string_equal(text, "01364");
 	assert_string_equal(seen(&list), "364");
 }
@@ -292,7 +292,7 @@ static void ends_are_known(void **state)
 	assert_true(list_is_first(&item[0].node, &list) && list_is_last(&item[1].node, &list));
 }
 
-/* Without readers. */
+/* Operations for lists without readers work as those for shared ones. */
 static void lists_of_ones_own(void **state)
 {
 	struct item *it, *n;
@@ -383,7 +383,7 @@ static void an_entry_knows_whether_it_is_chained(void **state)
 	for (int i = 0; i < 2; i++)
 		hlist_del_init_rcu(&item[0].hnode);
 	assert_true(hlist_unhashed(&item[0].hnode) && hlist_unhashed_lockless(&item[0].hnode));
-	assert_ptr_equal(item[0].hnode.next, &item[1].hnode); /* for who is at it */
+	assert_ptr_equal(item[0].hnode.next, &item[1].hnode); /* a reader that is at the node finds its way on */
 	assert_string_equal(hseen(), "1");
 }
 
@@ -404,7 +404,7 @@ static void an_entry_can_seem_to_be_chained(void **state)
 	assert_false(hlist_fake(&item[0].hnode));
 }
 
-/* A walk under way stays with what it began with. */
+/* A walk that has begun stays in its list. */
 static void all_entries_are_replaced_at_once(void **state)
 {
 	HLIST_HEAD(aside);
@@ -433,7 +433,7 @@ static void all_entries_are_replaced_at_once(void **state)
 	assert_string_equal(hseen(), "456");
 }
 
-/* Without readers. */
+/* Operations for chains without readers work as those for shared ones. */
 static void chains_of_ones_own(void **state)
 {
 	struct hlist_node *next;

@@ -10,7 +10,7 @@ enum { NR_READERS = 2, NR_ITEMS = 64, NR_WHOLE = 3, RUN_MS = 120 };
 #define DEAD 0x6b6b6b6b6b6b6b6bull
 
 struct item {
-	uint64_t alive, twin; /* equal while anybody can be here */
+	uint64_t alive, twin; /* equal while a reader can be here */
 	struct list_head node;
 	struct hlist_node hnode;
 	struct rcu_head rcu;
@@ -32,7 +32,7 @@ static struct item *item_new(void)
 
 	if (!it)
 		abort();
-	/* Relaxed throughout: what orders them is what is tested. */
+	/* Relaxed throughout: the test is about their order. */
 	quiesce_store_relaxed(&it->alive, ALIVE);
 	quiesce_store_relaxed(&it->twin, ALIVE);
 	return it;
@@ -42,7 +42,7 @@ static void item_free(struct rcu_head *rcu)
 {
 	struct item *it = (struct item *)(void *)((char *)rcu - offsetof(struct item, rcu));
 
-	quiesce_store_relaxed(&it->alive, DEAD); /* Relaxed: nobody looks any more. */
+	quiesce_store_relaxed(&it->alive, DEAD); /* Relaxed: no reader can reach it any more. */
 	quiesce_store_relaxed(&it->twin, DEAD - 1);
 	nr_freed++; /* callbacks run one by one */
 	free(it);
@@ -50,7 +50,7 @@ static void item_free(struct rcu_head *rcu)
 
 static bool look(struct item *it)
 {
-	/* Relaxed: what orders them is what is tested. */
+	/* Relaxed: the test is about their order. */
 	bool right = quiesce_load_relaxed(&it->alive) == ALIVE && quiesce_load_relaxed(&it->twin) == ALIVE;
 
 	if (!right)
@@ -59,7 +59,7 @@ static bool look(struct item *it)
 	return right;
 }
 
-/* ---- readers: every walk meets the two that stay, in their order; and ends, or the watchdog barks ---- */
+/* ---- readers: every walk visits the two entries that stay, in their order, and ends ---- */
 
 static void judge(int nr_ends)
 {
@@ -83,7 +83,7 @@ static void walk_list(void)
 	judge(ends);
 }
 
-/* From the source of splices nobody may fall into the list. */
+/* A walk of the list from which splices take nodes must not stray into the other list. */
 static void walk_other(void)
 {
 	struct item *it;
@@ -183,7 +183,7 @@ static struct item *replace(struct item *it)
 	return fresh;
 }
 
-/* The new one behind the old one, which goes. */
+/* Add a new entry behind an old one, and remove the old one. */
 static struct item *succeed(struct item *it)
 {
 	struct item *fresh = item_new();
@@ -195,7 +195,7 @@ static struct item *succeed(struct item *it)
 	return fresh;
 }
 
-/* Some that are in no chain come through the other list, to the front or the end. */
+/* Add some entries of no chain by a splice of the other list, to the front or the end. */
 static void move_some(unsigned int random)
 {
 	struct item *some[3];
@@ -220,7 +220,7 @@ static void build(struct hlist_head *head)
 		hlist_add_head(&item_new()->hnode, head);
 }
 
-/* They are in no list that a reader can find. */
+/* Retire all nodes of @head, which no reader can find any more. */
 static void drop_all(struct hlist_head *head)
 {
 	struct hlist_node *next;

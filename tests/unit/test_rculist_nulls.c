@@ -7,7 +7,7 @@
 enum { NR_CHAINS = 4, NR_OBJECTS = 16, NR_READERS = 2, RUN_MS = 120 };
 
 struct object {
-	uint64_t key;  /* of this life; constant while there are references */
+	uint64_t key;  /* the key of the object's present life; constant while there are references */
 	uint64_t refs; /* 0: not in use */
 	uint64_t uses; /* written by holders of a reference */
 	struct hlist_nulls_node node;
@@ -16,7 +16,7 @@ struct object {
 static struct object object[NR_OBJECTS];
 static struct hlist_nulls_head chain[NR_CHAINS];
 
-/* What happens while a walk is at an object, and after it has found one; set by tests that need it. */
+/* Functions that run while a walk is at an object, and after it has found one; set by tests that need them. */
 static void (*meanwhile)(struct object *o), (*before_the_reference)(struct object *o);
 static int nr_restarts, nr_strays;
 
@@ -47,7 +47,7 @@ static bool put(struct object *o)
 	return quiesce_fetch_add(RU3, &o->refs, (uint64_t)-1) == 1;
 }
 
-/* The object with this key, with a reference; NULL if there is none. */
+/* Return the object with this key, with a reference; NULL if there is none. */
 static struct object *find(uint64_t key)
 {
 	struct hlist_nulls_node *pos;
@@ -80,7 +80,7 @@ found:
 	return o;
 }
 
-/* A life begins; the object is nobody's. */
+/* Begin a life of the object, to which there are no references yet. */
 static void enter(struct object *o, uint64_t key)
 {
 	quiesce_store_relaxed(&o->key, key); /* Relaxed: the reference follows. */
@@ -88,7 +88,7 @@ static void enter(struct object *o, uint64_t key)
 	hlist_nulls_add_head_rcu(&o->node, &chain[slot_of(key)]);
 }
 
-/* It ends; true if the object is nobody's at once. */
+/* End a life of the object; true if there are no references left. */
 static bool leave(struct object *o)
 {
 	hlist_nulls_del_rcu(&o->node);
@@ -110,7 +110,7 @@ static int begin(void **state)
 
 #define NULLS_TEST(f) cmocka_unit_test_prestate_setup_teardown(f, begin, testing_teardown, (void *)(uintptr_t)#f)
 
-/* The objects of a chain, as letters; each back pointer leads to the link that leads to its node. */
+/* Return the objects of a chain as letters; each back pointer must lead to the link that leads to its node. */
 static const char *seen(int slot)
 {
 	struct hlist_nulls_node *pos, **link = &chain[slot].first;
@@ -214,7 +214,7 @@ static void what_is_there_is_found(void **state)
 	assert_int_equal(nr_strays + nr_restarts, 0);
 }
 
-/* ---- under a walk, by one thread: it happens where it must, and always ---- */
+/* ---- changes at a chosen place of a walk, by one thread ---- */
 
 /* object[1] goes to chain 1, where one is already. */
 static void move_the_first(struct object *o)
@@ -225,7 +225,7 @@ static void move_the_first(struct object *o)
 	enter(o, 5);
 }
 
-/* Without the look at the end of the walk object[0], which never moves, would not be found. */
+/* Without the check at the end of a walk object[0], which never moves, would not be found. */
 static void a_walk_that_strays_begins_anew(void **state)
 {
 	(void)state;
@@ -278,7 +278,7 @@ static void a_walk_from_no_chain_begins_anew(void **state)
 	assert_string_equal(seen(0), "ba");
 }
 
-/* It leads the walk past everything once more; at the tail it would lead it past nothing. */
+/* An object moved to the head sends the walk past all objects once more; one moved to the tail would send it past none. */
 static void a_walk_may_be_sent_back(void **state)
 {
 	(void)state;
@@ -297,7 +297,7 @@ static void rename_it(struct object *o)
 {
 	before_the_reference = NULL;
 	assert_true(leave(o));
-	enter(o, 8); /* the same chain */
+	enter(o, 8); /* key 8 is in the same chain */
 }
 
 static void end_it(struct object *o)
@@ -327,7 +327,7 @@ static void what_is_found_is_what_was_looked_for(void **state)
 static uint64_t nr_found, nr_wrong, nr_missed;
 static uint32_t stop;
 
-/* object[0] has key 0 and stays; the others are one of 1 to 12, or nobody's. */
+/* The reader looks up key 0, which object[0] has all the time, and keys 1 to 12, which the other objects have for a while. */
 static void *reader_main(void *arg)
 {
 	unsigned int random = (unsigned int)(uintptr_t)arg;
@@ -350,14 +350,14 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
-/* Take any object but the first to another life. */
+/* End the life of any object but the first, and begin another one. */
 static void recycle(unsigned int *random)
 {
 	struct object *o = &object[1 + rand_r(random) % (NR_OBJECTS - 1)];
 
 	if (quiesce_load_relaxed(&o->refs)) /* Relaxed: only the updater adds and removes. */
 		(void)leave(o);
-	wait_until(!quiesce_load_acquire(RU3, &o->refs)); /* a reader looks at it */
+	wait_until(!quiesce_load_acquire(RU3, &o->refs)); /* a reader holds a reference */
 	enter(o, 1 + (uint64_t)rand_r(random) % 12);
 }
 
@@ -372,7 +372,7 @@ static void what_stays_is_found_among_what_moves(void **state)
 	enter(&object[0], 0);
 	for (uintptr_t i = 0; i < NR_READERS; i++)
 		thread_must(pthread_create(&thread[i], NULL, reader_main, (void *)(i + 7)));
-	/* Not for so many rounds, but until there was work. */
+	/* The test runs for a time, and until there was work, instead of a number of rounds. */
 	while (now_ns() < until || flag_get(&nr_found) < 100 || turns < 100) {
 		recycle(&random);
 		turns++;

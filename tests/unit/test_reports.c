@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_reports.c - who is told of waits that last: the call, the holder, what is behind it.
+/* test_reports.c - reports of waits that last: the call, the holder, and the callers behind it.
  *
- * Each test waits for a report and looks at what it says; nothing depends on how long that takes.
+ * Each test waits for a report and checks its text; nothing depends on how long that takes.
  */
 #include "reports.h"
 
@@ -23,7 +23,7 @@ static void rcu_leave(struct stayer *s)
 	rcu_read_unlock();
 }
 
-/* What a report of a stall with one holder always has. */
+/* Check the fields that each report of a stall with one holder has. */
 static void must_name(const struct kept *k, const struct stayer *s, const void *object)
 {
 	assert_int_equal(k->report.kind, QUIESCE_REPORT_STALL);
@@ -35,7 +35,7 @@ static void must_name(const struct kept *k, const struct stayer *s, const void *
 	must_say_since(k);
 }
 
-/* Where who leads was late, one of two goes on by itself and is behind nobody. */
+/* True if the report of @call names the callers behind it: two, or one if the leader was late, because one then waits by itself. */
 static bool are_behind(const char *call, struct kept *k)
 {
 	return find_report(call, "; behind it 2 more callers, and ", k) || find_report(call, "; behind it 1 more callers, and ", k);
@@ -109,7 +109,7 @@ static void block(struct rcu_head *head)
 	wait_for(&end_callback);
 }
 
-/* The callback, and its thread, are told. */
+/* The report names the callback and its thread. */
 static void waits_behind_a_callback_that_blocks_are_told(void **state)
 {
 	static void (*const barrier)(void) = quiesce_rcu_barrier, (*const throttle)(void) = quiesce_rcu_throttle;
@@ -169,7 +169,7 @@ static void a_hook_may_retire(void **state)
 	quiesce_set_report_hook(retire_in_hook);
 	stayer_begin(&s, rcu_enter, rcu_leave, NULL);
 	call_begin(&thread, &wait);
-	wait_until(flag_get(&nr_retired) >= 3); /* by the waiter, and by the worker that waits for what it retired */
+	wait_until(flag_get(&nr_retired) >= 3); /* reported by the waiter, and by the worker that waits for its objects */
 	stayer_end(&s);
 	pthread_join(thread, NULL);
 	reports_end();
@@ -211,7 +211,7 @@ static void wait_for_callbacks(void)
 	srcu_barrier(&domain);
 }
 
-/* In a release build it is not known who is inside. */
+/* A release build does not know which threads are inside. */
 static void must_name_domain(const struct kept *k, const struct stayer *s)
 {
 	assert_ptr_equal(k->report.object, &domain);
@@ -272,7 +272,7 @@ static void callers_behind_a_wait_for_a_domain_are_counted(void **state)
 }
 
 #if !defined(QUIESCE_DEBUG) /* that reports the unlock */
-/* The wait never ends, so in a child. */
+/* The wait never ends, so it runs in a child. */
 static void unlock_twice(void)
 {
 	static void (*const wait)(void) = wait_plain;
@@ -397,7 +397,7 @@ static void ignore_misuse(enum quiesce_misuse kind, const char *text)
 	(void)kind, (void)text;
 }
 
-/* Whoever has gone is told, too, as far as the debug build knows. */
+/* A holder that has ended is reported, too, as far as the debug build knows it. */
 static void who_ended_with_a_slot_is_told(void **state)
 {
 	static void (*const wait)(void) = wait_for_thing;

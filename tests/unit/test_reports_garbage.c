@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_reports_garbage.c - garbage that grows is told at the threshold and at each double of it, with what is in its way. */
+/* test_reports_garbage.c - growing garbage is reported at the threshold and at each doubling, with the readers that delay it. */
 #include "reports.h"
 
 #include <quiesce/hazptr.h>
@@ -34,7 +34,7 @@ static void *new_object(void)
 	return o;
 }
 
-/* Each is of another doubling than the one before, and what it says fits. */
+/* Check that each report is of another doubling than the one before, and that its figures fit. */
 static void check_reports(const char *calls, const void *object, uint32_t holder)
 {
 	uint64_t last = THRESHOLD / 2;
@@ -197,11 +197,11 @@ static void *retires_and_exits(void *all_there)
 
 		quiesce_call_hazptr(&o->hazptr, free_hazptr_object, sizeof *o);
 	}
-	pthread_barrier_wait(all_there); /* so that no queue is another thread's next */
+	pthread_barrier_wait(all_there); /* no thread may take over the queue of another that has ended */
 	return NULL;
 }
 
-/* Their queues go, and the sizes of what was in them stay. */
+/* The queues of ended threads go, and the sizes of the objects that were in them stay in the sum. */
 static void what_threads_leave_behind_is_told(void **state)
 {
 	pthread_t thread[NR_EXITING];
@@ -210,7 +210,7 @@ static void what_threads_leave_behind_is_told(void **state)
 
 	(void)state;
 	garbage_begin();
-	quiesce_set_garbage_warning(2 * NR_EXITING * sizeof(struct object)); /* of three each */
+	quiesce_set_garbage_warning(2 * NR_EXITING * sizeof(struct object)); /* each thread retires three objects */
 	stayer_begin(&s, wildcard_enter, wildcard_leave, NULL);
 	pthread_barrier_init(&all_there, NULL, NR_EXITING);
 	for (int i = 0; i < NR_EXITING; i++)
@@ -249,7 +249,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(garbage_of_rcu_is_told),
 		TEST(garbage_of_domains_is_told),
-		TEST(what_threads_leave_behind_is_told), /* first: what has been told is not told again */
+		TEST(what_threads_leave_behind_is_told), /* first: garbage that has been reported is not reported again */
 		TEST(garbage_behind_a_wildcard_is_told),
 		TEST(nothing_is_told_where_the_program_wants_none),
 	};

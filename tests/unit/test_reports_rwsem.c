@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_reports_rwsem.c - waits for a percpu_rw_semaphore that last: for readers, for a writer, and of those in its queue. */
+/* test_reports_rwsem.c - reports of lasting waits for a percpu_rw_semaphore: waits for readers, for a writer, and in the queue. */
 #include "reports.h"
 #include "rwsems.h"
 
@@ -37,7 +37,7 @@ static void must_be_of_sem(const struct kept *k)
 	must_say(k, "%s(%p): waiting for ", k->call, (void *)&sem);
 }
 
-/* Of a writer that waits for readers, with what is queued behind it. */
+/* A writer that waits for readers is reported, with the waiters that queue behind it. */
 static void a_writer_that_waits_for_readers_is_told(void **state)
 {
 	struct user writer, reader[2], next;
@@ -70,7 +70,7 @@ static void a_writer_that_waits_for_readers_is_told(void **state)
 	reports_end();
 }
 
-/* Who queues behind a writer is told, by the first of them, and the writer by name. */
+/* The first waiter behind a writer reports the queue, and names the writer. */
 static void who_queues_behind_a_writer_is_told(void **state)
 {
 	struct user reader[3], next;
@@ -117,7 +117,7 @@ static void a_writer_behind_a_writer_is_told(void **state)
 	reports_end();
 }
 
-/* Behind a writer that waits itself, both are told. */
+/* A waiter behind a writer that waits itself reports both. */
 static void who_queues_behind_a_writer_that_waits_is_told(void **state)
 {
 	struct user writer, reader;

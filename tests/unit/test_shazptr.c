@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_shazptr.c - guards: who is waited for and who is not, wherever the slot is. */
+/* test_shazptr.c - guards: which guards a waiter waits for, wherever their slots are. */
 #include "guards.h"
 
 static int p_object, q_object, r_object;
@@ -16,7 +16,7 @@ static void skip_self_scan(int on)
 
 /* ---- one guard, one waiter ---- */
 
-/* Hold @guarded, wait for @address: the wait ends after the clear and not before. */
+/* Hold @guarded, wait for @address, and check that the wait ends after the clear and not before. */
 static void held_wait(const void *guarded, const void *address)
 {
 	struct shazptr_guard guard = shazptr_acquire(guarded);
@@ -37,7 +37,7 @@ static void a_wait_ends_after_the_clear(void **state)
 	held_wait(p, p);
 }
 
-/* No wildcard anywhere, and the scan thread does all of it. */
+/* There is no wildcard, and the scan thread makes all scans. */
 static void a_specific_address_blocks_in_the_scan_thread_too(void **state)
 {
 	(void)state;
@@ -60,7 +60,7 @@ static void a_wait_for_the_wildcard_waits_for_any_guard(void **state)
 	held_wait(p, SHAZPTR_WILDCARD);
 }
 
-/* Programs mark things with them: errors, ends of lists. */
+/* Programs use such addresses as marks of errors and ends of lists. */
 static void no_number_near_zero_is_a_wildcard(void **state)
 {
 	uint64_t blocked = stats_now().shazptr_blocked;
@@ -100,7 +100,7 @@ static void nobody_is_waited_for_where_nobody_is(void **state)
 	(void)state;
 	synchronize_shazptr(p);
 	synchronize_shazptr(SHAZPTR_WILDCARD);
-	synchronize_shazptr(NULL); /* not even counted */
+	synchronize_shazptr(NULL); /* a wait for NULL is not even counted */
 	assert_int_equal(stats_now().shazptr_waits, waits + 2);
 	assert_int_equal(stats_now().shazptr_blocked, blocked);
 }
@@ -167,7 +167,7 @@ static void two_guards_of_one_address_are_two(void **state)
 	waiter_end(&w);
 }
 
-/* Three guards, cleared in the order @order: each lets its own waiter go. */
+/* Three guards are cleared in the order @order: each clear completes its own waiter. */
 static void clear_in_order(const int order[3])
 {
 	void *const object[3] = { p, q, r };
@@ -211,7 +211,7 @@ static void a_wildcard_may_be_nested(void **state)
 
 /* ---- where slots live ---- */
 
-/* The guard that @actor has at @place: is it found there? */
+/* Check that the scan finds the guard that @actor has at @place. */
 static void look_for(struct actor *actor, struct placement *at)
 {
 	uint64_t blocked;
@@ -264,7 +264,7 @@ static void a_wildcard_blocks_wherever_its_slot_is(void **state)
 	in_every_place(SHAZPTR_WILDCARD);
 }
 
-/* The same, seen by the scan thread alone. */
+/* The scan thread alone finds guards in each kind of slot, too. */
 static void the_scan_thread_finds_guards_wherever_they_are(void **state)
 {
 	(void)state;
@@ -293,7 +293,7 @@ static void do_guard_many(void *arg)
 		guard[i] = shazptr_acquire(first + i);
 }
 
-/* All of @objects are guarded.  Clear all but some, then those: each lets its own waiter go. */
+/* All of @objects are guarded.  Clear all but some, then those: each clear completes its own waiter. */
 static void each_blocks_its_own(void)
 {
 	const int nr = NR_ACTORS * NR_GUARDS, step = nr / NR_PROBES;
@@ -379,7 +379,7 @@ static void another_thread_may_clear(void **state)
 	actor_end(&b);
 }
 
-/* The line of slots goes to the next thread, with what is still held in it. */
+/* The next thread gets the line of slots, with a guard that is still held in it. */
 static void a_guard_outlives_its_thread(void **state)
 {
 	struct take t = { .ptr = p }, next = { .ptr = q };

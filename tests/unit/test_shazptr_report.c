@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_shazptr_report.c - what is said of waits that take too long and, in the debug build, of misuse.
+/* test_shazptr_report.c - reports of waits that take too long and, in the debug build, of misuse.
  *
  * Runs with QUIESCE_STALL_MS=20: nothing depends on how long that really takes.
  */
@@ -57,7 +57,7 @@ static void do_name(void *name)
 	pthread_setname_np(pthread_self(), name);
 }
 
-/* What is said of a wait for @address that @actor's guard keeps from ending. */
+/* Check the report of a wait for @address that @actor's guard delays. */
 static void stall(struct actor *actor, void (*clear)(void *), void *guard, const void *address)
 {
 	uint64_t before = stats_now().stalls;
@@ -65,7 +65,7 @@ static void stall(struct actor *actor, void (*clear)(void *), void *guard, const
 
 	keep_stderr();
 	waiter_begin(&w, address, NULL);
-	wait_until(flag_get(&w.returned) || stats_now().stalls >= before + 2); /* and again */
+	wait_until(flag_get(&w.returned) || stats_now().stalls >= before + 2); /* until it returned, or its stall was reported twice */
 	wait_until(lseek(kept_fd, 0, SEEK_END) > 0);
 	actor_do(actor, clear, guard);
 	waiter_end(&w);
@@ -137,7 +137,7 @@ static void a_wildcard_that_stalls_a_wait_is_told(void **state)
 	actor_end(&actor);
 }
 
-/* Not of one that found nobody, nor of the readers beside it. */
+/* A report names no waiter that found no guard, and no reader beside the one that stalls. */
 static void who_does_not_stall_is_not_told_of(void **state)
 {
 	uint64_t before = stats_now().stalls;
@@ -166,7 +166,7 @@ static void hook(enum quiesce_misuse kind, const char *text)
 	count_up(&nr_reports);
 }
 
-/* @fn is reported once as @kind, and returns; by default it prints that line and aborts. */
+/* Check that @fn is reported once as @kind, and returns; and that by default it prints that line and aborts. */
 static void misuse(void (*fn)(void), enum quiesce_misuse kind, const char *word)
 {
 	int before = flag_get(&nr_reports);
@@ -260,7 +260,7 @@ static void a_guard_that_is_cleared_twice_is_reported(void **state)
 
 static struct take handed_over;
 
-/* When the wait for it is under way. */
+/* The guard is cleared while the wait for it is under way. */
 static void *clear_later(void *unused)
 {
 	uint64_t scans = stats_now().scans;
@@ -271,7 +271,7 @@ static void *clear_later(void *unused)
 	return NULL;
 }
 
-/* Someone else's guard is no misuse, nor one that another thread has cleared, nor one that it will clear. */
+/* The guard of another thread is no misuse, nor one that another thread has cleared, nor one that it will clear. */
 static void guards_of_others_are_not_reported(void **state)
 {
 	struct take t = { .ptr = p }, mine = { .ptr = q };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_shazptr_short.c - guards when slots run short, and the first ones of a thread or process.
  *
- * This program has its own mprotect(), which can say that there is no memory, and its own
+ * This program has its own mprotect(), which can fail for lack of memory, and its own
  * pthread_sigmask(), which can let a signal come in while all are blocked; the library calls both.
  */
 #include "guards.h"
@@ -12,7 +12,7 @@
 static int p_object, q_object, r_object;
 static void *const p = &p_object, *const q = &q_object;
 
-/* ---- what is denied ---- */
+/* ---- denied memory ---- */
 
 static int no_memory;
 
@@ -25,7 +25,7 @@ int mprotect(void *start, size_t length, int protection)
 	return (int)syscall(SYS_mprotect, start, length, protection);
 }
 
-static __thread int signal_when_blocked; /* the so many times from now */
+static __thread int signal_when_blocked; /* the number of calls until the signal */
 
 int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
@@ -49,7 +49,7 @@ static int is_fallback(struct shazptr_guard guard)
 	return guard.slot - fallback_slot <= 1 && fallback_slot - guard.slot <= 1;
 }
 
-/* Hold guards of nothing in particular until there are slots for no more. */
+/* Hold guards of unused addresses until there are no free slots. */
 static void run_short(void)
 {
 	uint64_t fallback = stats_now().fallback_guards;
@@ -65,7 +65,7 @@ static void run_short(void)
 	shazptr_clear(filler[nr_fillers]);
 }
 
-/* A guard without a slot: a thread that has come to another CPU meanwhile finds some there, and fills them first. */
+/* Take a guard without a slot: a thread that has been migrated meanwhile finds free slots, and fills them first. */
 static struct shazptr_guard acquire_short(const void *ptr)
 {
 	struct shazptr_guard guard;
@@ -137,7 +137,7 @@ static void fallback_guards_may_be_cleared_in_any_order_by_anybody(void **state)
 	actor_end(&actor);
 }
 
-/* They hold nothing, so nothing may be left of them. */
+/* Empty guards protect nothing, so they must leave no count behind. */
 static void empty_guards_are_not_counted(void **state)
 {
 	void *null = NULL;
@@ -160,7 +160,7 @@ static uint64_t nr_protected;
 
 #define NR_OWN 4096 /* more than the blocks of many ids and a line have */
 
-/* A fallback guard; what it finds before, in the blocks of other ids, it keeps. */
+/* Take a fallback guard; guards in free slots that it finds before, in the blocks of other ids, are kept. */
 static struct shazptr_guard acquire_fallback(struct shazptr_guard own[NR_OWN], int *nr_own)
 {
 	struct shazptr_guard guard;
@@ -170,7 +170,7 @@ static struct shazptr_guard acquire_fallback(struct shazptr_guard own[NR_OWN], i
 	return guard;
 }
 
-/* Always has a fallback guard: the next one is there before the last one goes. */
+/* Hold a fallback guard all the time: take the next one before the last one is cleared. */
 static void *protect_for_ever(void *unused)
 {
 	struct shazptr_guard own[NR_OWN], guard, next;
@@ -250,11 +250,11 @@ static void *first_use(void *times)
 
 	signal_when_blocked = *(const int *)times;
 	guard = shazptr_acquire(p);
-	if (signal_when_blocked) /* it was not blocked so often */
+	if (signal_when_blocked) /* signals were not blocked often enough */
 		raise(SIGUSR1);
 	signal_when_blocked = 0;
 	shazptr_clear(guard);
-	wait_for(&stay); /* and the next one gets a line that nobody has had */
+	wait_for(&stay); /* the next thread gets a line that never had an owner */
 	return NULL;
 }
 
@@ -297,7 +297,7 @@ static void *hold_first(void *arg)
 	return NULL;
 }
 
-/* In a child: of the thread that forked, and of a new one. */
+/* Hold guards in a child, in the thread that forked and in a new one. */
 static void hold_in_child(void)
 {
 	struct take mine = { .ptr = p }, its = { .ptr = q };
@@ -333,7 +333,7 @@ static void a_child_waits_for_its_own_guards(void **state)
 	shazptr_clear(more);
 	in_child(hold_in_child, &o);
 	assert_true(exited_with(o.status, 0));
-	waiter_begin(&w, q, NULL); /* and the parent for those that it had before */
+	waiter_begin(&w, q, NULL); /* the parent waits for the guards that it had before the fork */
 	assert_waits(&w);
 	shazptr_clear(guard);
 	waiter_end(&w);

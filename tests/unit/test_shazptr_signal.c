@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_shazptr_signal.c - what comes in between: a signal handler, a writer, at each instruction.
+/* test_shazptr_signal.c - a signal handler or a writer comes in between, at each instruction.
  *
  * On x86 a thread can be stepped.  A restartable sequence begins anew after every step, so where
  * claims are such sequences the steps go as far as the first of them; full fences, and slots of
@@ -14,7 +14,7 @@
 static int p_object, q_object, r_object;
 static void *const p = &p_object, *const q = &q_object, *const r = &r_object;
 
-/* Nothing is left in any slot. */
+/* Check that no slot holds an address. */
 static void assert_nobody(void)
 {
 	uint64_t blocked = stats_now().shazptr_blocked;
@@ -54,12 +54,12 @@ static void step_setup(void)
 	sigaction(SIGTRAP, &action, NULL);
 }
 
-/* Call @fn(@arg), and @between after @steps instructions.  False: it was over before. */
+/* Call @fn(@arg), and @between after @steps instructions.  False: it ended before. */
 static int stepped(int steps, void (*between)(void), void (*fn)(void *), void *arg)
 {
 	steps_left = steps;
 	in_between = between;
-	quiesce_fence_light(none); /* what the handler reads and writes is in memory */
+	quiesce_fence_light(none); /* the handler's variables are in memory */
 	__writeeflags(__readeflags() | TRAP_FLAG);
 	fn(arg);
 	__writeeflags(__readeflags() & ~TRAP_FLAG);
@@ -67,13 +67,13 @@ static int stepped(int steps, void (*between)(void), void (*fn)(void *), void *a
 	return steps_left <= 0;
 }
 
-/* Sequences that begin anew have no end. */
+/* A sequence that restarts after every step never ends. */
 static int nr_steps(void)
 {
 	return quiesce_fence() == QUIESCE_FENCE_LIGHT && quiesce_slots() != QUIESCE_SLOTS_THREAD ? 60 : MAX_STEPS;
 }
 
-/* Each of the first 25, then some: the later ones repeat what is done for one slot after the other. */
+/* Try each of the first 25 steps, then some: the later ones repeat the same code for one slot after the other. */
 static int stride(int steps)
 {
 	return 1 + steps / 25;
@@ -83,7 +83,7 @@ static struct take outer, inner;
 
 static int nr_wrong;
 
-/* What a handler may do: have a guard while it runs, or leave one behind that is not in the thread's own slots. */
+/* The allowed acts of a handler: hold a guard while it runs, or leave one behind that is not in the thread's own slots. */
 static void have_guard(void)
 {
 	struct shazptr_guard guard = shazptr_acquire(r);
@@ -107,7 +107,7 @@ static void both_hold(void)
 	assert_int_equal(VALUE(inner.guard), inner.ptr);
 }
 
-/* With @nr slots taken before; returns how many steps were taken. */
+/* Take @nr slots before; return how many steps were made. */
 static int interrupted_claims(int nr)
 {
 	struct shazptr_guard before[16];
@@ -210,7 +210,7 @@ static __attribute__((noinline)) void do_protect(void *where)
 	fetched = shazptr_protect((void **)where);
 }
 
-/* The pointer changes from p to q after each number of steps.  Counts guards that are empty, of p, of q. */
+/* Change the pointer from p to q after each number of steps, and count the guards that are empty, of p, of q. */
 static void changed_meanwhile(void (*fn)(void *), int nr[3])
 {
 	nr[0] = nr[1] = nr[2] = 0;
@@ -262,7 +262,7 @@ static void protect_returns_the_pointer_that_is_there_now(void **state)
 #define STEP_TESTS
 #endif
 
-/* ---- a pointer that nobody changes, and one that somebody changes all the time ---- */
+/* ---- a pointer that stays, and one that a writer changes all the time ---- */
 
 static void protect_guards_what_the_pointer_says(void **state)
 {
@@ -363,7 +363,7 @@ static void clear_kept(void)
 {
 	struct shazptr_guard guard;
 
-	quiesce_fence_light(none); /* the handler writes it, and looks at it */
+	quiesce_fence_light(none); /* the handler writes and reads the pointer */
 	if (!kept.ptr)
 		return;
 	quiesce_fence_light(none); /* from now on it leaves it alone */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_shazptr_wait.c - waits: many at once, against readers that never rest, what they cost, and who does the looking. */
+/* test_shazptr_wait.c - waits: many at once, against readers that never pause, their cost, and which thread scans. */
 #include "guards.h"
 
 #include <dirent.h>
@@ -48,7 +48,7 @@ static void only_those_wait_whose_address_is_held(void **state)
 		for (int i = 0; i < NR_WAITERS; i++)
 			waiter_begin(&other[i], i % 2 ? (void *)q : &r_object, NULL);
 		for (int i = 0; i < NR_WAITERS; i += 2)
-			waiter_end(&other[i]); /* nobody has it */
+			waiter_end(&other[i]); /* no guard protects it */
 		shazptr_clear(goes);
 		for (int i = 1; i < NR_WAITERS; i += 2)
 			waiter_end(&other[i]);
@@ -59,7 +59,7 @@ static void only_those_wait_whose_address_is_held(void **state)
 	waiter_end(&long_one);
 }
 
-/* A guard that is set after the wait began is in nobody's way, the one before is. */
+/* A guard that is set after the wait began delays no waiter; one that was set before does. */
 static void a_later_guard_is_not_waited_for(void **state)
 {
 	struct shazptr_guard before = shazptr_acquire(p), after;
@@ -87,7 +87,7 @@ static void a_later_guard_is_not_waited_for(void **state)
 static int stop;
 static uint64_t nr_protected;
 
-/* Always has a guard of @arg: the next one is there before the last one goes. */
+/* Hold a guard of @arg all the time: take the next one before the last one is cleared. */
 static void *protect_for_ever(void *arg)
 {
 	struct shazptr_guard guard = shazptr_acquire(arg), next;
@@ -128,7 +128,7 @@ static void waits_end_against(void *guarded, void *const address[NR_UPDATERS])
 	flag_set(&stop);
 	for (int i = 0; i < NR_READERS; i++)
 		pthread_join(reader[i], NULL);
-	assert_true(stats_now().shazptr_blocked > blocked); /* else nothing was tested */
+	assert_true(stats_now().shazptr_blocked > blocked); /* otherwise no guard has blocked a wait, and nothing was tested */
 }
 
 static void endless_guards_of_one_address_starve_nobody(void **state)
@@ -220,7 +220,7 @@ static void a_short_structure_gets_the_first_counters(void **state)
 
 #define NR_MANY 200
 
-/* Hold that many guards at once; returns how many lines a scan looks at then. */
+/* Hold that many guards at once; return how many lines a scan reads then. */
 static uint32_t lines_with_many(void)
 {
 	struct shazptr_guard guard[NR_MANY];
@@ -292,7 +292,7 @@ static void clears_yield_while_a_wait_forces_them_to(void **state)
 		touch();
 	shazptr_clear(guard);
 	waiter_end(&w);
-	do { /* the waiter is told a little before the readers are */
+	do { /* the waiter is completed a little before the readers are notified */
 		before = stats_now().yields;
 		touch();
 	} while (stats_now().yields != before);
@@ -364,7 +364,7 @@ static void the_scan_thread_takes_no_signals(void **state)
 	assert_int_equal(mask & all, all);
 }
 
-/* The thread leaves when nobody waits any more; who begins to wait meanwhile is looked for all the same. */
+/* The scan thread ends when there is no waiter left; a waiter that arrives meanwhile is still served. */
 static void a_shutdown_beside_a_wait_costs_it_nothing(void **state)
 {
 	struct shazptr_guard guard = shazptr_acquire(p);
@@ -421,7 +421,7 @@ static void without_a_self_scan_the_thread_does_everything(void **state)
 	after = stats_now();
 	assert_int_equal(after.shazptr_blocked, before.shazptr_blocked + 20);
 	assert_true(after.membarriers >= before.membarriers + (is_light() ? 20 : 0));
-	assert_true(after.membarriers <= before.membarriers + (is_light() ? 40 : 0)); /* a caller that finds it late looks, too */
+	assert_true(after.membarriers <= before.membarriers + (is_light() ? 40 : 0)); /* a caller that finds the scan overdue scans, too */
 	assert_true(after.scans >= before.scans + 20);
 	assert_int_equal(after.scan_thread_running, 1);
 	synchronize_shazptr(p);
@@ -430,7 +430,7 @@ static void without_a_self_scan_the_thread_does_everything(void **state)
 
 /* ---- where guards are ---- */
 
-/* raw: what the C library says of its registration; not every one has it. */
+/* raw: a variable of the C library's registration, which not every C library has. */
 extern __attribute__((weak)) const unsigned int __rseq_size;
 
 #ifndef AT_RSEQ_FEATURE_SIZE
@@ -438,7 +438,7 @@ extern __attribute__((weak)) const unsigned int __rseq_size;
 #endif
 #define FEATURES_WITH_MM_CID 24
 
-/* What the library must find here. */
+/* Return the kind of slots that the library must choose here. */
 static enum quiesce_slots best_kind(void)
 {
 	static const char *const name[] = { "thread", "cpu_id" };
@@ -455,7 +455,7 @@ static enum quiesce_slots best_kind(void)
 	return best;
 }
 
-#define NR_ACTORS 40 /* more than have a line from the start */
+#define NR_ACTORS 40 /* more threads than there are lines at the start */
 
 static void guards_are_where_the_kernel_lets_them(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_srcu.c - domains: who waits for whom, in both fence modes. */
+/* test_srcu.c - domains: which readers an updater waits for, in both fence modes. */
 #include <quiesce/srcu.h>
 
 #include "testing.h"
@@ -55,7 +55,7 @@ static void nobody_inside(void **state)
 	assert_true(stats_now().srcu_grace_periods >= 2);
 }
 
-/* Whatever the updater does with the rest of its time, it must not be done while we are inside. */
+/* The updater must not complete its wait while this thread is inside. */
 static void waits_for_reader(void **state)
 {
 	(void)state;
@@ -98,12 +98,12 @@ static void sections_overlap(void **state)
 	wait_until(stats_now().sleeps > sleeps + 1);
 	assert_false(flag_get(&u.done));
 	srcu_read_unlock(&files, second);
-	/* The third began, as far as anybody can tell, after the call: it may delay, but need not. */
+	/* The third section began after the call, as far as the program can observe: it may delay the updater, but need not. */
 	srcu_read_unlock(&files, third);
 	updater_end(&u);
 }
 
-/* Never empty of readers, the domain yet has grace periods: the next section begins before the last one ends. */
+/* Grace periods end although the domain always has a reader: the next section begins before the last one ends. */
 static void no_starvation(void **state)
 {
 	int idx = srcu_read_lock(&files);
@@ -169,7 +169,7 @@ static void in_handlers(void **state)
 
 #define NR_UPDATERS 8
 
-/* Many callers at once share, each gets a whole grace period. */
+/* Many callers at once share grace periods, and each gets a whole one. */
 static void updaters_share(void **state)
 {
 	int idx = srcu_read_lock(&files);
@@ -254,7 +254,7 @@ static void callbacks_wait(void **state)
 	srcu_barrier(&files);
 }
 
-/* A reader that leaves wakes whoever runs callbacks: nobody else asks for them. */
+/* A reader that leaves wakes the thread that runs callbacks: no other call asks for them. */
 static void callbacks_run_alone(void **state)
 {
 	int idx = srcu_read_lock(&files);

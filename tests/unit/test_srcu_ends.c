@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_srcu_ends.c - domains that begin, end, and are ended too early; how many there may be; who may free one. */
+/* test_srcu_ends.c - domains that are initialised, cleaned up, and cleaned up too early; how many there may be; when one may be freed. */
 #include "rwsems.h"
 
 #include <quiesce/srcu.h>
@@ -120,7 +120,7 @@ static void what_waits_is_counted(void **state)
 	assert_int_equal(now.srcu_callbacks_run, before.srcu_callbacks_run);
 	assert_int_equal(now.garbage_objects, before.garbage_objects + NR_BIG);
 	assert_true(now.garbage_bytes >= before.garbage_bytes + NR_BIG * BIG - 65536);
-	wait_until(stats_now().garbage_bytes == before.garbage_bytes + NR_BIG * BIG); /* the helper has looked */
+	wait_until(stats_now().garbage_bytes == before.garbage_bytes + NR_BIG * BIG); /* the helper has reclaimed */
 	srcu_read_unlock(&domain, idx);
 	srcu_barrier(&domain);
 	now = stats_now();
@@ -131,7 +131,7 @@ static void what_waits_is_counted(void **state)
 	cleanup_srcu_struct(&domain);
 }
 
-/* Above the ceiling readers make way, whichever index they are in. */
+/* Above the ceiling readers are forced to yield, whichever index they are in. */
 static void too_much_makes_readers_yield(void **state)
 {
 	static struct rcu_head head;
@@ -191,7 +191,7 @@ static void shutdown_tells_the_truth(void **state)
 	call_rcu(&head[1], queue_of_another_kind);
 	assert_int_equal(quiesce_shutdown(0), 0);
 	assert_int_equal(flag_get(&nr_run), 4);
-	/* A grace period that nobody waits for keeps nobody. */
+	/* A grace period without a waiter delays no shutdown. */
 	other = srcu_read_lock(&next_domain);
 	(void)start_poll_synchronize_srcu(&next_domain);
 	assert_int_equal(quiesce_shutdown(0), 0);
@@ -215,7 +215,7 @@ static void a_domain_ends_and_begins(void **state)
 		int idx;
 
 		if (i % 3)
-			fresh(); /* else it opens itself */
+			fresh(); /* otherwise the first use opens the domain */
 		idx = srcu_read_lock(&domain);
 		call_srcu(&domain, &head[i], run);
 		srcu_read_unlock(&domain, idx);
@@ -225,7 +225,7 @@ static void a_domain_ends_and_begins(void **state)
 			(void)start_poll_synchronize_srcu(&domain);
 		srcu_barrier(&domain);
 		assert_int_equal(flag_get(&nr_run), i + 1);
-		synchronize_srcu(&domain); /* which somebody who polls wants, too */
+		synchronize_srcu(&domain); /* this also completes the grace period that a poller started */
 		cleanup_srcu_struct(&domain);
 	}
 }
@@ -319,17 +319,17 @@ static void many_domains_leave_nothing(void **state)
 		for (int i = 0; i < MANY; i++)
 			cleanup_srcu_struct(&many[i]);
 		pages[round > 0] = address_space();
-		if (round > 0 && !SANITIZED) { /* they have mappings of their own, and large stacks */
+		if (round > 0 && !SANITIZED) { /* sanitizers have mappings of their own, and large stacks */
 			assert_true(peak[1] <= peak[0] + 100);
 			assert_true(pages[1] <= pages[0] + 100);
 		}
 	}
-	assert_true(SANITIZED || peak[0] > pages[0]); /* else the second look says nothing */
+	assert_true(SANITIZED || peak[0] > pages[0]); /* otherwise the second comparison shows nothing */
 }
 
 /* ---- cookies ---- */
 
-/* The helper sees to it: nobody waits, and nobody asks. */
+/* The helper ends the grace period, without a waiter or a poller. */
 static void what_was_started_ends_by_itself(void **state)
 {
 	struct rcu_gp_seq seq, later;
@@ -352,7 +352,7 @@ static void what_was_started_ends_by_itself(void **state)
 	cleanup_srcu_struct(&domain);
 }
 
-/* A cookie of inside a section is not complete before the section ends, however many grace periods others ask for. */
+/* A cookie taken inside a section is not complete before the section ends, however many grace periods others request. */
 static void a_cookie_waits_for_its_section(void **state)
 {
 	enum { NR = 4 };
@@ -408,7 +408,7 @@ static void forgets_sections(void)
 
 	alarm(20);
 	srcu_after_fork_child(&domain);
-	/* Nobody is asked for anything: readers enter and leave by themselves as before. */
+	/* No request is pending: readers enter and leave on their fast paths as before. */
 	if (was_open && (!domain.enter || domain.leave[0] != domain.enter || domain.leave[1] != domain.enter))
 		_exit(4);
 	synchronize_srcu(&domain);

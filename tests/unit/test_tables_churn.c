@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* test_tables_churn.c - buckets are as long as what lives in them, however much came and went. */
+/* test_tables_churn.c - the length of buckets follows the elements in them, however many were inserted and removed. */
 #include "tables.h"
 
 #define TURNS 20000
 #define ONE_BUCKET ((uint64_t)0xfff << 6)
 
-/* What buckets_lines.c promises after a removal, for one bucket with @nr elements in lines of @slots. */
+/* Check the promise of buckets_lines.c after a removal, for one bucket with @nr elements in lines of @slots. */
 static void assert_short(const struct quiesce_table_stats *stats, uint64_t nr, uint64_t slots)
 {
 	assert_in_range(stats->longest, 1, 1 + 2 * ((nr + slots - 1) / slots));
@@ -16,7 +16,7 @@ static uint64_t one_bucket(const void *key, uint64_t seed)
 	return quiesce_hash_u64(*(const uint64_t *)key, seed) & ~ONE_BUCKET; /* until there are 4096 */
 }
 
-/* Numbers whose hashes are alike so far. */
+/* Numbers whose hashes have equal leading bits. */
 static uint64_t colliding_key(uint64_t n)
 {
 	static uint64_t found[64], last;
@@ -64,7 +64,7 @@ static void first_in_first_out(void **state)
 	hashtable_destroy(&ht, NULL, NULL);
 }
 
-/* At random, and at times all of it. */
+/* Elements are inserted and removed at random; at times all are removed. */
 static void any_order_in_a_table(void **state)
 {
 	enum { NR = 60 };
@@ -131,14 +131,15 @@ static void any_order_in_a_map(void **state)
 	hashmap_destroy(&map);
 }
 
-/* In a map of @nr keys, made by map_fill(). */
+/* Replace @key in a map of @nr keys that map_fill() made. */
 static void one_for_another(struct hashmap *map, uint64_t key, uint64_t nr)
 {
 	assert_int_equal(hashmap_remove(map, key), key + 1);
 	assert_int_equal(hashmap_insert(map, key + nr, key + nr + 1, NULL), 0);
 }
 
-/* Elements come and go, their number stays: one bucket in seven of a full map goes on, later one in five; and no memory is lost. */
+/* Elements are replaced at a constant number: one bucket in seven of a full map has further lines, later one in five; and no memory
+ * is lost. */
 static void a_map_keeps_its_shape(void **state)
 {
 	enum { NR = 16384 };
@@ -153,7 +154,7 @@ static void a_map_keeps_its_shape(void **state)
 	assert_in_range(fresh.full, 1, fresh.buckets / 6);
 	for (uint64_t i = 0; i < 20 * NR; i++) {
 		if (i % 512 == 0)
-			synchronize_rcu(); /* else it is not a reader that lines wait for, but the worker */
+			synchronize_rcu(); /* otherwise lines would wait for the worker to run, and not for readers */
 		one_for_another(&map, i, NR);
 	}
 	come_to_rest();
@@ -164,7 +165,7 @@ static void a_map_keeps_its_shape(void **state)
 	hashmap_destroy(&map);
 }
 
-/* Behind a reader that stays the lines that buckets leave are no more than so many. */
+/* Behind a reader that stays the number of lines that buckets have left is bounded. */
 static void a_reader_that_stays(void **state)
 {
 	enum { NR = 1024 };

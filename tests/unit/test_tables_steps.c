@@ -78,7 +78,7 @@ static void counters_lose_nothing(void **state)
 	hashmap_destroy(&shared);
 }
 
-/* What is to be there, and what was. */
+/* The object that a step puts into the table, and the one that it replaces. */
 struct step {
 	struct object *is, *was;
 	bool change;
@@ -268,7 +268,7 @@ static void a_walk_over_a_map(void **state)
 	hashmap_destroy(&map);
 }
 
-/* Who stops in the middle of a bucket begins it again. */
+/* A walk that stops in the middle of a bucket begins that bucket again. */
 static void a_walk_is_broken_off(void **state)
 {
 	struct hashmap_walk walk;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_threads.c - how the library's threads run, whoever starts them, and what a program may choose. */
+/* test_threads.c - how the library's threads run, whichever thread starts them, and what a program may choose. */
 #define _GNU_SOURCE
 #include "testing.h"
 
@@ -57,14 +57,14 @@ static const struct {
 	{ QUIESCE_THREAD_SCAN, "quiesce-scan", start_scan },
 };
 
-/* Who starts it does not wait until it has its name. */
+/* The starter of a thread does not wait until it has its name, so poll for it. */
 static pid_t wait_for_thread(const char *name)
 {
 	wait_until(thread_named(name));
 	return thread_named(name);
 }
 
-/* ---- whoever comes first ---- */
+/* ---- the first caller starts the thread ---- */
 
 static cpu_set_t all;
 static int normal_nice, chosen_nice;
@@ -130,7 +130,7 @@ static void assert_slack(pid_t tid, long slack)
 		fclose(file);
 }
 
-/* The slack that a thread begins with is its default, which 0 gives back. */
+/* The slack that a thread begins with is its default, which 0 restores. */
 static void *starts_all_lazily(void *unused)
 {
 	assert_int_equal(prctl(PR_SET_TIMERSLACK, 77000000, 0, 0, 0), 0);
@@ -152,7 +152,7 @@ static void their_timers_are_nobodys(void **state)
 		assert_slack(wait_for_thread(kinds[i].name), slack);
 }
 
-/* ---- where the process is put ---- */
+/* ---- CPUs of the process ---- */
 
 static void assert_started_on(const cpu_set_t *cpus)
 {
@@ -166,7 +166,7 @@ static void assert_started_on(const cpu_set_t *cpus)
 	}
 }
 
-/* As "taskset -a -p" does while none of them is there: the first thread is this one. */
+/* Set the CPUs of the first thread, which is this one, as "taskset -a -p" does while there are no threads of the library. */
 static void they_go_where_the_process_is_put(void **state)
 {
 	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;
@@ -177,7 +177,7 @@ static void they_go_where_the_process_is_put(void **state)
 		print_message("# one CPU: there is nowhere to go\n");
 	pin_to_one(&one);
 	assert_started_on(&one);
-	attr.nice = chosen_nice; /* and not its CPUs */
+	attr.nice = chosen_nice; /* only the nice value is chosen, not the CPUs */
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
 		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, &attr), 0);
 	assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
@@ -197,7 +197,7 @@ static void they_go_where_the_process_is_put(void **state)
 		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, NULL), 0);
 }
 
-/* ---- what a program chooses ---- */
+/* ---- the program's choice ---- */
 
 static void assert_chosen(pid_t tid, const cpu_set_t *one)
 {
@@ -232,7 +232,7 @@ static void they_run_as_a_program_chooses(void **state)
 		kinds[i].start();
 		assert_chosen(wait_for_thread("chosen"), &one);
 		assert_int_equal(quiesce_set_thread_attr(kinds[i].which, NULL), 0);
-		/* One that runs and may not raise itself keeps its nice value: no error, and what else is the default it takes. */
+		/* A running thread that may not lower its nice value keeps it, without an error, and takes the other defaults. */
 		if (getpriority(PRIO_PROCESS, (id_t)wait_for_thread(kinds[i].name)) == normal_nice)
 			assert_normal(thread_named(kinds[i].name));
 		assert_int_equal(sched_getscheduler(thread_named(kinds[i].name)), SCHED_OTHER);
@@ -240,7 +240,7 @@ static void they_run_as_a_program_chooses(void **state)
 	}
 }
 
-/* In a child: where nice 0 is out of reach, the default is no wish, and a lower value is one. */
+/* In a child that cannot get nice 0, the default is no request, and a lower value is one. */
 static void choose_without_privileges(void)
 {
 	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;

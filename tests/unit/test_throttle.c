@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* test_throttle.c - garbage above its ceiling: who retires does not wait, who throttles does. */
+/* test_throttle.c - garbage above its ceiling: a retirer does not wait, a caller that throttles does. */
 #include "objects.h"
 
 #include <quiesce/srcu.h>
 
-/* ---- who retires never waits ---- */
+/* ---- a retirer never waits ---- */
 
 #define MANY 100000
 
@@ -90,7 +90,7 @@ static void in_a_callback_it_does_nothing(void **state)
 	nothing_is_left();
 }
 
-/* ---- who throttles ---- */
+/* ---- callers that throttle ---- */
 
 struct producer {
 	pthread_t thread;
@@ -105,7 +105,7 @@ static void *producer_main(void *arg)
 {
 	struct producer *p = arg;
 
-	quiesce_store_relaxed(&p->tid, (uint32_t)my_tid()); /* Relaxed: told by itself. */
+	quiesce_store_relaxed(&p->tid, (uint32_t)my_tid()); /* Relaxed: the thread publishes its own id. */
 	for (int i = 0; i < p->n; i++) {
 		call_rcu_sized(&p->o[i].rcu, object_run, p->bytes);
 		count_up(&p->produced);
@@ -137,7 +137,7 @@ static void producer_end(struct producer *p)
 	nothing_is_left();
 }
 
-/* A thread tells its bytes in steps of 64 KiB, so that much more may be there. */
+/* A thread adds its bytes to the sum in steps of 64 KiB, so there may be that much more. */
 static void producer_is_held_at(uint64_t ceiling, int n, size_t bytes, uint64_t slack, int throttled)
 {
 	uint64_t before = stats_now().backpressure;
@@ -169,7 +169,7 @@ static void with_the_setting_calls_are_held_at_the_ceiling(void **state)
 	producer_is_held_at(1u << 20, 3000, 4096, 65536 + 4096, 0);
 }
 
-/* Threads that come and go with a few bytes each must not wear the ceiling away. */
+/* Threads that come and go with a few bytes each must not lower the effective ceiling. */
 static void *queue_some_bytes(void *arg)
 {
 	struct object *o = arg;
@@ -194,8 +194,8 @@ static void the_ceiling_survives_short_threads(void **state)
 	producer_is_held_at(1u << 20, 3000, 4096, 65536 + 4096, 1);
 }
 
-/* What owners free by themselves, in calls that queue callbacks, leaves nothing in the sum: neither of threads that stay nor of those
- * that have gone.  So a ceiling that is lowered later is above it. */
+/* Objects that owners free in calls that queue callbacks leave nothing in the sum, neither those of live threads nor those of threads
+ * that have ended.  So a ceiling that is lowered later is above the sum. */
 #define NR_OWNERS 80
 
 static sem_t may_go;
@@ -215,10 +215,10 @@ static void *free_own(void *stays)
 
 		kfree_rcu(o, rcu);
 	}
-	rest_ms(3); /* they are ready, and left to this thread for a while */
+	rest_ms(3); /* the objects are ready, and the worker leaves them to this thread for a while */
 	for (int i = 0; i < 33; i++)
 		call_rcu(malloc(sizeof(struct rcu_head)), free_object);
-	rest_ms(20); /* these have run */
+	rest_ms(20); /* the callbacks have run by now */
 	if (stays)
 		wait_for(&may_go);
 	return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_twice.c - what debug builds of programs tell of objects that are queued, or put into a table, where they are already. */
+/* test_twice.c - reports of debug builds about objects that are queued, or inserted into a table, while they are there already. */
 #define _GNU_SOURCE
 #include "../sanitized.h"
 #include "misuses.h"
@@ -112,7 +112,7 @@ static void by_retire_sized(void)
 static const struct way {
 	void (*queue)(void);
 	const char *call;
-	int place; /* the same for what stands for the same address */
+	int place; /* equal for ways that queue the same address */
 } ways[] = {
 	{ by_rcu, "call_rcu()", 0 },
 	{ by_rcu_sized, "call_rcu()", 0 },
@@ -128,7 +128,7 @@ static const struct way {
 };
 #define NR_WAYS (sizeof ways / sizeof ways[0])
 
-/* Something keeps what is queued where it is. */
+/* A reader or slot keeps the object in its queue. */
 static void hold(int *idx, hazptr_t **slot)
 {
 	void *first = &one, *head = &one.hazptr;
@@ -147,7 +147,7 @@ static void let_go(int idx, hazptr_t **slot)
 	rcu_read_unlock();
 }
 
-/* Also by different ways.  The callback runs once, and then the object may be queued again. */
+/* Two calls of different kinds are reported, too.  The callback runs once, and then the object may be queued again. */
 static void queued_twice(const struct way *first, const struct way *second, hazptr_t **slot)
 {
 	int idx, ran = flag_get(&nr_run);
@@ -225,7 +225,7 @@ static void what_is_to_be_freed_is_not_freed_twice(void **state)
 	hazptr_barrier();
 }
 
-/* ---- what is allowed ---- */
+/* ---- allowed uses ---- */
 
 static int nr_left;
 
@@ -257,7 +257,7 @@ static void many(void)
 	rcu_barrier();
 }
 
-/* A reader may copy what it has found, and what it copies is another object. */
+/* A reader may copy an object that it has found, and the copy is another object. */
 static void a_copy(void)
 {
 	static struct object copy;
@@ -308,7 +308,7 @@ static void a_child_knows_what_is_queued(void **state)
 	assert_int_equal(flag_get(&nr_run), 1);
 }
 
-#if !SANITIZED /* whose allocators leave a child their locks as another thread held them */
+#if !SANITIZED /* allocators of sanitizers leave a child their locks as another thread held them */
 static int enough;
 
 static void nothing(struct rcu_head *head)
@@ -336,7 +336,7 @@ static void queues_and_drains(void)
 	drain();
 }
 
-/* A child may be made while a thread that it does not have is at the account. */
+/* A fork may come while another thread is changing the table of queued objects. */
 static void forks_beside_who_retires(void **state)
 {
 	pthread_t thread[2];
@@ -369,7 +369,7 @@ static void twice_with_a_release_build(void)
 {
 	rcu_read_lock();
 	release_call_rcu(&one.rcu, run);
-	by_rcu(); /* nobody knows that it is queued */
+	by_rcu(); /* a release build left no note that it is queued */
 	rcu_read_unlock();
 	drain();
 }
@@ -382,7 +382,7 @@ static void release_builds_queue_too(void **state)
 	assert_int_equal(flag_get(&nr_run), 3);
 	nr_run = 0;
 	reported(twice_with_a_release_build, QUIESCE_MISUSE_TWICE, "comes back twice");
-	assert_int_equal(flag_get(&nr_run), 1); /* and not with a function that is not known */
+	assert_int_equal(flag_get(&nr_run), 1); /* the callback of the release build is not run with an unknown function */
 }
 
 /* ---- tables ---- */

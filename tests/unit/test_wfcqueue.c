@@ -20,7 +20,7 @@ static bool enqueue(int i)
 	return wfcq_enqueue(&head, &tail, &items[i].node);
 }
 
-/* The number; -1: empty, -2: would block. */
+/* Return the item's number; -1: empty, -2: would block. */
 static int number_of(const struct wfcq_node *node)
 {
 	return !node ? -1 : node == WFCQ_WOULDBLOCK ? -2 : wfcq_entry(node, struct item, node)->number;
@@ -31,7 +31,7 @@ static int dequeue(void)
 	return number_of(wfcq_dequeue_nonblocking(&head, &tail));
 }
 
-/* An enqueuer that got as far as its exchange.  Nobody else is there. */
+/* Act as an enqueuer that got as far as its exchange.  No other thread uses the queue. */
 static struct wfcq_node *exchanged(int i)
 {
 	struct wfcq_node *before = quiesce_load_relaxed(&tail.p);
@@ -187,7 +187,7 @@ static void would_block_behind(void **state)
 	assert_int_equal(dequeue(), -1);
 }
 
-/* A splice takes what is not linked yet along. */
+/* A splice includes a node that is not linked yet. */
 static void moved_unlinked(void **state)
 {
 	struct wfcq_head dest_head = WFCQ_HEAD_INIT;
@@ -208,7 +208,7 @@ static void moved_unlinked(void **state)
 	assert_int_equal(dequeue(), 2);
 }
 
-/* ---- those who wait ---- */
+/* ---- callers that wait ---- */
 
 static struct wfcq_head private_head = WFCQ_HEAD_INIT;
 static struct wfcq_tail private_tail = WFCQ_TAIL_INIT(private_head);
@@ -250,7 +250,7 @@ static void *waiter_main(void *arg)
 	return NULL;
 }
 
-/* The caller sleeps until item @i is linked, and so lets anybody run whatever its priority; then it returns @result. */
+/* The caller sleeps until item @i is linked, so that threads of any priority can run; then it returns @result. */
 static void sleeps_until_linked(int (*call)(void), struct wfcq_node *before, int i, int result)
 {
 	struct waiter w = { .call = call };
@@ -309,7 +309,8 @@ static void in_a_child(void **state)
 	assert_int_equal(dequeue(), -1);
 }
 
-/* A child that inherits a link that nobody will write can still go on without waiting, and enqueue. */
+/* A child that inherits a missing link, whose enqueuer does not exist there, can still call the functions that do not wait, and
+ * enqueue. */
 static void use_half_in_child(void)
 {
 	must(enqueue(2));

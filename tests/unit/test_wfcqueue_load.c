@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wfcqueue_load.c - wfcqueue under load: nothing is lost, nothing comes twice, each thread's items come in their order. */
+/* test_wfcqueue_load.c - wfcqueue under load: no item is lost or taken twice, and each thread's items come in their order. */
 #include <quiesce/ds/wfcqueue.h>
 
 #include "testing.h"
@@ -51,7 +51,7 @@ static struct item *item_new(int from, int number)
 	return it;
 }
 
-/* Says so if it finds the queue empty. */
+/* The enqueuer posts if it finds the queue empty. */
 static void put(struct queue *q, struct item *it)
 {
 	if (!wfcq_enqueue(&q->head, &q->tail, &it->node))
@@ -65,12 +65,12 @@ static void *producer_main(void *arg)
 	return NULL;
 }
 
-/* What a taker has seen of each producer. */
+/* Items that a taker has seen of each producer. */
 struct seen {
 	int next[NR_PRODUCERS + 1];
 };
 
-/* Nobody else has the node: it is freed at once.  @all: this taker gets all of them, else only in order. */
+/* The taker owns the node alone and frees it at once.  @all: it gets each item; otherwise items only come in order. */
 static void taken(struct seen *seen, struct wfcq_node *node, bool all)
 {
 	struct item *it = wfcq_entry(node, struct item, node);
@@ -95,7 +95,7 @@ static void join(const pthread_t *thread, int n)
 		pthread_join(thread[i], NULL);
 }
 
-/* The taker sleeps until somebody has found the queue empty; a wake-up that is lost ends in the watchdog. */
+/* The taker sleeps until an enqueuer has found the queue empty; a wake-up that is lost ends in the watchdog. */
 static void one_takes(void **state)
 {
 	pthread_t producer[NR_PRODUCERS];
@@ -119,10 +119,10 @@ static void one_takes(void **state)
 	join(producer, NR_PRODUCERS);
 	assert_int_equal(nr_wrong, 0);
 	assert_true(queue_empty(&shared) && nr_last > 0);
-	/* A post may be left: what it tells of was taken before it came. */
+	/* A post may be left over: the item that it announces was taken before the post. */
 }
 
-/* Two take all that there is at once, without excluding each other. */
+/* Two takers each take all nodes at once, without excluding each other. */
 static void *splicer_main(void *arg)
 {
 	struct queue mine;
@@ -159,7 +159,7 @@ static void two_splice(void **state)
 	assert_true(queue_empty(&shared));
 }
 
-/* Nodes go round between two queues: used again as soon as they were taken. */
+/* Nodes alternate between two queues: each is reused as soon as it was taken. */
 #define NR_ROUND 5
 #define NR_TURNS 100000
 
@@ -236,7 +236,7 @@ static void handlers_enqueue(void **state)
 	start(producer, NR_PRODUCERS, interrupted_main);
 	while (nr_taken + handled < NR_PRODUCERS * NR_EACH + NR_SIGNALLED) {
 		if (sent < NR_SIGNALLED && sent == flag_get(&nr_handled)) {
-			/* in turn to who enqueues and to who dequeues */
+			/* Signals go to an enqueuer and to the dequeuer in turn. */
 			pthread_kill(sent % 2 ? producer[sent / 2 % NR_PRODUCERS] : pthread_self(), SIGUSR1);
 			sent++;
 		}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_wfstack.c - wfstack: order, states, loops; a push that is not through; many threads, and signal handlers. */
+/* test_wfstack.c - wfstack: order, states, loops; an unfinished push; many threads, and signal handlers. */
 #include "stacks.h"
 
 static DEFINE_WFS_STACK(shared);
@@ -189,7 +189,7 @@ static void *waiter_main(void *arg)
 	return NULL;
 }
 
-/* Not only that it waits: it leaves the CPU, again and again, so that the pusher gets it whatever their priorities are. */
+/* The waiter sleeps repeatedly instead of spinning, so that the pusher gets the CPU whatever their priorities are. */
 static void who_waits_sleeps(void **state)
 {
 	struct wfs_node n[2];
@@ -327,7 +327,7 @@ static void pops_in_sections(void **state)
 static struct item of_handler[NR_OF_HANDLER];
 static uint32_t nr_of_handler;
 
-/* It interrupts pushes of its own thread, at any instruction. */
+/* The handler interrupts pushes of its own thread, at any instruction. */
 static void push_in_handler(int sig)
 {
 	uint32_t k = quiesce_load_relaxed(&nr_of_handler); /* one thread */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_worker.c - the thread that runs callbacks, as others of the process see it. */
+/* test_worker.c - the thread that runs callbacks, as other threads of the process see it. */
 #include "testing.h"
 
 #include <sched.h>
@@ -12,7 +12,7 @@ static void count_run(struct rcu_head *head)
 	count_up(&nr_run);
 }
 
-/* The worker's thread number, 0 if there is none; -1 if there are several. */
+/* Return the worker's thread id, 0 if there is none; -1 if there are several. */
 static pid_t find_worker(void)
 {
 	pid_t one;
@@ -34,7 +34,7 @@ static void stop_the_worker(void)
 {
 	assert_int_equal(quiesce_shutdown(0), 0);
 	assert_int_equal(stats_now().worker_running, 0);
-	wait_until(find_worker() == 0); /* a moment later than it said so */
+	wait_until(find_worker() == 0); /* the worker sleeps a moment after it has announced that */
 }
 
 static void a_worker_starts_at_first_need(void **state)
@@ -161,8 +161,8 @@ static void it_runs_where_it_is_told(void **state)
 	assert_true(CPU_EQUAL(&cpus, &all));
 }
 
-/* However long the way there takes: a worker that goes on waking up keeps us until the watchdog comes. */
-/* Nobody queues, nobody waits: the worker must not wake up by itself. */
+/* This may take any time: with a worker that keeps waking up it lasts until the watchdog ends the test. */
+/* Without queued callbacks and waiters the worker must not wake up by itself. */
 static void it_sleeps_when_idle(void **state)
 {
 	struct timespec rest = { .tv_nsec = 200000000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_xarray.c - what an index has, and with which marks. */
+/* test_xarray.c - the entry at an index, and its marks. */
 #include "xarray_edges.h"
 
 static void *load(const struct xarray *xa, unsigned long index)
@@ -22,7 +22,7 @@ static bool marked(const struct xarray *xa, unsigned long index, xa_mark_t mark)
 	return has;
 }
 
-/* Which of the three. */
+/* Return the set of the three marks that the entry has. */
 static unsigned int marks_of(const struct xarray *xa, unsigned long index)
 {
 	unsigned int bits = 0;
@@ -75,7 +75,7 @@ static void empty(void **state)
 	must_be_empty(&xa);
 }
 
-/* One at a time: as many nodes as levels, the neighbours and what differs in a high bit free. */
+/* Store one entry at a time: there are as many nodes as levels, and neighbours and indices that differ in a high bit are free. */
 static void boundaries(void **state)
 {
 	struct xarray xa;
@@ -99,7 +99,7 @@ static void boundaries(void **state)
 	}
 }
 
-/* Stored from below and from above, erased likewise; the others stay where they are, with their marks. */
+/* Entries are stored and erased from below and from above; the others keep their indices and marks. */
 static void grow_and_shrink(void **state)
 {
 	struct xarray xa;
@@ -188,7 +188,7 @@ static void reserved(void **state)
 	assert_null(load(&xa, 70));
 	assert_null(xa_find(&xa, &index, ULONG_MAX, XA_PRESENT));
 	assert_false(xa_marked(&xa, XA_PRESENT));
-	xa_set_mark(&xa, 70, XA_MARK_1); /* of no entry */
+	xa_set_mark(&xa, 70, XA_MARK_1); /* a mark at an index without entry is ignored */
 	assert_int_equal(marks_of(&xa, 70), 0);
 	assert_int_equal(xa_store(&xa, 70, PTR(1), &old), 0);
 	assert_null(old);
@@ -233,7 +233,7 @@ static void compared(void **state)
 	assert_int_equal(xa_cmpxchg(&xa, 64, NULL, NULL, &old), 0);
 	assert_null(old);
 	must_be_empty(&xa);
-	assert_int_equal(xa_reserve(&xa, 64), 0); /* which has none either */
+	assert_int_equal(xa_reserve(&xa, 64), 0); /* a reserved index has no entry to mark either */
 	assert_int_equal(xa_cmpxchg(&xa, 64, NULL, PTR(5), NULL), 0);
 	assert_ptr_equal(load(&xa, 64), PTR(5));
 	assert_int_equal(xa_count(&xa), 1);
@@ -268,7 +268,7 @@ static void marks_stay_and_go(void **state)
 	xa_clear_mark(&xa, 5, XA_MARK_1);
 	assert_false(xa_marked(&xa, XA_MARK_2));
 	xa_set_mark(&xa, ULONG_MAX, XA_MARK_1);
-	assert_ptr_equal(xa_erase(&xa, ULONG_MAX), PTR(3)); /* and when it shrinks */
+	assert_ptr_equal(xa_erase(&xa, ULONG_MAX), PTR(3)); /* the tree shrinks with this erase */
 	assert_int_equal(xa.tree.nr_nodes, 1);
 	assert_false(xa_marked(&xa, XA_MARK_1));
 	assert_int_equal(marks_of(&xa, 5), 1);
@@ -279,7 +279,7 @@ static void marks_stay_and_go(void **state)
 	must_be_empty(&xa);
 }
 
-/* A node above has a mark as long as one of those below it has it. */
+/* A node has a mark as long as one of the nodes below it has the mark. */
 static void marks_of_neighbours(void **state)
 {
 	struct xarray xa;
@@ -358,7 +358,7 @@ static void no_marks(void **state)
 	quiesce_set_misuse_hook(NULL);
 	assert_int_equal(marks_of(&xa, 5), 0);
 	assert_ptr_equal(load(&xa, 5), PTR(1));
-	assert_int_equal(xa_store(&xa, 6, PTR(2), NULL), 0); /* what is free is so still */
+	assert_int_equal(xa_store(&xa, 6, PTR(2), NULL), 0); /* free indices stay free */
 	assert_int_equal(xa_count(&xa), 2);
 	xa_destroy(&xa);
 }
@@ -413,7 +413,7 @@ static void allocated_in_turn(void **state)
 		if (i % 10)
 			assert_ptr_equal(xa_erase(&xa, i), PTR(i + 1));
 	}
-	for (uint32_t i = 1; i < 10; i++) { /* again from the start, past what is taken */
+	for (uint32_t i = 1; i < 10; i++) { /* again from the start, past indices that are taken */
 		assert_int_equal(xa_alloc_cyclic(&xa, &id, PTR(1), XA_LIMIT(0, 99), &next), 0);
 		assert_int_equal(id, i);
 	}
@@ -450,7 +450,7 @@ static void values(void **state)
 
 /* ---- the whole ---- */
 
-/* What a reader walks through stays until he leaves: sanitizers look on. */
+/* Nodes that a reader walks through stay until it leaves its section: sanitizers would report a use after free. */
 static void destroyed_inside(void **state)
 {
 	unsigned long index;
@@ -477,7 +477,7 @@ static void destroyed_inside(void **state)
 	assert_int_equal(stats_now().garbage_objects, 0);
 }
 
-#ifndef __SANITIZE_THREAD__ /* which does not survive a fork of a process that had threads */
+#ifndef __SANITIZE_THREAD__ /* ThreadSanitizer does not survive a fork of a process that had threads */
 static struct xarray inherited;
 
 static void use_in_child(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_xarray_load.c - xarray beside a plain model, and beside readers, who must meet what is there all the time. */
+/* test_xarray_load.c - xarray compared with a plain model, and under readers, which must visit each entry that stays. */
 #include "xarray_edges.h"
 
 static uint64_t draw(uint64_t *random, uint64_t below)
@@ -10,7 +10,7 @@ static uint64_t draw(uint64_t *random, uint64_t below)
 
 /* ---- against a plain model ---- */
 
-/* All indices that are ever used, in order, and what each has. */
+/* The model: all indices that are ever used, in order, with their entries and marks. */
 #define NR_PLACES 400
 static struct place {
 	unsigned long index;
@@ -32,7 +32,7 @@ static void places_choose(void)
 {
 	for (int i = 0; i < NR_PLACES; i++) {
 		place[i] = (struct place){ .index = i < NR_EDGES ? edge[i] : i < 150 ? (unsigned long)i + 20 : i < 250 ? 4000ul + i : 0 };
-		if (i >= 250) /* of every size; the same twice is unlikely, and then the one of more */
+		if (i >= 250) /* indices of every magnitude; a repeated index is unlikely, and becomes the next one */
 			place[i].index = (draw(&seed, 1ul << 44) << 20 | (unsigned long)i << 8) >> draw(&seed, 45);
 	}
 	qsort(place, NR_PLACES, sizeof *place, by_index);
@@ -149,7 +149,7 @@ static void one_step(void *fresh, bool filling)
 	}
 }
 
-/* As many nodes as it takes: of each level one for every prefix. */
+/* Return the number of nodes that the tree needs: one on each level for every prefix of an index. */
 static size_t model_nodes(void)
 {
 	const struct place *last = NULL;
@@ -192,7 +192,7 @@ static void compare(void)
 	void *entry;
 	int i = 0;
 
-	xa_for_each(&one, index, entry) { /* nobody else is there */
+	xa_for_each(&one, index, entry) { /* no other thread updates it */
 		while (i < NR_PLACES && !place[i].entry)
 			i++;
 		assert_true(i < NR_PLACES && place[i].index == index && place[i].entry == entry);
@@ -237,7 +237,7 @@ static void as_the_model(void **state)
 /* ---- many threads ---- */
 
 #define NR_THREADS 3
-#define NR_ROUNDS 4000 /* of each updater, at least; and until readers have passed so often */
+#define NR_ROUNDS 4000 /* rounds of each updater, at least; they go on until readers have made as many passes */
 #define NR_PASSES 2000
 #define NR_HELD 40
 
@@ -280,7 +280,7 @@ static struct object *object_new(unsigned long index)
 	return o;
 }
 
-/* What an iteration meets: in order, alive, where it belongs; those of always one after the other. */
+/* State of an iteration that checks each entry: in order, alive, at its index, and no entry that stays is skipped. */
 struct pass {
 	bool down;
 	int nr, nr_always;
@@ -342,7 +342,7 @@ static void pass_at_once(xa_mark_t filter)
 		meet(&pass, o->index, o);
 	}
 	rcu_read_unlock();
-	/* More than so many at a time there are not, but in the course of it there may be. */
+	/* There are never more entries than this at a time, but a pass may meet more. */
 	wrong_unless(pass.nr_always == NR_ALWAYS || nr == LENGTH(some));
 }
 
@@ -377,7 +377,7 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
-/* Beside what is always there, and far away, where all others come for a while: the tree becomes higher and lower. */
+/* Choose an index beside entries that stay, or far away, where entries stay for a while: the tree grows and shrinks in height. */
 static unsigned long some_index(uint64_t *random, unsigned int i)
 {
 	static const unsigned long base[] = { 0, 60, 4000, 0, 4090, 200000, 0, 1ul << 30, 0, ULONG_MAX - 99 };
@@ -404,7 +404,7 @@ static void *updater_main(void *arg)
 		if (!more)
 			continue;
 		*o = object_new(some_index(&random, i));
-		if (xa_insert(&shared, (*o)->index, *o)) { /* somebody else's */
+		if (xa_insert(&shared, (*o)->index, *o)) { /* another thread has an entry there */
 			free(*o);
 			*o = NULL;
 			continue;
@@ -444,7 +444,7 @@ static void readers_and_updaters(void **state)
 	assert_int_equal(stats_now().garbage_objects, 0);
 }
 
-/* ---- who has seen a mark finds by it ---- */
+/* ---- a thread that has seen a mark finds the entry by it ---- */
 
 #define NR_SEEN 200000
 #define FAR (ULONG_MAX - 5)
@@ -469,7 +469,7 @@ static void *marker_main(void *unused)
 	return unused;
 }
 
-/* Nobody clears it between two looks at the same odd phase, so what one call has seen the next one must, and not the other way round. */
+/* No updater clears the mark between two calls in the same odd phase, so a mark that the first call has seen the second must see. */
 static void look_twice(bool by_finding)
 {
 	uint64_t before = PHASE_GET();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_xarray_order.c - which entry is the next one, up and down, and which ones lie in a range. */
+/* test_xarray_order.c - the next entry, upwards and downwards, and the entries in a range. */
 #include "xarray_edges.h"
 
-/* From every edge, the one before and the one behind, in both directions and to all ends. */
+/* From every edge, the index before and the one after it, xa_find() goes in both directions and to all ends. */
 static void finds(void **state)
 {
 	struct xarray xa;
@@ -26,7 +26,7 @@ static void finds(void **state)
 	xa_destroy(&xa);
 }
 
-/* Beginning between two: the ones on either side. */
+/* A search that begins between two entries finds those on either side. */
 static void finds_in_gaps(void **state)
 {
 	struct xarray xa;
@@ -112,7 +112,7 @@ static void iterations(void **state)
 		n = -1;
 	assert_int_equal(n, 4);
 	rcu_read_unlock();
-	xa_for_each(&xa, index, entry) /* where nobody else updates no section is needed, and what it visits may go */
+	xa_for_each(&xa, index, entry) /* without other updaters no section is needed, and the body may erase the entry that it visits */
 		assert_ptr_equal(xa_erase(&xa, index), entry);
 	assert_int_equal(xa_count(&xa), 1);
 	xa_release(&xa, 100);
@@ -134,7 +134,7 @@ static void extracted(void **state)
 			assert_int_equal(xa_extract(&xa, some, edge[from], edge[to], NR_EDGES, XA_PRESENT), nr);
 			for (unsigned int i = 0; i < nr; i++)
 				assert_ptr_equal(some[i], edge_entry(from + i));
-			assert_null(some[nr]); /* no more is written */
+			assert_null(some[nr]); /* nothing beyond is written */
 			some[0] = NULL;
 			assert_int_equal(xa_extract(&xa, some, edge[from], edge[to], 1, XA_PRESENT), nr != 0);
 			assert_ptr_equal(some[0], nr ? edge_entry(from) : NULL);

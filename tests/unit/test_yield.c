@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* test_yield.c - who is made to give up the CPU, when, and when no more.
+/* test_yield.c - which readers are forced to yield the CPU, from when, and until when.
  *
  * This program has two functions of the C library's for itself, which the library calls: sched_yield() counts the calls
- * of the thread that asks to be counted; sched_getcpu() says that the counted thread is on another CPU than it is.
+ * of the thread that asks to be counted; sched_getcpu() returns another CPU than the one on which the counted thread runs.
  */
 #define _GNU_SOURCE
 #include "testing.h"
@@ -36,7 +36,7 @@ struct in_the_way {
 	int leave;
 };
 
-/* It is runnable all the time. */
+/* This thread is runnable all the time. */
 static void *in_the_way_main(void *arg)
 {
 	struct in_the_way *r = arg;
@@ -77,7 +77,7 @@ static void *wait_plain(void *arg)
 	return NULL;
 }
 
-/* One section of this thread; returns how often it yielded. */
+/* Run one section of this thread; return how often it yielded. */
 static int yields_in_a_section(void)
 {
 	int before = flag_get(&nr_yields);
@@ -91,7 +91,7 @@ static int yields_in_a_section(void)
 	return flag_get(&nr_yields) - before;
 }
 
-/* A wait that a reader keeps from ending, and that has begun to make others yield. */
+/* Begin a wait that a reader delays, and that has begun to force readers to yield. */
 static void begin_urgent_wait(struct in_the_way *r, pthread_t *updater, void *(*wait)(void *))
 {
 	uint64_t before = stats_now().expedited;
@@ -101,7 +101,7 @@ static void begin_urgent_wait(struct in_the_way *r, pthread_t *updater, void *(*
 	wait_until(stats_now().expedited > before);
 }
 
-/* In stretches; so a section that yields comes, and it yields once, at its outermost unlock. */
+/* Readers are forced during stretches of time; a section in one yields once, at its outermost unlock. */
 static void readers_yield_while(void *(*wait)(void *))
 {
 	struct in_the_way r;
@@ -137,7 +137,7 @@ static void stand_still(int sig)
 		syscall(SYS_sched_yield);
 }
 
-/* The waiter does not get to end what it began: the next readers do, once its time is over. */
+/* The waiter does not end the stretch that it began: the next readers end it when its time is over. */
 static void readers_stop_by_themselves_when_the_waiter_does_not_run(void **state)
 {
 	enum { ROUNDS = 20 };
@@ -149,7 +149,7 @@ static void readers_stop_by_themselves_when_the_waiter_does_not_run(void **state
 		struct in_the_way r;
 		pthread_t updater;
 
-		quiesce_store_relaxed(&may_go_on, 0);    /* Relaxed: nobody is in the handler. */
+		quiesce_store_relaxed(&may_go_on, 0);    /* Relaxed: no thread is in the handler. */
 		quiesce_store_relaxed(&stands_still, 0); /* Relaxed: as above. */
 		begin_urgent_wait(&r, &updater, wait_expedited);
 		pthread_kill(updater, SIGUSR2);
@@ -174,7 +174,7 @@ static void nobody_yields_when_the_wait_is_over(void **state)
 	assert_int_equal(yields_in_a_section(), 0);
 }
 
-/* Sections of this thread during @nr sleeps of a wait; how many of them yielded. */
+/* Run sections of this thread during @nr sleeps of a wait; return how many of them yielded. */
 static int yields_during(void *(*wait)(void *), uint64_t nr)
 {
 	int before = flag_get(&nr_yields);
@@ -190,7 +190,7 @@ static int yields_during(void *(*wait)(void *), uint64_t nr)
 
 #define SLEEPS 10
 
-/* Only the reader in the way is spoken to, and it is not made to yield. */
+/* Only the reader that delays the wait receives a request, and it is not forced to yield. */
 static void nobody_yields_to_a_plain_wait_when_yielding_is_off(void **state)
 {
 	struct in_the_way r;
@@ -278,7 +278,7 @@ static void readers_are_left_alone_where_yielding_does_not_help(void **state)
 	check_share(wait_plain, &r, 1, (16 + 32 + 64 + (STRETCHES - 4) * 100) * 1000000ull);
 }
 
-/* A plain wait that may not make readers yield does so once an expedited caller follows it. */
+/* A normal wait that may not force readers to yield does so once an expedited caller follows it. */
 static void an_expedited_caller_raises_the_urgency_of_the_wait_before_it(void **state)
 {
 	uint64_t before, sleeps;
@@ -301,9 +301,9 @@ static void an_expedited_caller_raises_the_urgency_of_the_wait_before_it(void **
 	quiesce_set_yield(1);
 }
 
-/* ---- what the worker waits for ---- */
+/* ---- waits of the worker ---- */
 
-#define DEFERRED_NS 10000000u /* so long it leaves readers alone, unless somebody waits */
+#define DEFERRED_NS 10000000u /* a deferred grace period forces no reader for so long, unless a caller waits */
 #define TIMES 10
 #define TRIES 200
 static void do_nothing(struct rcu_head *head)
@@ -311,7 +311,7 @@ static void do_nothing(struct rcu_head *head)
 	(void)head;
 }
 
-/* More than the ceiling. */
+/* Retire more bytes than the ceiling. */
 static void *retire_much(void *arg)
 {
 	static struct rcu_head much;
@@ -328,7 +328,7 @@ static void *wait_for_callbacks(void *arg)
 	return NULL;
 }
 
-/* From call_rcu() until readers are made to yield, with one in the way; @other begins when the worker waits. */
+/* Measure the time from call_rcu() until readers are forced to yield, with one that delays it; @other begins when the worker waits. */
 static uint64_t ns_until_forced(void *(*other)(void *))
 {
 	static struct rcu_head head;
@@ -361,7 +361,7 @@ static void nobody_yields_soon_for_garbage_alone(void **state)
 		assert_in_range(ns_until_forced(NULL), DEFERRED_NS, UINT64_MAX);
 }
 
-/* One time is enough: the worker alone never forces anybody so early, and a machine with much else to do makes it later. */
+/* One forced yield is enough: the worker alone never forces a reader so early, and load on the machine only delays it. */
 static void readers_yield_sooner_where(void *(*other)(void *))
 {
 	for (int i = 0; i < TRIES; i++)

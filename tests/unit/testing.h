@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* testing.h - what the unit and fault tests share: watchdog, handshakes, held readers, children. */
+/* testing.h - shared by the unit and fault tests: watchdog, handshakes, held readers, children. */
 #ifndef TESTING_H
 #define TESTING_H
 
@@ -31,8 +31,8 @@ static inline struct quiesce_stats stats_now(void)
 
 /* ---- forks beside callbacks ---- */
 
-/* The library lets a fork wait so long for callbacks that run; later one may be cut in two.  On a busy machine that
- * happens, so only who was forked in time is asked. */
+/* A fork waits so long at most for running callbacks; after that a child may inherit half of one.  A busy machine can cause that,
+ * so only children that were forked in time are checked. */
 #define FORK_WAIT_MAX_NS 100000000u
 
 static inline uint64_t now_ns(void)
@@ -48,7 +48,7 @@ static inline int in_time(uint64_t begun)
 	return now_ns() - begun < FORK_WAIT_MAX_NS;
 }
 
-/* ---- a reader that stays inside until told to leave ---- */
+/* ---- a reader that stays inside until asked to leave ---- */
 
 struct held {
 	pthread_t thread;
@@ -91,9 +91,9 @@ static inline void held_end(struct held *h)
 /* ---- children ---- */
 
 struct outcome {
-	int status; /* of waitpid() */
+	int status; /* as waitpid() returned it */
 	size_t length;
-	char text[8192]; /* what it wrote to stderr */
+	char text[8192]; /* the child's output on stderr */
 };
 
 static inline void child_prepare(int error_fd)
@@ -140,7 +140,7 @@ static inline void in_child(void (*fn)(void), struct outcome *o)
 	waitpid(pid, &o->status, 0);
 }
 
-/* In a child: say what is not as it must be, and end. */
+/* Report a failed check in a child, and end it. */
 #define must(condition) ((condition) ? (void)0 : child_fails(__FILE__, __LINE__, #condition))
 
 static inline void __attribute__((noreturn)) child_fails(const char *file, int line, const char *what)
@@ -163,7 +163,7 @@ static inline void expect_success(const struct outcome *o)
 	alarm(WATCHDOG_SECONDS);
 }
 
-/* @fn in a child. */
+/* Run @fn in a child. */
 static inline void succeeds(void (*fn)(void))
 {
 	struct outcome o;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* watched.h - what any test of threads needs, whatever it is about: a watchdog, waiting for conditions, what threads do.
+/* watched.h - helpers for all tests of threads: a watchdog, waits for conditions, states of threads.
  *
  * Nothing here is decided by timing: a test waits for a condition, and the watchdog
  * ends a test whose condition never comes.
@@ -33,7 +33,7 @@
 
 /* ---- threads of the process ---- */
 
-/* How often it went to sleep; -1: there is no such thread. */
+/* Return how often the thread went to sleep; -1: there is no such thread. */
 static inline long voluntary_switches(pid_t tid)
 {
 	char path[64], line[256];
@@ -147,7 +147,7 @@ static inline void rest_ms(int ms)
 		short_rest();
 }
 
-/* The condition is asked again and again; the watchdog bounds it. */
+/* Evaluate the condition repeatedly until it is true; the watchdog bounds the wait. */
 #define wait_until(condition)         \
 	do {                          \
 		while (!(condition))  \
@@ -160,7 +160,7 @@ static inline void wait_for(sem_t *sem)
 		;
 }
 
-/* Relaxed: flags and counts of tests; what must be ordered is joined or posted. */
+/* Relaxed: flags and counts of tests; data that must be ordered is joined or posted. */
 #define flag_get(p) quiesce_load_relaxed(p)
 #define flag_set(p) quiesce_store_relaxed(p, 1)
 #define count_up(p) ((void)quiesce_fetch_add_relaxed(p, 1))
@@ -173,7 +173,7 @@ static inline void thread_must(int err)
 	}
 }
 
-/* The state letter of a thread of this process: S asleep, R running, ? gone. */
+/* Return the state letter of a thread of this process: S asleep, R running, ? ended. */
 static inline char thread_state(pid_t tid)
 {
 	char path[64], line[256] = "", *at;
@@ -181,7 +181,7 @@ static inline char thread_state(pid_t tid)
 	int file;
 
 	snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
-	file = open(path, O_RDONLY | O_CLOEXEC); /* not fopen(): also in signal handlers */
+	file = open(path, O_RDONLY | O_CLOEXEC); /* open(), because fopen() is not safe in signal handlers */
 	if (file < 0)
 		return '?';
 	n = read(file, line, sizeof line - 1);
@@ -196,7 +196,7 @@ static inline int is_fault(int sig)
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL || sig == SIGTRAP;
 }
 
-/* The mask of thread @tid, bit 0 for signal 1. */
+/* Return the signal mask of thread @tid, bit 0 for signal 1. */
 static inline unsigned long long blocked_signals(pid_t tid)
 {
 	unsigned long long bits = 0;
@@ -225,7 +225,7 @@ static inline void *raises_itself(void *ret_nice)
 	return NULL;
 }
 
-/* What the library's threads have by default: 0, or the caller's nice value where that may not be lowered to it. */
+/* Return the default nice value of the library's threads: 0, or the caller's where that may not be lowered to 0. */
 static inline int default_nice(void)
 {
 	pthread_t thread;

@@ -10,7 +10,7 @@
 #define PTR(n) ((void *)(uintptr_t)(n))
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
-/* Where levels begin and end, in order. */
+/* Indices at which levels begin and end, in order. */
 static const unsigned long edge[] = {
 	0, 1, 62, 63, 64, 65, 4095, 4096, 262143, 262144, (1ul << 24) - 1, 1ul << 24, (1ul << 30) - 1, 1ul << 30,
 	(1ul << 36) - 1, 1ul << 36, (1ul << 42) - 1, 1ul << 42, (1ul << 48) - 1, 1ul << 48, (1ul << 54) - 1, 1ul << 54,

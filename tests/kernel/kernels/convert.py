@@ -8,7 +8,7 @@ lockdep_unregister_key() waits until is_dynamic_key() has left the bucket of the
 time by lockdep.key_wait: 0 none (a planted bug), 1 synchronize_rcu(), 2 synchronize_rcu_expedited(), 3 synchronize_shazptr().
 The kernel boots with 1, as 6.12 does; walkers suit all of them, so that the value may change under way.
 shazptr is compiled into the kernel as lockdep_shazptr; its symbols are not exported, so that the module can be loaded beside it.
-A tree may be converted again.  Exit status 1 if the tree does not look as expected.
+A tree may be converted again.  Exit status 1 if the tree is not as expected.
 """
 import os
 import re
@@ -56,7 +56,7 @@ def read(name):
 
 
 def write(name, text):
-    """Only what is new, so that make compiles no more than it has to."""
+    """Write changed text only, so that make compiles no more than it has to."""
     if not os.path.exists(name) or read(name) != text:
         os.makedirs(os.path.dirname(name), exist_ok=True)
         with open(name, "w", encoding="utf-8") as f:
@@ -64,7 +64,7 @@ def write(name, text):
 
 
 def unconverted(name):
-    """The text of a file as it came with the tree."""
+    """Return the original text of a file of the tree."""
     if not os.path.exists(name + ".unconverted"):
         write(name + ".unconverted", read(name))
     return read(name + ".unconverted")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* host.c - a host that loads a plug-in; both read and replace, by libraries that may be different ones, in the same threads.
+/* host.c - a host that loads a plug-in; both read and replace, by the same or by different libraries, in the same threads.
  *
  *     host PLUGIN shared|apart
  *
@@ -54,7 +54,7 @@ static void *reader(void *unused)
 	return unused;
 }
 
-/* Of @side, beside whose waits the thread is in no way of @other. */
+/* Replace an object of @side; during its wait the thread is no reader of @other. */
 static void replace(const struct side *side, const struct side *other, struct cell *cell, int by_callback)
 {
 	if (!shared)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* side.h - what a host and its plug-in offer each other: cells whose objects are read in sections, and replaced. */
+/* side.h - the interface between a host and its plug-in: cells whose objects are read in sections, and replaced. */
 #ifndef TESTS_LIBURCU_MIX_SIDE_H
 #define TESTS_LIBURCU_MIX_SIDE_H
 

@@ -41,15 +41,15 @@ func update(value, found uint64) event {
 	return event{Kind: opUpdate, Value: value, Found: found, Done: 1}
 }
 
-// clear of who does not say what was there, and of who tells it by drops: that nothing else was.
+// clear is the event of a type that does not report dropped values; cleared is that of one that reports each as a drop.
 func clear() event               { return event{Kind: opClear, Found: unknown, Done: 1} }
 func cleared() event             { return event{Kind: opClear, Done: 1} }
 func dropped(found uint64) event { return event{Kind: opDrop, Found: found, Done: 1} }
 
-// What the function of an update makes of a value depends on these.
+// The function of an update chooses its result by these bits of a value.
 const (
 	putIn, leave          = uint64(1) << 40, uint64(4) << 40
-	stays, goes, replaced = uint64(1) << 40, uint64(0), uint64(3) << 40 // of putIn
+	stays, goes, replaced = uint64(1) << 40, uint64(0), uint64(3) << 40 // results of putIn
 )
 
 // during puts a clear, or the drops that follow it, around some events.
@@ -239,7 +239,7 @@ func TestFilesThatAreNotWhole(t *testing.T) {
 	}
 }
 
-// Where nothing overlaps, or too little was done, the answer is not yes.
+// Without overlaps, or with too few operations, the verdict is not "linearizable".
 func TestTooLittle(t *testing.T) {
 	for name, c := range map[string]struct {
 		want   int

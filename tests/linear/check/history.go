@@ -37,7 +37,7 @@ const (
 	modelStack = 4
 )
 
-// An event is one operation: what was asked for, what came back, and when.
+// An event is one operation: its arguments, its results, and its ticks.
 type event struct {
 	Call, Ret              uint64
 	Value, Expected, Found uint64
@@ -53,7 +53,7 @@ type header struct {
 	Model, Group uint32
 }
 
-// A reader of the recorder's file, round by round.
+// reader reads the recorder's file, round by round.
 type reader struct {
 	in     *bufio.Reader
 	head   header
@@ -82,7 +82,7 @@ func (r *reader) number() (uint64, error) {
 	return binary.LittleEndian.Uint64(b[:]), nil
 }
 
-// next returns nil after the last round, and an error where the file is not whole.
+// next returns nil after the last round, and an error if the file is incomplete.
 func (r *reader) next() ([]event, error) {
 	nr, err := r.number()
 	if err != nil {
@@ -121,8 +121,8 @@ func decode(b []byte) event {
 	}
 }
 
-// wellFormed: each client does one thing after the other, and no tick is there twice.  What a clear has dropped follows it and
-// has its ticks.
+// wellFormed checks that operations of each client do not overlap, and that no tick occurs twice.  Events of values that a clear has
+// dropped follow it and have its ticks.
 func (r *reader) wellFormed(events []event) error {
 	last := map[uint16]uint64{}
 	var before *event
@@ -159,10 +159,10 @@ func (r *reader) wellFormed(events []event) error {
 	return nil
 }
 
-// split: a history is linearizable if that of each key (of ids: of each group) is.
+// split divides a history by keys (by groups of ids): the history is linearizable if each part is.
 func split(events []event, group uint32) map[uint32][]*event {
 	parts := map[uint32][]*event{}
-	var clears []*event // of all keys
+	var clears []*event // clears of all keys
 	for i := range events {
 		e := &events[i]
 		if e.Kind == opClear {

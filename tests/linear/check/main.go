@@ -2,7 +2,7 @@
 
 // check says whether recorded histories are linearizable: whether each operation of
 // each round could have taken effect at one moment between its call and its return.
-// Exit status: 0 yes, 1 no, 2 usage or a file that is not whole, 3 not decided in time.
+// Exit status: 0 all are, 1 one is not, 2 wrong usage or an incomplete file, 3 not decided in time.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// verdict of one part of a round.
+// verdict is the result for one part of a round.
 type verdict struct {
 	part     uint32
 	result   porcupine.CheckResult
@@ -32,7 +32,7 @@ func operations(part []*event) []porcupine.Operation {
 	return ops
 }
 
-// judge looks at all parts of a round, as many at a time as there are CPUs.
+// judge checks all parts of a round, as many at a time as there are CPUs.
 func judge(parts map[uint32][]*event, model porcupine.Model, limit time.Duration) []verdict {
 	var verdicts []verdict
 	var lock sync.Mutex
@@ -97,7 +97,7 @@ type options struct {
 	limit                      time.Duration
 }
 
-// check goes through the rounds up to the first that is wrong; an exit status.
+// check judges the rounds up to the first that is wrong, and returns an exit status.
 func check(r *reader, o options) (int, error) {
 	model, rounds, wide := mapModel, 0, uint64(0)
 	switch r.head.Model {

@@ -8,11 +8,11 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// keyState is that of one key: its value, or 0.
+// keyState is the state of one key: its value, or 0.
 type keyState struct {
 	value  uint64
-	clears uint8 // under way, of those that do not say what they take out
-	maybe  bool  // or one of them has taken it out
+	clears uint8 // number of clears under way that do not report dropped values
+	maybe  bool  // one of these clears may have removed the value
 }
 
 var mapModel = porcupine.Model{
@@ -25,10 +25,10 @@ var mapModel = porcupine.Model{
 	DescribeOperation: func(input, _ interface{}) string { return describe(input.(*event)) },
 }
 
-// unknown: something was there, but the recorder could not look at it.
+// unknown stands for a value that was there, but that the recorder could not load.
 const unknown = ^uint64(0)
 
-// updated is what the function of an update makes of what is there; as in tests/linear/record.c.
+// updated returns the result of an update's function for the value that it finds; tests/linear/record.c has the function, too.
 func updated(value, there uint64) uint64 {
 	if there == 0 {
 		if value>>40&3 == 0 {
@@ -72,7 +72,7 @@ func stepMaybe(state keyState, e *event) (bool, keyState) {
 	return true, state
 }
 
-// stepKey: may e have replied what it did when the key had the value state, and which has it then?
+// stepKey returns whether e's reply is possible when the key has the value state, and the value after it.
 func stepKey(state uint64, e *event) (bool, uint64) {
 	done := e.Done == 1
 	switch e.Kind {
@@ -113,7 +113,7 @@ const maxGroup = 8
 // ids is the state of a group: for each id 0 (free), taken, or the value.
 type ids [maxGroup]uint64
 
-// taken: the id is allocated, its pointer is NULL.
+// taken stands for an id that is allocated and whose pointer is NULL.
 const taken = 1
 
 var idModel = porcupine.Model{
@@ -166,7 +166,7 @@ func stepIDs(state ids, e *event) (bool, ids) {
 	return false, state
 }
 
-// stepAlloc: the lowest id that is free, and no failure while one is.
+// stepAlloc accepts the lowest id that is free, and no failure while one is.
 func stepAlloc(state ids, e *event) (bool, ids) {
 	for slot := range state {
 		if state[slot] == 0 {

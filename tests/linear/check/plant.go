@@ -13,7 +13,7 @@ import (
 type plant func(h *values, e *event) bool
 
 var plants = map[string]plant{
-	// A lookup finds what was gone before it began.
+	// A lookup finds a value that had been removed before it began.
 	"stale": func(h *values, e *event) bool {
 		if e.Kind != opLookup {
 			return false
@@ -24,7 +24,7 @@ var plants = map[string]plant{
 		}
 		return ok
 	},
-	// A lookup misses what was there throughout.
+	// A lookup misses a value that stays.
 	"missed": func(h *values, e *event) bool {
 		if e.Kind != opLookup || !h.throughout(e, e.Found) {
 			return false
@@ -32,7 +32,7 @@ var plants = map[string]plant{
 		e.Found = 0
 		return true
 	},
-	// A removal returns what somebody else had removed.
+	// A removal returns a value that another thread had removed.
 	"twice": func(h *values, e *event) bool {
 		if e.Kind != opRemove {
 			return false
@@ -43,7 +43,7 @@ var plants = map[string]plant{
 		}
 		return ok
 	},
-	// An insertion succeeds where something was there throughout.
+	// An insertion succeeds although the key had a value all the time.
 	"both": func(h *values, e *event) bool {
 		if e.Kind != opInsert || e.Done == 1 {
 			return false
@@ -56,7 +56,7 @@ var plants = map[string]plant{
 		}
 		return false
 	},
-	// The function of an update was told what was gone.
+	// The function of an update received a value that had been removed.
 	"told": func(h *values, e *event) bool {
 		if e.Kind != opUpdate {
 			return false
@@ -67,7 +67,7 @@ var plants = map[string]plant{
 		}
 		return ok
 	},
-	// A lookup finds what was there before a clear.
+	// A lookup finds a value of before a clear.
 	"kept": func(h *values, e *event) bool {
 		if e.Kind != opLookup {
 			return false
@@ -82,7 +82,7 @@ var plants = map[string]plant{
 		}
 		return false
 	},
-	// A change is said to have failed, although its value was found afterwards.
+	// A change reports failure, although its value was found afterwards.
 	"denied": func(h *values, e *event) bool {
 		if e.Done == 0 || (e.Kind != opReplace && e.Kind != opInsert && e.Kind != opExchange) || !h.found[e.Value] {
 			return false
@@ -101,7 +101,7 @@ func plantNames() string {
 	return strings.Join(names, " ")
 }
 
-// values of one key: who stored each and who took it away, as far as somebody says so.
+// values has, for each value of one key, the event that stored it and the one that removed it, if an event reports that.
 type values struct {
 	stored, removed map[uint64]*event
 	found           map[uint64]bool
@@ -154,7 +154,7 @@ func (h *values) gatherUpdate(e *event) {
 	h.removed[e.Found] = e
 }
 
-// gone: a value that had been taken away before e was called.
+// gone returns a value that had been removed before e was called.
 func (h *values) gone(e *event) (uint64, bool) {
 	for value, taker := range h.removed {
 		if value != 0 && value != e.Found && taker.Ret < e.Call {

@@ -4,9 +4,9 @@ package main
 
 import "github.com/anishathalye/porcupine"
 
-// queue is what is in one: the newest value, and a queue without it.  Nobody changes one, so that many share their values.
+// queue is the content of a queue: the newest value, and a queue without it.  A queue is never changed, so that many share values.
 type queue struct {
-	oldest []uint64 // in their order
+	oldest []uint64 // the oldest values in their order
 	newest []uint64 // behind those; the last is the newest
 }
 
@@ -58,7 +58,7 @@ func (q queue) rest() queue {
 	return queue{q.newest[1:], nil}
 }
 
-// stepQueue: may e have replied what it did when q was in the queue, and what is in it then?
+// stepQueue returns whether e's reply is possible when the queue has q, and the queue after it.
 func stepQueue(q queue, e *event) (bool, queue) {
 	switch e.Kind {
 	case opInsert:

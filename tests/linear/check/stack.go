@@ -4,7 +4,7 @@ package main
 
 import "github.com/anishathalye/porcupine"
 
-// stack is the newest value, and what is below it; nil: nothing.  Nobody changes one, so that many share what is below.
+// stack is the newest value, and the stack below it; nil is empty.  A stack is never changed, so that many share the lower ones.
 type stack struct {
 	value uint64
 	below *stack
@@ -39,7 +39,7 @@ func (s *stack) equals(other *stack) bool {
 	return true
 }
 
-// stepStack: may e have replied what it did when s was on the stack, and what is on it then?
+// stepStack returns whether e's reply is possible when the stack has s, and the stack after it.
 func stepStack(s *stack, e *event) (bool, *stack) {
 	switch e.Kind {
 	case opInsert:
