@@ -77,7 +77,7 @@ static bool drain(uint64_t deadline, bool *srcu)
 /* False: somebody needs one of them. */
 static bool stop_threads(uint64_t deadline)
 {
-	bool worker = quiesce__worker_stop(deadline), scan = quiesce__shazptr_stop_thread(deadline);
+	bool worker = quiesce__worker_stop(deadline) && quiesce__reclaimers_stop(deadline), scan = quiesce__shazptr_stop_thread(deadline);
 
 	return quiesce__helper_stop(deadline) && worker && scan;
 }

@@ -6,7 +6,7 @@
  * lock is as good but for that.
  *
  * Guards short critical sections; not held while sleeping for readers, allocating, or running foreign code, except pass.lock
- * and those of who runs callbacks.  Order: pass.lock, queues.lock, scan.lock, a scanner's in readers.c.
+ * and those of who runs callbacks.  Order: pass.lock, the reclaimers', queues.lock, scan.lock, a scanner's in readers.c.
  */
 #ifndef QUIESCE_LOCK_H
 #define QUIESCE_LOCK_H

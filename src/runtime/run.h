@@ -12,7 +12,7 @@ struct quiesce__run {
 	void (*ended)(struct quiesce__run *run);
 	const char *call; /* of the program, which has queued: "call_rcu()" */
 	uintptr_t func;   /* the callback that is running; 0: none */
-	const uintptr_t *named; /* where it is, in place of @func; NULL: there */
+	uintptr_t *named; /* where it is, in place of @func; NULL: there */
 	uint32_t state;   /* of the thread, before */
 	bool cancelable;  /* the same */
 	bool told;        /* of the end of the thread, by a run inside of this one */
