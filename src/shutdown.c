@@ -80,7 +80,7 @@ static bool drain(uint64_t deadline, bool *srcu)
 /* False if a caller needs one of the threads. */
 static bool stop_threads(uint64_t deadline)
 {
-	bool worker = quiesce__worker_stop(deadline), scan = quiesce__shazptr_stop_thread(deadline);
+	bool worker = quiesce__worker_stop(deadline) && quiesce__reclaimers_stop(deadline), scan = quiesce__shazptr_stop_thread(deadline);
 
 	return quiesce__helper_stop(deadline) && worker && scan;
 }

@@ -10,6 +10,7 @@
  *	QUIESCE_STALL_MS=N                 report a wait older than that (0: never; default 10000)
  *	QUIESCE_CEILING=BYTES              garbage ceiling (0: none; default 64M)
  *	QUIESCE_THROTTLE=0|1               call_rcu() and call_srcu() wait above the ceiling
+ *	QUIESCE_RECLAIMERS=N               threads that run callbacks of call_rcu(), at most (1 to 16; default 1)
  *	QUIESCE_GARBAGE_WARNING=BYTES      report garbage when it comes to that (0: never; default 1G)
  *	QUIESCE_ALLOW_COPIES=1             do not abort when two copies of the library are loaded
  *	QUIESCE_VERBOSE=1                  print the settings in force when the library is loaded
@@ -97,6 +98,7 @@ enum quiesce_thread {
 	QUIESCE_THREAD_HELPER, /* "quiesce-helper": callbacks of call_srcu() and call_hazptr(), what rwsems and tables do later;
 				* several while callbacks block */
 	QUIESCE_THREAD_SCAN,   /* "quiesce-scan": looks at slots for synchronize_shazptr() */
+	QUIESCE_THREAD_RECLAIMER, /* "quiesce-reclaim": the same callbacks as the worker: quiesce_set_reclaimers() */
 	QUIESCE_NR_THREADS,
 };
 
@@ -126,6 +128,33 @@ struct quiesce_thread_attr {
  * Return: 0; -EINVAL, a field is out of range, or no CPU is left; -ENODEV, no such node; what the kernel says for a thread
  * that runs, -EPERM for example.  Then nothing is chosen; a thread that runs may have a part of it. */
 QUIESCE_API int quiesce_set_thread_attr(enum quiesce_thread which, const struct quiesce_thread_attr *attr);
+
+#define QUIESCE_RECLAIMERS_MAX 16
+
+/** quiesce_set_reclaimers - let so many threads, at most, run callbacks of call_rcu().  Default 1: the worker alone.
+ * @nr: 1 to QUIESCE_RECLAIMERS_MAX, the worker included.  It is lowered to the number of CPUs that the first thread of the process may
+ *   use at this call; quiesce_describe_settings() says what it is then.
+ *
+ * For callbacks that take long, or block: closing a connection, munmap().  Where a grace period was for callbacks of several threads,
+ * the worker and up to @nr - 1 others take what each thread has queued, one after the other, until none is left.  The others are woken, or
+ * started, for 256 callbacks or more, or if they are expected to take 100 us, as long as those before took; they sleep meanwhile, and
+ * end when they were not needed for a second.  Where none can be had the worker runs all.  Frees of kfree_rcu() are not
+ * shared, nor are callbacks that were queued without memory.
+ *
+ * Ordering: callbacks that one thread has queued run in that order, each after the one before has returned, and see what that did,
+ *   whoever runs them.  Those of different threads run in any order, and with more than 1 at the same time: what they share
+ *   needs a lock then.  rcu_barrier() waits for all of them, and sees what they did.
+ *   A callback that does not return holds up what its thread has queued and what is queued from now on, but nothing
+ *   that the same grace period was for.
+ * In a child that a callback has forked, those that other threads were just running count as run.
+ * A callback that queues another one waits a millisecond for it where it was not the worker that ran the first.
+ *
+ * They run as the worker does, unless something was chosen for QUIESCE_THREAD_RECLAIMER by quiesce_set_thread_attr().
+ * Context: any thread, also inside a callback; not in signal handlers.  It waits for no thread: those that are too many end when they
+ *   have run what they have begun.  Cost: system calls.  Of a pass with 1: a load.  With more: a look at each of its
+ *   queues, and four locked operations for each that has callbacks.
+ * Return: 0; -EINVAL: @nr is 0, or more than QUIESCE_RECLAIMERS_MAX, and nothing is changed. */
+QUIESCE_API int quiesce_set_reclaimers(unsigned int nr);
 
 /** quiesce_set_worker_cpu - run the worker thread on @cpu only; -1: the defaults of quiesce_set_thread_attr().
  * Return: as there. */
@@ -261,6 +290,8 @@ struct quiesce_stats {
 	uint64_t srcu_callbacks_run;
 	uint64_t hazptr_queues_visited; /* of threads that retire, by who looks what they have left */
 	uint64_t garbage_warnings;     /* reports of garbage */
+	uint64_t queues_helped;        /* of queues_visited: those whose callbacks another thread than the worker has run */
+	uint32_t reclaimers_running;   /* such threads, now: quiesce_set_reclaimers() */
 };
 
 /** quiesce_get_stats - fill @ret_stats.  @size: sizeof(struct quiesce_stats) of the caller.

@@ -70,6 +70,10 @@
 	X(cb_ended_unlingered, "frees that were ready in such a pass are left to their owner") \
 	X(cb_ended_spill_lost, "the linked rest of such a pass is in no list")         \
 	X(cb_ended_uncounted, "a callback that has ended its thread does not count as run") \
+	X(cb_ended_beside, "a thread that ended in a pass gives back queues whose callbacks helpers still run") \
+	X(cb_helpers_unawaited, "a pass ends while a helper runs callbacks of it")     \
+	X(cb_shared_twice, "a queue that one reclaimer has taken is taken by another one") \
+	X(cb_child_helps, "a helper whose callback has forked goes on with its queue in the child") \
 	X(cb_ended_waits, "a thread that ended in a wait for callbacks counts as a waiter") \
 	X(helper_ended_unlisted, "a job whose step has ended its thread gets no other step") \
 	X(helper_ended_leads, "a helper that has ended remains the leader")            \

@@ -33,15 +33,16 @@ void quiesce__rcu_report_garbage(struct quiesce__report *r)
 static void report_pass(struct quiesce__report *r)
 {
 	uint32_t tid = quiesce__lock_holder(&quiesce__pass.lock);
-	const void *func = (const void *)quiesce_load_relaxed(&quiesce__pass.func); /* Relaxed: a report. */
+	uintptr_t func;
+	const struct quiesce__reclaimer *busy = quiesce__reclaimer_in_callback(&func);
 
 	if (!tid) {
 		quiesce__report_add(r, "the thread \"quiesce\", which has not begun with what is queued");
 		return;
 	}
-	quiesce__report_thread(r, tid, quiesce__tid());
-	if (func)
-		quiesce__report_code(r, ", in the callback ", func);
+	quiesce__report_thread(r, busy && busy->tid ? busy->tid : tid, quiesce__tid());
+	if (busy)
+		quiesce__report_code(r, ", in the callback ", (const void *)func);
 	else
 		quiesce__report_add(r, ", which waits for readers or frees objects");
 }

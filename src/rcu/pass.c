@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pass.c - a pass: take what is queued, wait for one grace period for all of it, reclaim.
+/* pass.c - a pass: take what is queued, wait for one grace period for all of it, reclaim.  Who runs its callbacks is in reclaimers.c.
  *
  * I1. What a pass reclaims was queued before its grace period began: snapshot first.
  * I2. A callback is taken from its queue (@taken) before it runs and counted (@run) after it returned, so after a fork
@@ -13,8 +13,9 @@
  *     barrier for what that owner had queued before does not depend on where it was preempted.
  * I5. A pass that somebody waits for frees what is ready in all queues; others leave it to the owners, who come back.
  * I6. Who has something to do for a queue without its owner visits that queue alone: no pass walks all queues.
- * I7. All that a pass has in hand is behind pass.lock.  If a callback ends its thread, the pass does not end, and all of it is
- *     listed again: the next pass has a number that satisfies the waiters for this one.
+ * I7. All that a pass has in hand is behind pass.lock, but for queues whose callbacks helpers are just running.  If a callback ends
+ *     the thread that makes it, the pass does not end, and all of it is listed again when they have run: the next pass has a number
+ *     that satisfies the waiters for this one.
  *
  * CB1  address written, then queued raised   | queued read, then the address read
  * CB2  grace period over, then ready raised  | ready read, then freed
@@ -30,9 +31,7 @@
 #include "runtime/run.h"
 #include "spill.h"
 
-#define CHUNK 16u         /* callbacks between two looks at the fork gate */
 #define FREE_CHUNK 64u
-#define PREFETCH 8u
 #define LINGER_NS 10000000u /* frees that their owner has not come back for in this time are the worker's */
 
 struct quiesce__pass quiesce__pass;
@@ -47,14 +46,7 @@ static struct {
 	uint64_t most;    /* that this pass has taken from one queue */
 	bool callbacks;   /* this pass runs them */
 	bool needs_gp;    /* it */
-	bool came_back;   /* in it a callback has queued its own object again */
 } pass = { .linger_at = PLATFORM_FOREVER };
-
-bool quiesce__pass_paused(void)
-{
-	/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
-	return !quiesce_load_acquire(FK1, &quiesce__pass.running);
-}
 
 uint64_t quiesce__queues_visited(void)
 {
@@ -68,7 +60,7 @@ uint64_t quiesce__pass_most(void)
 
 bool quiesce__pass_came_back(void)
 {
-	return pass.came_back;
+	return quiesce__pass_maker->came_back;
 }
 
 static void count_visit(void)
@@ -138,7 +130,7 @@ static void take_all(void)
 {
 	pass.queues = NULL;
 	pass.most = 0;
-	pass.needs_gp = pass.came_back = false;
+	pass.needs_gp = quiesce__pass_maker->came_back = false;
 	take_carried();
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++)
 		take_listed(&quiesce__queues.shard[i]);
@@ -146,51 +138,6 @@ static void take_all(void)
 }
 
 /* ---- reclaiming ---- */
-
-/* Is @head, whose callback has returned, the last that this thread has queued?  Only compared: it may be gone. */
-static bool is_last_queued(const struct rcu_head *head)
-{
-	const struct quiesce__queue *own = quiesce__self()->queue;
-
-	return own && own->callbacks.at && own->callbacks.at[-1] == (uintptr_t)head;
-}
-
-static void run_row(struct quiesce__queue *queue, const uintptr_t *slot, uint32_t nr)
-{
-	for (uint32_t i = 0; i < nr; i++) {
-		struct rcu_head *head = (struct rcu_head *)quiesce_load_relaxed(&slot[i]); /* Relaxed: CB1. */
-
-		if (i + PREFETCH < nr)
-			__builtin_prefetch((void *)quiesce_load_relaxed(&slot[i + PREFETCH])); /* Relaxed: a hint. */
-		quiesce_store_relaxed(&queue->running.taken, queue->running.taken + 1); /* Relaxed: the pass's own. */
-		quiesce__pass_call(head);
-		pass.came_back |= is_last_queued(head);
-		/* CB4: release, pairs with CB4 in add_queue() */
-		quiesce_store_release(CB4, &queue->run, queue->running.taken); /* not one more: @head may have forked */
-	}
-}
-
-static void run_callbacks(struct quiesce__queue *queue)
-{
-	struct quiesce__consume *from = &queue->running;
-	uint64_t end = queue->callbacks_snap.nr, bytes = queue->callbacks_snap.bytes - from->bytes_out;
-
-	if (QUIESCE_MUTANT(cb_snapshot_after))
-		end = quiesce_load_relaxed(&queue->callbacks.queued);
-	while (from->taken != end) {
-		uint32_t row;
-		uintptr_t *slot = quiesce__consume_at(from, &queue->callbacks, end, &row);
-
-		quiesce__gate_enter(&quiesce__pass.running);
-		run_row(queue, slot, row < CHUNK ? row : CHUNK);
-		quiesce__gate_leave(&quiesce__pass.running);
-	}
-	quiesce_store_relaxed(&quiesce__pass.func, 0); /* Relaxed: as above. */
-	if (!bytes)
-		return;
-	quiesce_store_relaxed(&from->bytes_out, from->bytes_out + bytes); /* Relaxed: a sum. */
-	quiesce__queue_report(queue);
-}
 
 static void publish_ready(struct quiesce__queue *queue)
 {
@@ -210,9 +157,9 @@ static bool anything_ready(const struct quiesce__queue *queue)
 static void free_all_ready(struct quiesce__queue *queue)
 {
 	while (queue->freeing.taken != queue->ready) {
-		quiesce__gate_enter(&quiesce__pass.running);
+		quiesce__gate_enter(&quiesce__pass_maker->in_gate);
 		quiesce__free_ready(queue, FREE_CHUNK);
-		quiesce__gate_leave(&quiesce__pass.running);
+		quiesce__gate_leave(&quiesce__pass_maker->in_gate);
 	}
 	quiesce__queue_report_freed(queue);
 }
@@ -289,7 +236,7 @@ static void reclaim_queue(struct quiesce__queue *queue, bool callbacks, bool all
 
 	publish_ready(queue);
 	if (callbacks)
-		run_callbacks(queue);
+		quiesce__run_callbacks(queue);
 	pass.queues = queue->next_in_pass;
 	queue->in_pass = false;
 	if (all || queue->gone)
@@ -304,8 +251,10 @@ static void reclaim(bool callbacks, bool all)
 	struct quiesce_tls_v1 *self = quiesce__self();
 
 	self->state |= QUIESCE_TLS_IN_CALLBACK;
-	if (callbacks)
+	if (callbacks) {
 		quiesce__spill_run();
+		quiesce__share_callbacks(pass.queues);
+	}
 	while (pass.queues)
 		reclaim_queue(pass.queues, callbacks, all);
 	self->state &= ~QUIESCE_TLS_IN_CALLBACK;
@@ -449,21 +398,16 @@ static void give_back_queues(void)
 
 static void pass_ended(struct quiesce__run *run)
 {
-	struct quiesce__queue *queue = pass.queues;
-
 	(void)run; /* the rest is in pass */
-	quiesce_store_relaxed(&quiesce__pass.func, 0); /* Relaxed: for reports. */
-	if (!quiesce__spill_ended() && queue && !QUIESCE_MUTANT(cb_ended_uncounted))
-		/* CB4: release, pairs with CB4 in add_queue() */
-		quiesce_store_release(CB4, &queue->run, queue->running.taken);
-	quiesce__gate_leave(&quiesce__pass.running);
+	quiesce__spill_ended();
+	quiesce__reclaimers_ended();
 	give_back_queues();
 	quiesce__unlock(&quiesce__pass.lock);
 }
 
 void quiesce__pass_run(bool callbacks)
 {
-	struct pass_run pass_run = { .run = { .call = "call_rcu()", .named = &quiesce__pass.func }, .callbacks = callbacks };
+	struct pass_run pass_run = { .run = { .call = "call_rcu()", .named = &quiesce__pass_maker->func }, .callbacks = callbacks };
 
 	quiesce__run(&pass_run.run, run_pass, pass_ended);
 }
@@ -520,11 +464,12 @@ static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 void quiesce__pass_fork_child(void)
 {
 	const struct quiesce_tls_v1 *survivor = quiesce__fork_survivor;
-	bool in_callback = survivor && (survivor->state & QUIESCE_TLS_IN_CALLBACK);
+	bool in_callback = survivor && (survivor->state & QUIESCE_TLS_IN_CALLBACK) && !(survivor->state & QUIESCE_TLS_RECLAIMER);
 	struct quiesce__queue *before = NULL;
 
 	quiesce__lock_reset(&quiesce__pass.lock, in_callback);
-	quiesce__pass.waiting = quiesce__pass.again = quiesce__pass.running = 0;
+	quiesce__reclaimers_fork_child(in_callback);
+	quiesce__pass.waiting = quiesce__pass.again = 0;
 	quiesce__pass.wanted = quiesce__pass.ran;
 	if (!in_callback)
 		pass.queues = NULL;

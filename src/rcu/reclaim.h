@@ -39,8 +39,6 @@ struct quiesce__pass {
 	uint32_t done_word; /* futex that changes with every pass */
 	uint32_t waiting;   /* callers that wait for a pass */
 	uint32_t again;     /* work came while a caller ran a pass */
-	uint32_t running;   /* a chunk of callbacks runs */
-	uintptr_t func;     /* the callback that runs; 0: none */
 };
 extern struct quiesce__pass quiesce__pass;
 
@@ -61,17 +59,50 @@ uint64_t quiesce__queues_visited(void);
 uint64_t quiesce__pass_most(void);
 /* Has a callback of the last pass queued its own object again? */
 bool quiesce__pass_came_back(void);
-bool quiesce__pass_paused(void); /* no callback runs */
 void quiesce__pass_fork_child(void);
 void quiesce__throttle_fork_child(void);
 
-/* In a pass: a callback of the program's. */
-static inline void quiesce__pass_call(struct rcu_head *head)
+/* ---- who runs the callbacks of a pass: reclaimers.c ---- */
+
+struct quiesce__reclaimer {
+	uint32_t in_gate;  /* a chunk of callbacks runs */
+	uint32_t tid;      /* 0: of whoever makes the pass */
+	uintptr_t func;    /* the callback that runs; 0: none */
+	struct quiesce__queue *queue; /* whose callbacks it runs; NULL: none's */
+	const struct quiesce_tls_v1 *by; /* of a helper: its thread; NULL: nobody has this place */
+	uint32_t generation; /* of forks, in which it has @queue */
+	bool came_back;      /* a callback has queued its own object again */
+} __attribute__((aligned(QUIESCE_CACHELINE)));
+
+/* The first is whoever makes the pass, the others are helpers of the worker. */
+extern struct quiesce__reclaimer quiesce__reclaimer[QUIESCE_RECLAIMERS_MAX];
+#define quiesce__pass_maker (&quiesce__reclaimer[0])
+
+/* A callback of the program's. */
+static inline void quiesce__pass_call(struct quiesce__reclaimer *me, struct rcu_head *head)
 {
-	quiesce_store_relaxed(&quiesce__pass.func, (uintptr_t)head->func); /* Relaxed: for reports. */
+	quiesce_store_relaxed(&me->func, (uintptr_t)head->func); /* Relaxed: for reports. */
 	head->func(head);
 	quiesce__init(); /* it may have forked without a word, and this be the child */
 }
+
+/* By the maker of a pass: run what its snapshot has of the callbacks of @queue. */
+void quiesce__run_callbacks(struct quiesce__queue *queue);
+/* By the worker in a pass, before that: run those of all of @queues, with helpers where that is worth it.  What a callback that has ended
+ * a helper's thread leaves of its queue is left. */
+void quiesce__share_callbacks(struct quiesce__queue *queues);
+/* A callback has ended the maker's thread: it counts as run, and helpers are through with what they have begun. */
+void quiesce__reclaimers_ended(void);
+bool quiesce__reclaimers_paused(void); /* no callback runs */
+/* For reports: who is in a callback, and in which; NULL: nobody. */
+const struct quiesce__reclaimer *quiesce__reclaimer_in_callback(uintptr_t *ret_func);
+void quiesce__reclaimers_stats(struct quiesce_stats *stats);
+/* The setting has changed: those that are too many end. */
+void quiesce__reclaimers_changed(void);
+/* Stop the helpers when they have nothing to do; until @deadline, 0: no limit.  False: a worker has started others. */
+bool quiesce__reclaimers_stop(uint64_t deadline);
+/* In the child; @in_callback: the survivor makes a pass, and is in a callback of it. */
+void quiesce__reclaimers_fork_child(bool in_callback);
 
 /* spill.c: statistics of objects that are linked by their heads. */
 uint64_t quiesce__spills_run(void);

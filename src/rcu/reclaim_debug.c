@@ -10,11 +10,12 @@
 /* In the place of the program's function, which may also be the offset of an object for free(). */
 void quiesce__rcu_run_noted(struct rcu_head *head)
 {
-	uintptr_t func = quiesce__pending_take(head);
+	const struct quiesce__run *run = quiesce__self()->runs;
+	uintptr_t func = quiesce__pending_take(head), *named = run ? run->named : NULL;
 
-	/* Relaxed: for reports, which tell of the program's function.  Callbacks of SRCU are not the pass's. */
-	if (func && quiesce_load_relaxed(&quiesce__pass.func) == (uintptr_t)quiesce__rcu_run_noted)
-		quiesce_store_relaxed(&quiesce__pass.func, func); /* Relaxed: as above. */
+	/* Relaxed: for reports, which tell of the program's function.  Callbacks of SRCU are not named elsewhere. */
+	if (func && named && quiesce_load_relaxed(named) == (uintptr_t)quiesce__rcu_run_noted)
+		quiesce_store_relaxed(named, func); /* Relaxed: as above. */
 	else
 		quiesce__run_names(func);
 	if (func > QUIESCE_KFREE_OFFSET_MAX)

@@ -85,8 +85,8 @@ static void run_head(struct rcu_head *head)
 	if (func <= QUIESCE_KFREE_OFFSET_MAX)
 		platform_free((char *)head - (func - 1));
 	else
-		quiesce__pass_call(head);
-	quiesce_store_relaxed(&quiesce__pass.func, 0); /* Relaxed: for reports. */
+		quiesce__pass_call(quiesce__pass_maker, head);
+	quiesce_store_relaxed(&quiesce__pass_maker->func, 0); /* Relaxed: for reports. */
 }
 
 static void has_run(void)
@@ -101,12 +101,12 @@ static void run_ready(void)
 	struct rcu_head *head;
 
 	while ((head = spill.ready)) {
-		quiesce__gate_enter(&quiesce__pass.running);
+		quiesce__gate_enter(&quiesce__pass_maker->in_gate);
 		spill.ready = head->next;
 		spill.running = true;
 		run_head(head);
 		has_run();
-		quiesce__gate_leave(&quiesce__pass.running);
+		quiesce__gate_leave(&quiesce__pass_maker->in_gate);
 	}
 }
 
@@ -143,18 +143,15 @@ static void push_again(struct rcu_head **list)
 	quiesce__unlock(&quiesce__queues.lock);
 }
 
-bool quiesce__spill_ended(void)
+void quiesce__spill_ended(void)
 {
-	bool was_running = spill.running;
-
-	if (was_running)
+	if (spill.running)
 		has_run();
 	if (!spill.ready && !spill.taken)
 		bytes_out(); /* else the next pass takes off those of all */
 	if (!QUIESCE_MUTANT(cb_ended_spill_lost))
 		push_again(&spill.ready);
 	push_again(&spill.taken);
-	return was_running;
 }
 
 /* ---- fork ---- */

@@ -11,8 +11,8 @@ void quiesce__spill_take(struct rcu_head **list);
 bool quiesce__spill_take_of_shards(void);
 /* The grace period is over: run what was taken. */
 void quiesce__spill_run(void);
-/* A callback has ended its thread: what has not run is left to another pass.  True if it was one of these. */
-bool quiesce__spill_ended(void);
+/* A callback has ended its thread: what has not run is left to another pass. */
+void quiesce__spill_ended(void);
 /* In the child, before its queues are listed. */
 void quiesce__spill_fork_child(bool in_callback);
 

@@ -77,11 +77,23 @@ static void reader_end(struct quiesce_tls_v1 *self)
 	quiesce_store_release(RU2, &self->rcu_word, QUIESCE_RCU_UNREG);
 }
 
+static void settings_changed(void)
+{
+	quiesce__report_bytes_changed();
+	quiesce__reclaimers_changed();
+}
+
+static void stats(struct quiesce_stats *stats)
+{
+	quiesce__reclaim_stats(stats);
+	quiesce__reclaimers_stats(stats);
+}
+
 extern const struct quiesce__subsystem quiesce__rcu_subsystem;
 const struct quiesce__subsystem quiesce__rcu_subsystem = {
-	.settings_changed = quiesce__report_bytes_changed,
-	.stats = quiesce__reclaim_stats,
-	.paused = quiesce__pass_paused,
+	.settings_changed = settings_changed,
+	.stats = stats,
+	.paused = quiesce__reclaimers_paused,
 	.fork_prepare = fork_prepare,
 	.fork_parent = fork_parent,
 	.fork_child = fork_child,

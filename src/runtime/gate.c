@@ -46,7 +46,7 @@ bool quiesce__gate_try_enter(uint32_t *running)
 void quiesce__gate_leave(uint32_t *running)
 {
 	sim__gate(running, false);
-	/* FK1: release, pairs with FK1 in quiesce__pass_paused() and quiesce__retired_paused() and quiesce__helper_paused() */
+	/* FK1: release, pairs with FK1 in quiesce__reclaimers_paused() and quiesce__retired_paused() and quiesce__helper_paused() */
 	quiesce_store_release(FK1, running, 0);
 }
 

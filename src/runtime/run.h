@@ -13,7 +13,7 @@ struct quiesce__run {
 	void (*ended)(struct quiesce__run *run);
 	const char *call; /* name of the program's call that queued the callback, such as "call_rcu()" */
 	uintptr_t func;   /* the callback that is running; 0: none */
-	const uintptr_t *named; /* address of the running callback in place of @func; NULL: @func has it */
+	uintptr_t *named; /* address of the running callback in place of @func; NULL: @func has it */
 	uint32_t state;   /* state of the thread before the run */
 	bool cancelable;  /* whether the thread could be cancelled before the run */
 	bool told;        /* a run inside this one has reported the end of the thread */

@@ -8,6 +8,7 @@
 
 #include "subsystem.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,28 +22,31 @@ struct quiesce__settings quiesce__settings = {
 	.garbage_warning = DEFAULT_WARNING,
 	.stall_ns = (uint64_t)DEFAULT_STALL_MS * MS,
 	.yield = 1,
+	.reclaimers = 1,
 };
 
 /* ---- values ---- */
 
-enum kind { FLAG, BYTES, MILLISECONDS };
+enum kind { FLAG, BYTES, MILLISECONDS, RECLAIMERS };
 
 static const char *const accepted[] = {
 	[FLAG] = "neither 0 nor 1",
 	[BYTES] = "no number of bytes, such as 67108864, 65536k or 64M (k, M, G: powers of 1024)",
 	[MILLISECONDS] = "no number of milliseconds, which has no unit, such as 10000",
+	[RECLAIMERS] = "no number of threads from 1 to 16",
 };
 
 static const struct setting {
 	const char *variable;
 	enum kind kind;
 	uint64_t *number; /* BYTES; MILLISECONDS, in nanoseconds */
-	uint32_t *flag;
+	uint32_t *flag; /* or a small number */
 } settings[] = {
 	{ "QUIESCE_YIELD", FLAG, NULL, &quiesce__settings.yield },
 	{ "QUIESCE_STALL_MS", MILLISECONDS, &quiesce__settings.stall_ns, NULL },
 	{ "QUIESCE_CEILING", BYTES, &quiesce__settings.ceiling, NULL },
 	{ "QUIESCE_THROTTLE", FLAG, NULL, &quiesce__settings.throttle },
+	{ "QUIESCE_RECLAIMERS", RECLAIMERS, NULL, &quiesce__settings.reclaimers },
 	{ "QUIESCE_GARBAGE_WARNING", BYTES, &quiesce__settings.garbage_warning, NULL },
 	{ "QUIESCE_ALLOW_COPIES", FLAG, NULL, &quiesce__settings.allow_copies },
 	{ "QUIESCE_VERBOSE", FLAG, NULL, &quiesce__settings.verbose },
@@ -89,6 +93,22 @@ static bool parse(const char *text, bool suffix, uint64_t most, uint64_t *ret)
 	return true;
 }
 
+/* No more than the process has CPUs. */
+static bool set_reclaimers(uint64_t n)
+{
+	struct platform_cpus cpus;
+	uint32_t nr = 0;
+
+	if (!n || n > QUIESCE_RECLAIMERS_MAX)
+		return false;
+	if (n > 1)
+		platform_cpus_of_process(&cpus);
+	for (size_t i = 0; n > 1 && i < PLATFORM_CPU_WORDS; i++)
+		nr += (uint32_t)__builtin_popcountl(cpus.bits[i]);
+	quiesce_store_relaxed(&quiesce__settings.reclaimers, nr && nr < n ? nr : (uint32_t)n); /* Relaxed: a setting. */
+	return true;
+}
+
 static bool set(const struct setting *s, const char *text)
 {
 	uint64_t n;
@@ -99,6 +119,8 @@ static bool set(const struct setting *s, const char *text)
 			return false;
 		*s->flag = (uint32_t)n;
 		return true;
+	case RECLAIMERS:
+		return parse(text, false, QUIESCE_RECLAIMERS_MAX, &n) && set_reclaimers(n);
 	case MILLISECONDS:
 		if (!parse(text, false, INT64_MAX / MS, &n))
 			return false;
@@ -209,6 +231,15 @@ void quiesce_set_throttle(int on)
 {
 	quiesce__init();
 	quiesce_store_relaxed(&quiesce__settings.throttle, on != 0); /* Relaxed: a setting. */
+}
+
+int quiesce_set_reclaimers(unsigned int nr)
+{
+	quiesce__init();
+	if (!set_reclaimers(nr))
+		return -EINVAL;
+	quiesce__each_subsystem(settings_changed);
+	return 0;
 }
 
 void quiesce_set_stall_timeout(uint64_t ns)

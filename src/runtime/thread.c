@@ -51,6 +51,7 @@ struct own {
 
 struct kind {
 	const char *default_name;
+	struct kind *follows; /* as long as nothing is chosen for this one; NULL: none */
 	uint32_t retry_ns; /* 0: the last start has not failed */
 	uint64_t retry_at; /* else the next attempt */
 	uint32_t coming;   /* I4 */
@@ -74,6 +75,7 @@ static struct {
 		[QUIESCE_THREAD_WORKER] = { .default_name = "quiesce" },
 		[QUIESCE_THREAD_HELPER] = { .default_name = "quiesce-helper" },
 		[QUIESCE_THREAD_SCAN] = { .default_name = "quiesce-scan" },
+		[QUIESCE_THREAD_RECLAIMER] = { .default_name = "quiesce-reclaim", .follows = &threads.kind[QUIESCE_THREAD_WORKER] },
 	},
 };
 
@@ -166,8 +168,12 @@ static void choose_defaults(struct kind *kind)
 		kind->how = (struct platform_thread){ .policy = 0 };
 		memcpy(kind->name, kind->default_name, strlen(kind->default_name) + 1);
 	}
-	if (!kind->chosen_cpus)
+	if (!kind->chosen && kind->follows) {
+		choose_defaults(kind->follows);
+		kind->how = kind->follows->how;
+	} else if (!kind->chosen_cpus) {
 		default_cpus(&kind->how.cpus);
+	}
 }
 
 /* ---- which are there; under the lock ---- */
@@ -392,6 +398,17 @@ static int choose(struct kind *kind, const struct quiesce_thread_attr *attr)
 	return err;
 }
 
+/* Those of @kind; one that is coming is listed later, and takes what is chosen then. */
+static int change_running(struct kind *kind, const struct platform_thread *how, const char *name)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < NR_OF_A_KIND && !err; i++)
+		if (kind->own[i].tid && !kind->own[i].ends)
+			err = platform_thread_change(kind->own[i].tid, how, name);
+	return err;
+}
+
 int quiesce_set_thread_attr(enum quiesce_thread which, const struct quiesce_thread_attr *attr)
 {
 	struct kind *kind, next;
@@ -402,19 +419,24 @@ int quiesce_set_thread_attr(enum quiesce_thread which, const struct quiesce_thre
 		return -EINVAL;
 	kind = &threads.kind[which];
 	quiesce__lock(&threads.lock);
-	next = (struct kind){ .how = kind->how, .default_name = kind->default_name };
+	next = (struct kind){ .how = kind->how, .default_name = kind->default_name, .follows = kind->follows };
 	memcpy(next.name, kind->name, sizeof next.name);
 	err = choose(&next, attr);
 	if (!err)
 		err = platform_thread_change(0, &next.how, next.name); /* can it be? */
-	for (uint32_t i = 0; i < NR_OF_A_KIND && !err; i++)
-		if (kind->own[i].tid && !kind->own[i].ends)
-			err = platform_thread_change(kind->own[i].tid, &next.how, next.name);
+	if (!err)
+		err = change_running(kind, &next.how, next.name);
+	for (uint32_t i = 0; i < QUIESCE_NR_THREADS && !err; i++)
+		if (threads.kind[i].follows == kind && !threads.kind[i].chosen)
+			err = change_running(&threads.kind[i], &next.how, threads.kind[i].default_name);
 	if (!err) {
 		kind->how = next.how;
 		kind->chosen = next.chosen;
 		kind->chosen_cpus = next.chosen_cpus;
 		memcpy(kind->name, next.name, sizeof kind->name);
+		for (uint32_t i = 0; i < QUIESCE_NR_THREADS; i++)
+			if (threads.kind[i].follows == kind && !threads.kind[i].chosen)
+				threads.kind[i].how = next.how; /* for one that is coming */
 	}
 	quiesce__unlock(&threads.lock);
 	return err;

@@ -14,6 +14,8 @@ static bool call_settings(struct world *w)
 	quiesce_set_throttle(0);
 	quiesce_set_garbage_warning(1 << 30);
 	quiesce_set_stall_timeout(STALL_NS);
+	if (quiesce_set_reclaimers(2) || quiesce_set_reclaimers(1) || quiesce_set_reclaimers(0) != -EINVAL)
+		return false;
 	return quiesce_set_fence(QUIESCE_FENCE_AUTO) == -EBUSY;
 }
 
@@ -76,7 +78,8 @@ static bool call_shutdown(struct world *w)
 
 const struct call calls_control[] = {
 	CALL(settings, "quiesce_set_skip_self_scan quiesce_set_yield quiesce_set_garbage_ceiling quiesce_set_throttle"
-	     " quiesce_set_garbage_warning quiesce_set_stall_timeout quiesce_set_fence", IN_READER | IN_CALLBACK | AT_THREAD_END),
+	     " quiesce_set_garbage_warning quiesce_set_stall_timeout quiesce_set_reclaimers quiesce_set_fence",
+	     IN_READER | IN_CALLBACK | AT_THREAD_END),
 	CALL(hooks, "quiesce_set_report_hook quiesce_set_misuse_hook", IN_READER | IN_CALLBACK | AT_THREAD_END),
 	CALL(holdout_hook, "quiesce_set_holdout_hook", IN_READER | IN_CALLBACK | AT_THREAD_END),
 	CALL(questions, "quiesce_get_stats quiesce_describe_settings quiesce_version quiesce_fence quiesce_slots",

@@ -14,7 +14,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "build"))
 from tap import Tap
 
-DEFAULTS = {"QUIESCE_YIELD": "1", "QUIESCE_STALL_MS": "10000", "QUIESCE_CEILING": "64M", "QUIESCE_THROTTLE": "0",
+DEFAULTS = {"QUIESCE_YIELD": "1", "QUIESCE_STALL_MS": "10000", "QUIESCE_CEILING": "64M", "QUIESCE_THROTTLE": "0", "QUIESCE_RECLAIMERS": "1",
             "QUIESCE_GARBAGE_WARNING": "1G", "QUIESCE_ALLOW_COPIES": "0", "QUIESCE_VERBOSE": "0"}
 BYTES = {"0": "0", "1": "1", "1023": "1023", "1024": "1k", "64k": "64k", "64K": "64k", "64M": "64M", "67108864": "64M", "3G": "3G",
          "1024M": "1G", "1536M": "1536M", "8589934591G": "8589934591G", "9223372036854775807": "9223372036854775807", "007": "7"}
@@ -24,10 +24,12 @@ FLAGS = ("QUIESCE_YIELD", "QUIESCE_THROTTLE", "QUIESCE_ALLOW_COPIES")
 GOOD = [(name, text, shown) for name in ("QUIESCE_CEILING", "QUIESCE_GARBAGE_WARNING") for text, shown in BYTES.items()]
 GOOD += [(name, text, text) for name in FLAGS for text in ("0", "1")]
 GOOD += [("QUIESCE_STALL_MS", text, text) for text in ("0", "1", "20", "10000", "9223372036854")]
+GOOD += [("QUIESCE_RECLAIMERS", text, str(min(int(text), len(os.sched_getaffinity(0))))) for text in ("1", "2", "007", "16")]
 GOOD += [(name, "", value) for name, value in DEFAULTS.items()]  # as if it were not set
 BAD = [(name, text) for name in ("QUIESCE_CEILING", "QUIESCE_GARBAGE_WARNING") for text in NO_BYTES]
 BAD += [(name, text) for name in FLAGS for text in ("no", "yes", "2", "-1", "01x", "on", "true")]
 BAD += [("QUIESCE_STALL_MS", text) for text in ("10s", "10ms", "1k", "-1", "1.5", "9223372036855", "never")]
+BAD += [("QUIESCE_RECLAIMERS", text) for text in ("0", "17", "-1", "auto", "2k", "4294967298")]
 WORDS = {"QUIESCE_FENCE": "auto, light, full", "QUIESCE_SLOTS": "auto, mm_cid, cpu_id, thread"}
 
 
