@@ -137,7 +137,8 @@ static inline hazptr_t *hazptr_alloc_detached(void) { return quiesce_hazptr_allo
  * @ctx: what hazptr_alloc() was given.  @slot: NULL is ignored.
  *
  * Context: any thread that owns the slot; signal handlers.
- * Cost: a store and a test; a call while somebody waits; a system call if somebody waits for this slot.
+ * Cost: a store and a test; a call while a caller waits, or once a guard of shazptr.h has found no memory for a slot; a system call if a
+ *   caller waits for this slot.
  * Misuse: a slot that was freed may be somebody else's by now, whose protection then ends.  The debug build reports one that is
  *   free when it is freed again, or when a protection is put into it or cleared: QUIESCE_MISUSE_UNBALANCED_UNLOCK, _NOT_HELD.
  * Orders: release.
@@ -147,7 +148,7 @@ QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 	(void)ctx;
 	if (quiesce_unlikely(!slot) || !QUIESCE__SLOT_GIVEN_BACK(slot))
 		return;
-	/* Relaxed: who comes late is looked for again. */
+	/* Relaxed: a request that is missed is made again. */
 	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)))
 		quiesce__hazptr_free_slow(slot);
 	else

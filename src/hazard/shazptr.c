@@ -23,6 +23,7 @@
  * SH2  a guard's accesses, then cleared, then the slot claimed again | slot read
  * SH6  group and slot counted, then claimed          | fence, counts read
  * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
+ *      attention is the child's, then the counts are | counts found, then attention set
  * SH4  the line as its owner leaves it, then let go | taken, then claimed in
  */
 #include "hazptr.h"
@@ -37,10 +38,6 @@
 #define NO_ID UINT64_MAX
 #define CHANGING (UINT64_MAX - 1) /* no id either */
 #define PLACE_TRIES 4u /* to find a place, if the thread is moved meanwhile */
-
-/* Fallback guards point here; what is stored does not matter.  Two for the parent's, two for a child's. */
-static uintptr_t fallback_words[4];
-static uintptr_t *fallback_now = fallback_words;
 
 /* ---- where a thread claims ---- */
 
@@ -224,21 +221,32 @@ static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
 	return slot;
 }
 
-static uint64_t fallback_one(uint32_t index)
+/* From now on fallback guards are cleared by the slow way. */
+static void expect_fallback(void)
 {
-	return 1ull << (QUIESCE_FALLBACK_SHIFT + index * QUIESCE_FALLBACK_BITS);
+	uint64_t asked = quiesce_load_relaxed(&quiesce_shazptr_v1.attention); /* Relaxed: after the exchange that has counted. */
+
+	while (!(asked & QUIESCE_SLOTS_FALLBACK) && !QUIESCE_MUTANT(fallback_unexpected))
+		/* SH8: full, pairs with SH8 in make_array() */
+		if (quiesce_cmpxchg(SH8, &quiesce_shazptr_v1.attention, &asked, asked | QUIESCE_SLOTS_FALLBACK))
+			break;
 }
 
-/* No slot can be had: a guard that blocks everybody. */
+/* No slot can be had: a guard that blocks everybody.  A handler may fork between any two of these steps: the counts are found first, and
+ * what is done after that is done to them, whose ever they are (I5 of slots.c). */
 static QUIESCE_COLD uintptr_t *claim_fallback(void)
 {
 	/* Relaxed: the wrong one of the two delays an updater, no more. */
 	uint32_t index = quiesce_load_relaxed(&quiesce__slots.fallback_phase) & 1;
+	/* SH8: pairs with SH8 in make_array() */
+	uintptr_t *count = quiesce_load_consume(SH8, &quiesce__slots.fallback) + index;
 
 	/* SH8: full, pairs with SH8 in quiesce__slots_fallback() */
-	quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, fallback_one(index));
+	quiesce_fetch_add(SH8, count, (uintptr_t)1);
+	expect_fallback();
 	quiesce__count(fallback_guards);
-	return &fallback_now[index];
+	/* Relaxed: a planted bug. */
+	return QUIESCE_MUTANT(fallback_found_twice) ? quiesce_load_relaxed(&quiesce__slots.fallback) + index : count;
 }
 
 static void assign_if_new(struct quiesce_tls_v1 *self, uint32_t layout)
@@ -317,12 +325,10 @@ struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr)
 
 /* ---- clears while somebody waits ---- */
 
-/* One that is not counted was another process's, two forks ago. */
-static QUIESCE_COLD void clear_fallback(uint32_t index)
+static QUIESCE_COLD void clear_fallback(uintptr_t *count)
 {
-	if (quiesce__slots_fallback(index))
-		/* SH8: full, pairs with SH8 in quiesce__slots_fallback() */
-		quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, -fallback_one(index));
+	/* SH8: full, pairs with SH8 in quiesce__slots_fallback() */
+	quiesce_fetch_add(SH8, count, (uintptr_t)-1);
 	quiesce__shazptr_notify();
 }
 
@@ -331,8 +337,8 @@ void quiesce__shazptr_clear_slow(uintptr_t *slot)
 	uintptr_t value;
 
 	quiesce__init();
-	if (quiesce_unlikely(slot == &fallback_now[0] || slot == &fallback_now[1])) {
-		clear_fallback(slot == &fallback_now[1]);
+	if (quiesce_unlikely(quiesce__slot_counts(slot))) {
+		clear_fallback(slot);
 		return;
 	}
 	/* Relaxed: a tag that comes between the two is lost, and the scan looks again in time. */
@@ -348,15 +354,9 @@ void quiesce__shazptr_clear_slow(uintptr_t *slot)
 
 /* ---- fork ---- */
 
-/* Guards of the parent's are cleared where they were; the child's are new. */
-void quiesce__shazptr_claims_fork_child(void)
-{
-	fallback_now = fallback_now == fallback_words ? fallback_words + 2 : fallback_words;
-}
-
 void quiesce__shazptr_claims_fork_survivor(struct quiesce_tls_v1 *self)
 {
 	self->shazptr_hint = NULL;
-	self->shazptr_own = NULL;
+	quiesce_store_relaxed(&self->shazptr_own, NULL); /* Relaxed: the thread's own. */
 	cache_slot(self, &quiesce__no_slot, NO_ID);
 }

@@ -93,7 +93,6 @@ void quiesce__shazptr_wake(const struct quiesce__shazptr_completed *completed);
 /* shazptr.c: the calling thread exits: it claims in no line of its own any more. */
 void quiesce__shazptr_thread_end(struct quiesce_tls_v1 *self);
 /* In the child, which has new slots: its thread claims anew. */
-void quiesce__shazptr_claims_fork_child(void);
 void quiesce__shazptr_claims_fork_survivor(struct quiesce_tls_v1 *self);
 
 /* A slot with a tag, or a fallback guard, has been cleared. */

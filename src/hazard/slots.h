@@ -10,10 +10,8 @@
 #include "runtime/readers.h"
 #include "runtime/yield.h"
 
-/* The other bits of quiesce_shazptr_v1.attention: yield after each clear; two counts of fallback guards. */
+/* The other bit of quiesce_shazptr_v1.attention: yield after each clear. */
 #define QUIESCE_SLOTS_YIELD 2ull
-#define QUIESCE_FALLBACK_SHIFT 8
-#define QUIESCE_FALLBACK_BITS 28
 
 /* A group of slots is as many words, of which the last one is a count; then the scan's words
  * beside them, of which the last one is the owner. */
@@ -29,6 +27,7 @@ struct quiesce__slots {
 	uint32_t kind;     /* enum quiesce_slots; fixed before first use */
 	uint32_t ids_used; /* ids whose block was ever used: below this */
 	struct quiesce__lines lines; /* after the blocks of the ids */
+	uintptr_t *fallback;     /* two counts of fallback guards, with a tag; each process has its own (slots.c) */
 	uint32_t fallback_phase; /* which of the two counts new fallback guards take; written by the scan */
 };
 extern struct quiesce__slots quiesce__slots;
@@ -71,6 +70,14 @@ static inline uintptr_t *quiesce__first_group(const struct quiesce__slot_range *
 uint32_t quiesce__slots_lines(void);
 /* Fallback guards alive of count @index; they block everybody. */
 uint32_t quiesce__slots_fallback(uint32_t index);
+
+/* Does @slot count fallback guards of this process? */
+static inline bool quiesce__slot_counts(const uintptr_t *slot)
+{
+	const uintptr_t *counts = quiesce_load_relaxed(&quiesce__slots.fallback); /* Relaxed: fixed. */
+
+	return slot == counts || slot == counts + 1;
+}
 
 /* Where the groups are. */
 static inline uintptr_t *quiesce__block_of_id(size_t id)

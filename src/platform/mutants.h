@@ -134,6 +134,8 @@
 	X(protect_unchecked, "shazptr_protect() does not see whether the pointer changed")  \
 	X(claim_unprotected, "a claim is not restarted when it was interrupted")       \
 	X(near_forked_kept, "a thread whose handler has forked in the midst of a claim goes on claiming where its parent does") \
+	X(fallback_unexpected, "a guard without a slot is cleared as if it had one")  \
+	X(fallback_found_twice, "a guard is counted in the parent and cleared in the child")  \
 	X(near_torn, "a handler may find the slot of one id with another")             \
 	X(slots_line_uncounted, "a line of slots is used before it is counted")        \
 	X(slots_extra_uncounted, "a slot of a line is used before it is counted")      \
