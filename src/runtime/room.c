@@ -5,13 +5,21 @@
  * some megabytes of.  So few bytes are reserved; what follows them is left free, where the kernel puts nothing by itself, and is
  * mapped when it is needed.
  *
- * I1. Nothing is mapped over what somebody else has mapped there: then the room is as full as where there is no memory.
- * I2. The first bytes are made usable by whoever needs them, several at once as it may be: that can be repeated.  Those beyond are
- *     mapped by one thread at a time, because a second one could not tell its own mapping from a stranger's.
+ * I1. Nothing is mapped over another mapping.  Where one is in the way the room is closed for good.
+ * I2. The first bytes are made usable by each thread that needs them, perhaps by several at once: that can be repeated.  Those beyond are
+ *     mapped by one thread at a time, because a second one could not tell its own mapping from another's.
  * I3. Bytes beyond are added in order, and stay.
  * I4. A child whose parent was adding something does not know whether that is there, and adds nothing more.
+ * I5. Callers come back as often as they need memory: in a room that is closed they make no system call, and where there was no memory all
+ *     of them together make one attempt in RETRY_NS.
  */
 #include "room.h"
+
+#include <errno.h>
+
+#include "pace.h"
+
+#define RETRY_NS 10000000u
 
 bool quiesce__room_init(struct quiesce__room *room, size_t sure, size_t bytes)
 {
@@ -25,31 +33,36 @@ static bool is_there(const struct quiesce__room *room, size_t offset)
 	return offset < quiesce_load_relaxed(&room->there); /* Relaxed: a thread that reads it late can use what is mapped. */
 }
 
+static bool is_closed(const struct quiesce__room *room)
+{
+	return quiesce_load_relaxed(&room->closed); /* Relaxed: a thread that reads it late finds the same out by itself. */
+}
+
 /* Under the lock. */
 static bool add_beyond(struct quiesce__room *room, size_t offset)
 {
-	while (!is_there(room, offset) && !room->closed) {
+	while (!is_there(room, offset) && !is_closed(room)) {
 		size_t there = quiesce_load_relaxed(&room->there); /* Relaxed: under the lock. */
+		int err;
 
 		room->adding = true;
-		if (platform_room_extend(room->start + there, QUIESCE_ROOM_STEP) == 0)
+		err = platform_room_extend(room->start + there, QUIESCE_ROOM_STEP);
+		if (!err)
 			quiesce_store_relaxed(&room->there, there + QUIESCE_ROOM_STEP); /* Relaxed: as in is_there(). */
+		if (err == -EEXIST)
+			quiesce_store_relaxed(&room->closed, true); /* Relaxed: as in is_closed(). */
 		room->adding = false;
-		if (!is_there(room, there))
+		if (err)
 			break;
 	}
 	return is_there(room, offset);
 }
 
-bool quiesce__room_add(struct quiesce__room *room, size_t offset)
+static bool lock_and_add(struct quiesce__room *room, size_t offset)
 {
 	struct platform_sigmask mask;
 	bool added;
 
-	if (offset < room->first)
-		return platform_commit(room->start + offset, QUIESCE_ROOM_STEP) == 0;
-	if (is_there(room, offset))
-		return true;
 	platform_signals_block(&mask);
 	quiesce__lock(&room->lock);
 	added = add_beyond(room, offset);
@@ -58,9 +71,25 @@ bool quiesce__room_add(struct quiesce__room *room, size_t offset)
 	return added;
 }
 
+bool quiesce__room_add(struct quiesce__room *room, size_t offset)
+{
+	bool beyond = offset >= room->first, added;
+
+	if (beyond && (is_there(room, offset) || is_closed(room)))
+		return is_there(room, offset);
+	/* Relaxed: an attempt too many does no harm. */
+	if (quiesce_load_relaxed(&room->failed) && !quiesce__pace(&room->retry_at, RETRY_NS))
+		return false;
+	added = beyond ? lock_and_add(room, offset) : platform_commit(room->start + offset, QUIESCE_ROOM_STEP) == 0;
+	if (!added)
+		quiesce__pace_begin(&room->retry_at, RETRY_NS);
+	quiesce_store_relaxed(&room->failed, !added); /* Relaxed: as above. */
+	return added;
+}
+
 void quiesce__room_fork_child(struct quiesce__room *room)
 {
 	quiesce__lock_reset(&room->lock, false);
 	room->closed |= room->adding;
-	room->adding = false;
+	room->adding = room->failed = false;
 }

@@ -12,8 +12,10 @@ struct quiesce__room {
 	size_t first; /* bytes whose addresses are the library's */
 	size_t there; /* those beyond are added up to here */
 	bool adding;  /* beyond; under the lock */
-	bool closed;  /* nothing can be added beyond */
-	struct quiesce__lock lock; /* of who adds something beyond; signals are blocked while it is held */
+	bool closed;  /* nothing can be added beyond, for good; written under the lock */
+	bool failed;  /* the last attempt to add something failed; then the next one is made at @retry_at */
+	uint64_t retry_at;
+	struct quiesce__lock lock; /* guards what is added beyond; signals are blocked while it is held */
 };
 
 /* Room for @bytes, of which the first @sure are sure to be there when memory is; none of it may be used yet.  False: no room. */
