@@ -77,7 +77,7 @@ static void assign_group(struct quiesce_tls_v1 *self, uint32_t limit)
 	platform_signals_block(&mask);
 	/* A handler may have been first, just before the signals were blocked. */
 	if (!own_line(self))
-		line = quiesce__take_line(&quiesce__slots.lines, quiesce__new_owner(), limit);
+		line = quiesce__take_line(&quiesce__slots.lines, quiesce__new_owner(), 0, limit);
 	if (line)
 		quiesce__raise_used(line, QUIESCE_LINE_WORDS, 0); /* before anybody claims there, inline */
 	/* Relaxed: the thread's own.  Light fences: nobody else claims there. */
@@ -190,10 +190,14 @@ static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 	return NULL;
 }
 
+/* It stays shared.  The first lines are for threads, whose claims there are the shortest; they are shared when there are no others. */
 static uintptr_t *take_shared_line(uint64_t owner)
 {
-	uintptr_t *line = quiesce__take_line(&quiesce__slots.lines, owner, UINT32_MAX);
+	uint32_t from = quiesce_shazptr_v1.nr_ids && !QUIESCE_MUTANT(slots_first_shared) ? QUIESCE_FIRST_THREADS : 0;
+	uintptr_t *line = quiesce__take_line(&quiesce__slots.lines, owner, from, UINT32_MAX);
 
+	if (!line && from)
+		line = quiesce__take_line(&quiesce__slots.lines, owner, 0, from);
 	if (line)
 		quiesce__raise_used(line, QUIESCE_LINE_WORDS, QUIESCE_LINE_SLOTS - 1);
 	return line;

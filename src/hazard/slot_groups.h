@@ -6,8 +6,8 @@
  * The owner word says whose a line is.  What is still held in it when its owner goes stays held: the
  * next owner finds those slots taken.  So a protection may outlive its thread.
  *
- * A bit for each line says whether a scan must look at it: while it has an owner, and as long as anything was held in it when its
- * owner went.  So a scan takes as many lines as there are, and not as there ever were.
+ * A bit for each line says whether a scan must read it: while it has an owner, and as long as anything was held in it when its
+ * owner went.  So a scan takes as many lines as there are, and not as there ever were.  Another bit says that it has no owner.
  */
 #ifndef QUIESCE_SLOT_GROUPS_H
 #define QUIESCE_SLOT_GROUPS_H
@@ -17,6 +17,9 @@
 #define QUIESCE_LINE_WORDS 8u
 #define QUIESCE_LINE_SLOTS (QUIESCE_LINE_WORDS - 1)
 #define QUIESCE_LINE_BYTES (2 * QUIESCE_LINE_WORDS * sizeof(uintptr_t))
+#define QUIESCE_MOST_LINES (38u << 12) /* of an array: about a million slots */
+/* Bytes in front of @nr lines, for two bits each. */
+#define QUIESCE_LINE_BITS(nr) (2 * QUIESCE_LINE_BYTES * (((nr) + 8 * QUIESCE_LINE_BYTES - 1) / (8 * QUIESCE_LINE_BYTES)))
 
 /* Owners: 0 none; a thread's number in the low half, below a count of 29 bits; or: */
 #define QUIESCE_OWNER_CONTEXT ((uint64_t)1 << 63) /* and the number of the thread that asked: kept until given back */
@@ -35,13 +38,13 @@ struct quiesce__pool {
 
 struct quiesce__lines {
 	uintptr_t *first;
-	uint64_t *live;     /* a bit for each line; NULL: all are to be scanned */
+	uint64_t *live;     /* a bit for each line: it is to be scanned */
+	uint64_t *left;     /* a bit for each line: it has no owner */
 	uintptr_t empty;    /* what a slot holds that nobody has */
 	uint32_t capacity;
 	uint32_t nr;        /* lines that were ever owned; grows only */
-	uint32_t nr_free;   /* of them free, about */
-	uint32_t hint;      /* where to look for one first */
 	uint32_t probe;     /* which one is next to be asked whether its thread is alive */
+	uint64_t summary[QUIESCE_MOST_LINES / 64 / 64]; /* a bit for each word of @left: it is not 0 */
 	struct quiesce__pool pool;
 	struct quiesce__room room; /* where lines are added; none: they are all there */
 };
@@ -65,12 +68,16 @@ static inline uint64_t *quiesce__line_owner(uintptr_t *line)
 /* Reserve room for @max lines after @before bytes; nothing of it is in use.
  * Returns where those bytes are; NULL: not even address space can be had. */
 void *quiesce__reserve_lines(struct quiesce__lines *lines, size_t before, uint32_t max);
+/* The same in memory that is there, zeroed: QUIESCE_LINE_BITS(@nr) bytes, and the lines. */
+void quiesce__few_lines(struct quiesce__lines *lines, void *start, uint32_t nr);
 /* Count @nr in, at least. */
 void quiesce__raise_to(uint32_t *count, uint32_t nr);
 /* Slot @k of a group of @words is about to be used. */
 void quiesce__raise_used(uintptr_t *group, uint32_t words, uint32_t k);
-/* A line below @limit that is free, for @owner; NULL: there is none, or no memory. */
-uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t owner, uint32_t limit);
+/* A line from @from to below @limit that is free, for @owner; NULL: there is none, or no memory. */
+uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t owner, uint32_t from, uint32_t limit);
+/* Line @i, which is counted, has no owner; may be said twice. */
+void quiesce__note_left(struct quiesce__lines *lines, uint32_t i);
 /* For the calling thread.  Thread numbers come again; owners do not. */
 uint64_t quiesce__new_owner(void);
 void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* slots.c - the array of hazard slots near CPUs and threads; claims are in shazptr.c.
  *
- *   array:    | blocks of ids: concurrency ids or CPUs | two counts of fallback guards | which lines are live | lines, of threads or
- *             shared, ... up to nr_lines, reserved |
+ *   array:    | blocks of ids: concurrency ids or CPUs | two counts of fallback guards | which lines are live, and left | lines, of
+ *             threads or shared, ... up to nr_lines, reserved |
  *   a block:  | 63 slots, count | the scan's words |
  *   a line:   | 7 slots, count | the scan's words, owner |
  *
@@ -37,7 +37,7 @@
 #if defined(QUIESCE_SIM)
 #define MAX_LINES 3u /* small, so that the simulator runs out of lines too */
 #else
-#define MAX_LINES (150u << 10) /* a million guards at once, then fallback guards */
+#define MAX_LINES QUIESCE_MOST_LINES /* a million guards at once, then fallback guards */
 #endif
 
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
@@ -47,18 +47,19 @@ struct quiesce__slots quiesce__slots;
 
 /* What there is when not even address space can be reserved: the counts of fallback guards, and these lines. */
 #define FALLBACK_LINES (QUIESCE_FIRST_THREADS + 8)
+#define FALLBACK_BYTES (QUIESCE_LINE_BYTES + QUIESCE_LINE_BITS(FALLBACK_LINES) + FALLBACK_LINES * QUIESCE_LINE_BYTES)
 
 static uintptr_t *make_small_array(void)
 {
-	static uintptr_t last[2][1 + FALLBACK_LINES][2 * QUIESCE_LINE_WORDS] __attribute__((aligned(128)));
+	static uintptr_t last[2][FALLBACK_BYTES / sizeof(uintptr_t)] __attribute__((aligned(128)));
 	uintptr_t *start = platform_pages_get(sizeof last[0]);
 
 	if (!start) {
-		start = last[quiesce_shazptr_v1.slots == last[0][0]][0]; /* one for the parent, one for a child */
+		start = last[quiesce_shazptr_v1.slots == last[0]]; /* one for the parent, one for a child */
 		memset(start, 0, sizeof last[0]);
 	}
 	quiesce__slots.kind = QUIESCE_SLOTS_THREAD;
-	quiesce__slots.lines = (struct quiesce__lines){ .first = start + 2 * QUIESCE_LINE_WORDS, .capacity = FALLBACK_LINES };
+	quiesce__few_lines(&quiesce__slots.lines, start + 2 * QUIESCE_LINE_WORDS, FALLBACK_LINES);
 	return start;
 }
 

@@ -44,7 +44,7 @@ struct quiesce__slot_range {
 	uintptr_t *first;
 	uint32_t nr;
 	uint32_t words; /* of each group; the next one begins twice as many further */
-	const uint64_t *live; /* of which of them anything may be in use; NULL: of all */
+	const uint64_t *live; /* in which of them anything may be in use; NULL: in all */
 };
 void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES]);
 

@@ -40,7 +40,8 @@
 	X(heavy_shares_running, "a caller is content with a membarrier already running") \
 	X(readers_free_taken_twice, "a new entry that another thread takes is counted as one that was given back")  \
 	X(slots_let_unlive, "a line is let that no scan looks at") X(slots_left_held, "one that is left with a guard is scanned no more") \
-	X(slots_free_taken_twice, "a new line that another thread takes is counted as one that was left")  \
+	X(slots_left_lost, "a line that was left while another was taken is not found any more")  \
+	X(slots_first_shared, "the first threads' lines are shared while there are others")  \
 	X(fork_caller_survives, "in a child that nobody announced the first who comes is taken for the thread that forked")  \
 	X(fork_whole_early, "... is repaired once another thread has come")  \
 	X(fork_entries_dropped, "... has no readers of the parent's, whoever comes first")  \

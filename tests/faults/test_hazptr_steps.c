@@ -182,6 +182,44 @@ static void a_handler_after_each_instruction(void **state)
 	assert_true(nobody_is_left());
 }
 
+/* ---- how many instructions it takes to find a line that was left ---- */
+
+#define NR_CONTEXTS 20000
+
+static int steps_of_init(struct hazptr_context *context)
+{
+	int before = nr_steps, err;
+
+	steps_left = -1;
+	trap_on();
+	err = init_hazptr_context(context);
+	trap_off();
+	assert_int_equal(err, 0);
+	return nr_steps - before;
+}
+
+static void a_line_that_was_left_is_found_soon(void **state)
+{
+	static struct hazptr_context context[NR_CONTEXTS];
+	static const int left[] = { 100, 9000, 16000, 4000 }; /* the first one is kept for the thread's next context */
+	int worst = 0;
+
+	(void)state;
+	for (int i = 0; i < NR_CONTEXTS; i++)
+		assert_int_equal(init_hazptr_context(&context[i]), 0);
+	for (int i = 0; i < 4; i++)
+		cleanup_hazptr_context(&context[left[i]]);
+	for (int i = 0; i < 4; i++) {
+		int steps = steps_of_init(&context[left[i]]);
+
+		worst = steps > worst ? steps : worst;
+	}
+	print_message("# %d instructions at the most\n", worst);
+	for (int i = 0; i < NR_CONTEXTS; i++)
+		cleanup_hazptr_context(&context[i]);
+	assert_in_range(worst, 20, 1000); /* a walk of all lines would be 100 times that */
+}
+
 /* ---- the pointer changes meanwhile ---- */
 
 static struct thing *const p = &object[4], *const q = &object[5];
@@ -379,6 +417,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_handler_after_each_instruction),
+		TEST(a_line_that_was_left_is_found_soon),
 		TEST(tryprotect_fails_if_the_pointer_changes),
 		TEST(protect_returns_the_pointer_that_is_there_now),
 		TEST(a_batch_returns_the_pointers_that_are_there_now),
