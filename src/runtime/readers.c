@@ -18,6 +18,9 @@
  * I5. @nr_free is what was given back less what was claimed as that: a claim of an entry below nr subtracts one.  It may find
  *     one that another thread has just added and not claimed yet; that thread then adds one, and takes another.  So once all
  *     are through it is the number of free entries; meanwhile it may be less than nothing, which is not 0.
+ *     A claim tries MOST_TRIED entries, from where the last one ended, and takes a new one if all have owners: a turn over N entries adds
+ *     N / MOST_TRIED at the most, and finds every free one.  So there are a fifteenth more than were ever needed at a time, and
+ *     a thread that begins reads a few lines, however many others there are.
  * I6. Scanners wait for each other only where there are more of them than places, and no walk holds up more than the exits of one
  *     step's threads at a time.  What a scanner holds in its place is a lock, for a step, so that a thread that exits lends it its
  *     priority.  Such an exit lasts until each scanner of that step has run for the rest of it, a microsecond each, and two changes
@@ -53,6 +56,7 @@ struct quiesce__readers quiesce__readers;
 #endif
 #define FULL_NS 20000u /* between two attempts to find a place */
 #define PROBES 64u    /* entries that one registration asks whether their owners live */
+#define MOST_TRIED 16u /* entries that a registration tries before it takes a new one */
 
 /* What a scanner says of itself. */
 static struct place {
@@ -89,20 +93,21 @@ static bool claim(uint32_t i, struct quiesce_tls_v1 *self)
 	return true;
 }
 
-static bool claim_given_back(struct quiesce_tls_v1 *self)
+/* Relaxed throughout: claim() decides. */
+static bool claim_given_back(struct quiesce_tls_v1 *self, uint32_t most)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
-	/* Relaxed: claim() decides. */
-	uint32_t n = quiesce_load_relaxed(&rs->nr);
+	uint32_t n = quiesce_load_relaxed(&rs->nr), at = quiesce_load_relaxed(&rs->hint);
+	bool claimed = false;
 
-	for (uint32_t i = 0; i < n; i++) {
-		/* Relaxed: claim() decides. */
-		if (!quiesce_load_relaxed(&rs->entry[i].tls) && claim(i, self)) {
-			quiesce_fetch_add_relaxed(&rs->nr_free, (uint32_t)-1); /* Relaxed: I5. */
-			return true;
-		}
+	for (uint32_t i = 0; i < n && i < most && !claimed; i++, at++) {
+		at = at < n ? at : 0;
+		claimed = !quiesce_load_relaxed(&rs->entry[at].tls) && claim(at, self);
 	}
-	return false;
+	quiesce_store_relaxed(&rs->hint, at);
+	if (claimed)
+		quiesce_fetch_add_relaxed(&rs->nr_free, (uint32_t)-1); /* I5 */
+	return claimed;
 }
 
 static bool add_entry(uint32_t i)
@@ -136,10 +141,10 @@ static bool claim_fresh(struct quiesce_tls_v1 *self)
 
 static bool claim_any(struct quiesce_tls_v1 *self)
 {
-	/* Relaxed: a hint that saves the walk. */
-	if (quiesce_load_relaxed(&quiesce__readers.nr_free) && claim_given_back(self))
-		return true;
-	return claim_fresh(self);
+	/* Relaxed: a hint that saves the search. */
+	bool any = quiesce_load_relaxed(&quiesce__readers.nr_free) != 0;
+
+	return (any && claim_given_back(self, MOST_TRIED)) || claim_fresh(self) || (any && claim_given_back(self, UINT32_MAX));
 }
 
 /* ---- scanners ---- */
@@ -238,7 +243,8 @@ static void give_back(struct quiesce__reader *r)
 	quiesce_store_relaxed(&r->tid, 0);
 	/* RG3: full, pairs with RG3 in quiesce__readers_walk() */
 	(void)quiesce_xchg(RG3, &r->tls, NULL);
-	quiesce_fetch_add_relaxed(&quiesce__readers.nr_free, 1u); /* Relaxed: a hint. */
+	quiesce_store_relaxed(&quiesce__readers.hint, (uint32_t)(r - quiesce__readers.entry)); /* Relaxed: a hint. */
+	quiesce_fetch_add_relaxed(&quiesce__readers.nr_free, 1u); /* Relaxed: as above. */
 }
 
 /* Wake the waiters for the owner of @r. */

@@ -20,6 +20,7 @@ struct quiesce__readers {
 	uint32_t capacity;
 	uint32_t nr;      /* entries ever used; grows only */
 	uint32_t nr_free; /* entries below nr given back; a hint */
+	uint32_t hint;    /* which of them is tried next */
 	uint32_t reap_at; /* whose owner is asked next whether it lives, where entries are scarce */
 	struct quiesce__lock lock; /* of who gives up entries of the dead; nobody waits for it */
 	/* Sections without an entry: shared counts, so on a line of their own.  Two, of which
