@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slot_groups.h - lines of hazard slots, owned by threads and contexts, or shared; never freed.
+/* slot_groups.h - lines of hazard slots, owned by threads and contexts, or shared between all; never freed.
  *
  *   a line:  | 7 slots, how many were ever used | the scan's words, owner |
  *
@@ -23,17 +23,17 @@
 
 /* Owners: 0 none; a thread's number in the low half, below a count of 29 bits; or: */
 #define QUIESCE_OWNER_CONTEXT ((uint64_t)1 << 63) /* and the number of the thread that asked: kept until given back */
-/* For good: everybody claims there by compare-and-exchange.  The low half is the pool's, in slot_pool.c. */
+/* Shared for good: all threads claim there by compare-and-exchange.  The low half is the pool's, in slot_pool.c. */
 #define QUIESCE_OWNER_ALL ((uint64_t)3 << 62)
 
 /* Besides, of a thread of the parent's or a context that one asked for, in a child whose survivor has not come yet. */
 #define QUIESCE_OWNER_INHERITED ((uint64_t)1 << 61)
 
-/* Lines that are everybody's: slot_pool.c. */
+/* Shared lines: slot_pool.c. */
 struct quiesce__pool {
 	uintptr_t *hand; /* a line of the ring; NULL: there is none */
 	uint32_t nr;     /* lines; about */
-	uint32_t paid;   /* looks; about */
+	uint32_t paid;   /* lines that may be passed; about */
 };
 
 struct quiesce__lines {
@@ -43,7 +43,7 @@ struct quiesce__lines {
 	uintptr_t empty;    /* what a slot holds that nobody has */
 	uint32_t capacity;
 	uint32_t nr;        /* lines that were ever owned; grows only */
-	uint32_t probe;     /* which one is next to be asked whether its thread is alive */
+	uint32_t probe;     /* the line whose owner is next to be probed: does that thread live? */
 	uint64_t summary[QUIESCE_MOST_LINES / 64 / 64]; /* a bit for each word of @left: it is not 0 */
 	struct quiesce__pool pool;
 	struct quiesce__room room; /* where lines are added; none: they are all there */
@@ -84,7 +84,7 @@ void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line);
 /* The owner of the line that @slot is in; 0: none, or not in these lines. */
 uint64_t quiesce__owner_at(struct quiesce__lines *lines, const uintptr_t *slot);
 
-/* Whose pool it is, where a new line comes from, and how slots are claimed in a line: the first of them; NULL: none is free. */
+/* A pool: the array of its lines, where a new line comes from, and how slots are claimed in a line (the first of them; NULL: none). */
 struct quiesce__pool_type {
 	struct quiesce__lines *lines;
 	uintptr_t *(*take_line)(uint64_t owner);
@@ -94,7 +94,7 @@ struct quiesce__pool_type {
 uintptr_t *quiesce__pool_claim(const struct quiesce__pool_type *type, uintptr_t what);
 /* The same, but however long it takes to find one. */
 uintptr_t *quiesce__pool_claim_any(const struct quiesce__pool_type *type, uintptr_t what);
-/* @line, which is the caller's, becomes everybody's; slots that are taken in it stay taken. */
+/* @line, which is the caller's, becomes shared; slots that are taken in it stay taken. */
 void quiesce__pool_add(const struct quiesce__pool_type *type, uintptr_t *line);
 
 static inline bool quiesce__owner_is_all(uint64_t owner)

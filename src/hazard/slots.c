@@ -6,9 +6,9 @@
  *   a block:  | 63 slots, count | the scan's words |
  *   a line:   | 7 slots, count | the scan's words, owner |
  *
- * I1. A slot is written by who claimed it and by the one who clears it; the scan may add a tag to
+ * I1. A slot is written by the thread that claims it and by the one that clears it; the scan may add a tag to
  *     an address, by compare-and-exchange, never anything to an empty slot.
- * I2. Who may claim where: see shazptr.c.
+ * I2. Which threads may claim in which slots: see shazptr.c.
  * I3. A line is never freed, so a guard may outlive its thread.  What is still held in a thread's
  *     line stays held when the next thread owns the line.
  * I4. A block or line, and a slot of it, are counted before the slot is claimed for the first

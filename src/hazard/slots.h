@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slots.h - the array of hazard slots near CPUs and threads: who may claim which, and looking through them. */
+/* slots.h - the array of hazard slots near CPUs and threads, and how scans walk over it. */
 #ifndef QUIESCE_SLOTS_H
 #define QUIESCE_SLOTS_H
 
@@ -48,7 +48,7 @@ struct quiesce__slot_range {
 };
 void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES]);
 
-/* Which of the 64 groups from @first on a scan must look at, by bits.  It asks once, after its fence. */
+/* Bits of those of the 64 groups from @first on that a scan must read.  It calls this once, after its fence. */
 static inline uint64_t quiesce__live_groups(const struct quiesce__slot_range *range, uint32_t first)
 {
 	uint64_t there = range->nr - first < 64 ? (1ull << (range->nr - first)) - 1 : UINT64_MAX;
@@ -66,7 +66,7 @@ static inline uintptr_t *quiesce__first_group(const struct quiesce__slot_range *
 	for (uint32_t first_ = 0; first_ < (range)->nr; first_ += 64) \
 		for (uint64_t bits_ = quiesce__live_groups(range, first_); \
 		     bits_ && ((group) = quiesce__first_group(range, first_, bits_), true); bits_ &= bits_ - 1)
-/* How many lines a look at everything takes. */
+/* How many lines a scan of everything reads. */
 uint32_t quiesce__slots_lines(void);
 /* Fallback guards alive of count @index; they block everybody. */
 uint32_t quiesce__slots_fallback(uint32_t index);
@@ -85,7 +85,7 @@ static inline uintptr_t *quiesce__block_of_id(size_t id)
 	return quiesce_load_relaxed(&quiesce_shazptr_v1.slots) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
 }
 
-/* How many slots of a group a look must take: those that were ever used. */
+/* How many slots of a group a scan must read: those that were ever used. */
 static inline uint32_t quiesce__slots_used(const uintptr_t *group, uint32_t words)
 {
 	/* SH6: acquire, pairs with SH6 in quiesce__raise_used() */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* readers.c - the registry: who may hold a mark, and where it is.
+/* readers.c - the registry: the threads that may hold a mark, and where it is.
  *
  * A thread's mark lies in its own TLS block, because a reader reaches that with
  * one instruction; the registry holds a pointer to it.
@@ -9,7 +9,7 @@
  *               +--> quiesce_tls_v1 of that thread, alive while tls != NULL
  *
  * I1. An entry's tls pointer may be followed only by a scanner that is in a place and has said there in which step the entry is.
- *     A thread clears its entry, and then waits for scanners that are in that step; so its TLS block outlives every look.
+ *     A thread clears its entry, and then waits for scanners that are in that step; so its TLS block outlives every read of it.
  * I2. Claiming takes no lock (a signal handler may be a thread's first reader), but that of the room where it grows:
  *     compare-and-exchange from NULL, with signals blocked.
  * I3. nr only grows; a scanner that loaded nr after its heavy fence may ignore
@@ -308,7 +308,7 @@ bool quiesce__reader_reap(uint32_t i)
 	return dead;
 }
 
-/* The next ones of all entries, in turn; is there a dead one?  Relaxed throughout: it matters little who asks whom. */
+/* Probe the owners of the next entries, in turn; is one of them dead?  Relaxed throughout: it matters little which caller probes which. */
 static bool reap_some(void)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
