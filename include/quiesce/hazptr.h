@@ -140,7 +140,8 @@ static inline hazptr_t *hazptr_alloc_detached(void) { return quiesce_hazptr_allo
  * @ctx: the context that hazptr_alloc() was given.
  * @slot: NULL is ignored.
  * Context: any thread that owns the slot; signal handlers.
- * Cost: a store and a test; a call while a waiter waits; a system call if it waits for this slot.
+ * Cost: a store and a test; a call while a waiter waits, or once a guard of shazptr.h has found no
+ *   memory for a slot; a system call if a waiter waits for this slot.
  * Misuse: a slot that was freed may have another owner by now, whose protection then ends.  The
  *   debug build reports use of a free slot: QUIESCE_MISUSE_UNBALANCED_UNLOCK (free), _NOT_HELD.
  * Orders: release. */

@@ -169,6 +169,8 @@ QUIESCE_FAST int rcu_read_lock_held(void)
  * Context: may sleep; not in a section (reported, aborts), not in a signal handler;
  *   in a callback of call_rcu() allowed.  Concurrent callers share grace periods.  Creates no thread and runs no
  *   callback; where no worker thread could be had it frees what kfree_rcu() has queued.
+ *   A signal handler that interrupts it, or any other call that is not a reader's, returns: one that leaves by siglongjmp() leaves
+ *   locks of the library held for good, behind which other threads wait and exit.
  * Cost: one membarrier, and sleep while a reader is in the way.  If that one is kept from a CPU, readers on its CPU yield as
  *   they leave, at most a fifth of the time; see quiesce_set_yield().
  * Orders: full fence before and after.

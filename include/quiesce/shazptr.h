@@ -105,11 +105,11 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
 	return slot;
 }
 
-/* Somebody waits: for another address, as a rule, and then the slot has no tag. */
+/* A caller waits: for another address, as a rule, and then the slot has no tag. */
 QUIESCE_FAST bool quiesce__shazptr_is_asked(const uintptr_t *slot)
 {
-	/* Relaxed: who comes late is looked for again. */
-	return quiesce_load_relaxed(&quiesce_shazptr_v1.attention) != QUIESCE_SLOTS_WAIT ||
+	/* Relaxed: a request that is missed is made again; the bit of fallback guards was there before the guard that is cleared. */
+	return (quiesce_load_relaxed(&quiesce_shazptr_v1.attention) & ~(QUIESCE_SLOTS_WAIT | QUIESCE_SLOTS_FALLBACK)) ||
 	       (quiesce_load_relaxed(slot) & QUIESCE_SLOT_TAG); /* Relaxed: as above. */
 }
 
@@ -196,7 +196,8 @@ static inline void shazptr_detach(struct shazptr_guard guard)
  *
  * Context: any thread: the one that acquired the guard, or one that it was handed to through
  *   anything that orders (a lock, a queue, a release store and an acquire load); signal handlers.
- * Cost: a store and a test; one test more while somebody waits; a system call if somebody waits for this guard.
+ * Cost: a store and a test; two tests more while a caller waits, or once a guard of the process has found no memory for a slot; a system
+ *   call if a caller waits for this guard.
  * Misuse: a guard cleared twice may end the protection of another; the debug build reports it.
  * Orders: release.
  */

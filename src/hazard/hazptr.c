@@ -32,14 +32,14 @@
 #endif
 /* Used where address space cannot be reserved. */
 #define FALLBACK_LINES 16u
-static uintptr_t fallback[FALLBACK_LINES][2 * QUIESCE_LINE_WORDS] __attribute__((aligned(128)));
+static char fallback[QUIESCE_LINE_BITS(FALLBACK_LINES) + FALLBACK_LINES * QUIESCE_LINE_BYTES] __attribute__((aligned(128)));
 
 struct quiesce__lines quiesce__hazptr_lines;
 
 void quiesce__hazptr_init(void)
 {
 	if (!quiesce__reserve_lines(&quiesce__hazptr_lines, 0, MAX_LINES))
-		quiesce__hazptr_lines = (struct quiesce__lines){ .first = fallback[0], .capacity = FALLBACK_LINES };
+		quiesce__few_lines(&quiesce__hazptr_lines, fallback, FALLBACK_LINES);
 	quiesce__hazptr_lines.empty = QUIESCE_HAZPTR_FREE;
 	quiesce__hazptr_choose();
 }
@@ -59,7 +59,7 @@ static hazptr_t *slot_at(uintptr_t *line, uint32_t k)
 /* Take a line for @owner, with all of its slots counted as in use; NULL: no memory. */
 static uintptr_t *take_line(uint64_t owner)
 {
-	uintptr_t *line = quiesce__take_line(&quiesce__hazptr_lines, owner, UINT32_MAX);
+	uintptr_t *line = quiesce__take_line(&quiesce__hazptr_lines, owner, 0, UINT32_MAX);
 
 	/* Relaxed: the previous owner wrote it before it left the line. */
 	if (!line || quiesce_load_relaxed(&line[QUIESCE_LINE_SLOTS]))
@@ -415,7 +415,6 @@ void quiesce__hazptr_fork_child(void)
 
 	quiesce__hazptr_choose(); /* requests of the parent's waiters end */
 	quiesce__room_fork_child(&lines->room);
-	lines->nr_free = 0;
 	for (uint32_t i = 0; i < lines->nr; i++) {
 		uintptr_t *line = quiesce__line(lines, i);
 		uint64_t *owner = quiesce__line_owner(line);
@@ -423,7 +422,7 @@ void quiesce__hazptr_fork_child(void)
 		if (!*owner && any_taken(line))
 			quiesce_store_relaxed(owner, QUIESCE_OWNER_CONTEXT | QUIESCE_OWNER_INHERITED);
 		else if (!*owner)
-			lines->nr_free++;
+			quiesce__note_left(lines, i); /* its owner may have been about to say so, and a taker about to take it */
 		else if (!quiesce__owner_is_all(*owner))
 			quiesce_store_relaxed(owner, *owner | QUIESCE_OWNER_INHERITED);
 		if (QUIESCE_MUTANT(fork_lines_dropped) && !quiesce__fork_survivor && (*owner & QUIESCE_OWNER_INHERITED))

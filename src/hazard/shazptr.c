@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr.c - guards: where a thread claims slots, claims where the first choice is taken, and clears while somebody waits.
+/* shazptr.c - guards: where a thread claims slots, claims where the first choice is taken, and clears while a caller waits.
  *
  *   fences  kind      first choice                                        by
  *   light   any       the line of one of the first threads                load and store
@@ -11,9 +11,9 @@
  *   then: another slot there; an own line; a shared slot, by compare-and-exchange; a fallback guard
  *
  * A holder that is preempted keeps its slot, and the next thread with its id finds it taken.  So each
- * thread keeps to a place in the blocks, and looks for another when it finds it taken: soon
- * those that share a CPU have different places.  A look takes as many slots as guards were
- * ever held at one time, not as there are threads.
+ * thread keeps to a place in the blocks, and changes to another when it finds it taken: soon
+ * threads that share a CPU have different places.  A scan reads as many slots as guards were
+ * ever held at one time, not one for each thread.
  *
  * I2. In the block of an id only the thread that runs with this id claims, in one sequence with
  *     reading the id, or everybody by compare-and-exchange; in a thread's line only that thread,
@@ -23,6 +23,7 @@
  * SH2  a guard's accesses, then cleared, then the slot claimed again | slot read
  * SH6  group and slot counted, then claimed          | fence, counts read
  * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
+ *      attention is the child's, then the counts are | counts found, then attention set
  * SH4  the line as its owner leaves it, then let go | taken, then claimed in
  */
 #include "hazptr.h"
@@ -37,10 +38,6 @@
 #define NO_ID UINT64_MAX
 #define CHANGING (UINT64_MAX - 1) /* no id either */
 #define PLACE_TRIES 4u /* to find a place, if the thread is moved meanwhile */
-
-/* Fallback guards point here; what is stored does not matter.  Two for the parent's, two for a child's. */
-static uintptr_t fallback_words[4];
-static uintptr_t *fallback_now = fallback_words;
 
 /* ---- where a thread claims ---- */
 
@@ -69,7 +66,7 @@ static void cache_slot(struct quiesce_tls_v1 *self, uintptr_t *slot, uint64_t id
 	quiesce_store_relaxed(&self->shazptr_cached.id, id); /* Relaxed: as above. */
 }
 
-/* Give the calling thread a line of its own, if it can be taken back when the thread exits. */
+/* Give the calling thread a line of its own, unless it could not be taken back when the thread exits. */
 static void assign_group(struct quiesce_tls_v1 *self, uint32_t limit)
 {
 	struct platform_sigmask mask;
@@ -80,10 +77,10 @@ static void assign_group(struct quiesce_tls_v1 *self, uint32_t limit)
 	platform_signals_block(&mask);
 	/* A handler may have been first, just before the signals were blocked. */
 	if (!own_line(self))
-		line = quiesce__take_line(&quiesce__slots.lines, quiesce__new_owner(), limit);
+		line = quiesce__take_line(&quiesce__slots.lines, quiesce__new_owner(), 0, limit);
 	if (line)
-		quiesce__raise_used(line, QUIESCE_LINE_WORDS, 0); /* before anybody claims there, inline */
-	/* Relaxed: the thread's own.  Light fences: nobody else claims there. */
+		quiesce__raise_used(line, QUIESCE_LINE_WORDS, 0); /* before the thread claims there, inline */
+	/* Relaxed: the thread's own.  With light fences no other thread claims there. */
 	if (line && quiesce_load_relaxed(&quiesce__fixed.light))
 		quiesce_store_relaxed(&self->shazptr_own, line);
 	else if (line)
@@ -110,7 +107,7 @@ static QUIESCE_COLD void assign_first(struct quiesce_tls_v1 *self, uint32_t layo
 
 	quiesce__reader_ensure(self, layout);
 	ids = quiesce_shazptr_v1.nr_ids != 0;
-	/* A claim by compare-and-exchange costs the same anywhere, a look does not.  Relaxed: fixed. */
+	/* A claim by compare-and-exchange costs the same anywhere; a line more makes each scan longer.  Relaxed: fixed. */
 	if (!ids || quiesce_load_relaxed(&quiesce__fixed.light))
 		assign_group(self, ids ? QUIESCE_FIRST_THREADS : UINT32_MAX);
 }
@@ -142,7 +139,7 @@ static uintptr_t *claim_in_own(uintptr_t *own, uintptr_t value)
 	return NULL;
 }
 
-/* In the block of @id: where this thread was in another one, else the first that is free. */
+/* The place to claim at in the block of @id: the one that this thread had in another block, else the first that is free. */
 static uint32_t find_place(const struct quiesce_tls_v1 *self, uint64_t id)
 {
 	const uintptr_t *block = quiesce__block_of_id(id);
@@ -162,7 +159,7 @@ static uint32_t find_place(const struct quiesce_tls_v1 *self, uint64_t id)
 
 static bool claim_cached(const struct quiesce__cached_slot *cached, uintptr_t value)
 {
-	/* The thread has claimed before, so this is fixed.  A compare-and-exchange may be in anybody's block: the id is a hint. */
+	/* The thread has claimed before, so this is fixed.  A compare-and-exchange may be in any block: the id is a hint. */
 	if (!quiesce_shazptr_v1.rseq)
 		return quiesce__claim_cas(cached->slot, value);
 	/* SH2: pairs with SH2 in quiesce__slot_read() and quiesce__shazptr_release() */
@@ -193,10 +190,14 @@ static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 	return NULL;
 }
 
+/* It stays shared.  The first lines are for threads, whose claims there are the shortest; they are shared when there are no others. */
 static uintptr_t *take_shared_line(uint64_t owner)
 {
-	uintptr_t *line = quiesce__take_line(&quiesce__slots.lines, owner, UINT32_MAX);
+	uint32_t from = quiesce_shazptr_v1.nr_ids && !QUIESCE_MUTANT(slots_first_shared) ? QUIESCE_FIRST_THREADS : 0;
+	uintptr_t *line = quiesce__take_line(&quiesce__slots.lines, owner, from, UINT32_MAX);
 
+	if (!line && from)
+		line = quiesce__take_line(&quiesce__slots.lines, owner, 0, from);
 	if (line)
 		quiesce__raise_used(line, QUIESCE_LINE_WORDS, QUIESCE_LINE_SLOTS - 1);
 	return line;
@@ -212,7 +213,7 @@ static uintptr_t *claim_in_shared_line(uintptr_t *line, uintptr_t value)
 
 static const struct quiesce__pool_type pool = { &quiesce__slots.lines, take_shared_line, claim_in_shared_line };
 
-/* A slot that is everybody's: where this thread found one last, else any. */
+/* A shared slot: where this thread found one last, else any. */
 static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
 {
 	uintptr_t *slot = self->shazptr_hint ? quiesce__claim_cas(self->shazptr_hint, value) : NULL;
@@ -224,21 +225,32 @@ static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
 	return slot;
 }
 
-static uint64_t fallback_one(uint32_t index)
+/* From now on fallback guards are cleared by the slow way. */
+static void expect_fallback(void)
 {
-	return 1ull << (QUIESCE_FALLBACK_SHIFT + index * QUIESCE_FALLBACK_BITS);
+	uint64_t asked = quiesce_load_relaxed(&quiesce_shazptr_v1.attention); /* Relaxed: after the exchange that has counted. */
+
+	while (!(asked & QUIESCE_SLOTS_FALLBACK) && !QUIESCE_MUTANT(fallback_unexpected))
+		/* SH8: full, pairs with SH8 in make_array() */
+		if (quiesce_cmpxchg(SH8, &quiesce_shazptr_v1.attention, &asked, asked | QUIESCE_SLOTS_FALLBACK))
+			break;
 }
 
-/* No slot can be had: a guard that blocks everybody. */
+/* No slot can be had: a guard that blocks every updater.  A handler may fork between any two of these steps: the counts are found first,
+ * and what is done after that is done to them, the parent's or the child's (I5 of slots.c). */
 static QUIESCE_COLD uintptr_t *claim_fallback(void)
 {
 	/* Relaxed: the wrong one of the two delays an updater, no more. */
 	uint32_t index = quiesce_load_relaxed(&quiesce__slots.fallback_phase) & 1;
+	/* SH8: pairs with SH8 in make_array() */
+	uintptr_t *count = quiesce_load_consume(SH8, &quiesce__slots.fallback) + index;
 
 	/* SH8: full, pairs with SH8 in quiesce__slots_fallback() */
-	quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, fallback_one(index));
+	quiesce_fetch_add(SH8, count, (uintptr_t)1);
+	expect_fallback();
 	quiesce__count(fallback_guards);
-	return &fallback_now[index];
+	/* Relaxed: a planted bug. */
+	return QUIESCE_MUTANT(fallback_found_twice) ? quiesce_load_relaxed(&quiesce__slots.fallback) + index : count;
 }
 
 static void assign_if_new(struct quiesce_tls_v1 *self, uint32_t layout)
@@ -273,8 +285,8 @@ static uintptr_t *claim_slow(struct quiesce_tls_v1 *self, uint32_t layout, uintp
 	return slot ? slot : claim_anywhere(self, value);
 }
 
-/* A handler has forked in the midst of a claim that began in @generation: where it was made are the parent's slots, and this thread is
- * not to claim there again. */
+/* If a handler has forked in the midst of a claim that began in @generation, that was made in the parent's slots, and this thread must
+ * not claim there again. */
 static void forget_if_forked(struct quiesce_tls_v1 *self, uint32_t generation)
 {
 	if (quiesce_unlikely(quiesce__generation() != generation) && !QUIESCE_MUTANT(near_forked_kept))
@@ -315,14 +327,12 @@ struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr)
 	return guard;
 }
 
-/* ---- clears while somebody waits ---- */
+/* ---- clears while a caller waits ---- */
 
-/* One that is not counted was another process's, two forks ago. */
-static QUIESCE_COLD void clear_fallback(uint32_t index)
+static QUIESCE_COLD void clear_fallback(uintptr_t *count)
 {
-	if (quiesce__slots_fallback(index))
-		/* SH8: full, pairs with SH8 in quiesce__slots_fallback() */
-		quiesce_fetch_add(SH8, &quiesce_shazptr_v1.attention, -fallback_one(index));
+	/* SH8: full, pairs with SH8 in quiesce__slots_fallback() */
+	quiesce_fetch_add(SH8, count, (uintptr_t)-1);
 	quiesce__shazptr_notify();
 }
 
@@ -331,11 +341,11 @@ void quiesce__shazptr_clear_slow(uintptr_t *slot)
 	uintptr_t value;
 
 	quiesce__init();
-	if (quiesce_unlikely(slot == &fallback_now[0] || slot == &fallback_now[1])) {
-		clear_fallback(slot == &fallback_now[1]);
+	if (quiesce_unlikely(quiesce__slot_counts(slot))) {
+		clear_fallback(slot);
 		return;
 	}
-	/* Relaxed: a tag that comes between the two is lost, and the scan looks again in time. */
+	/* Relaxed: a tag that comes between the two is lost, and the next scan is not far. */
 	value = quiesce_load_relaxed(slot);
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, slot, (uintptr_t)0);
@@ -348,15 +358,9 @@ void quiesce__shazptr_clear_slow(uintptr_t *slot)
 
 /* ---- fork ---- */
 
-/* Guards of the parent's are cleared where they were; the child's are new. */
-void quiesce__shazptr_claims_fork_child(void)
-{
-	fallback_now = fallback_now == fallback_words ? fallback_words + 2 : fallback_words;
-}
-
 void quiesce__shazptr_claims_fork_survivor(struct quiesce_tls_v1 *self)
 {
 	self->shazptr_hint = NULL;
-	self->shazptr_own = NULL;
+	quiesce_store_relaxed(&self->shazptr_own, NULL); /* Relaxed: the thread's own. */
 	cache_slot(self, &quiesce__no_slot, NO_ID);
 }

@@ -48,7 +48,7 @@ static struct owner *owner_of(const uintptr_t *slot)
 	size_t index = (size_t)(slot - quiesce_shazptr_v1.slots);
 
 	/* Relaxed: set before @owners. */
-	return all && index < quiesce_load_relaxed(&nr_owners) ? &all[index] : NULL;
+	return all && index < quiesce_load_relaxed(&nr_owners) && !quiesce__slot_counts(slot) ? &all[index] : NULL;
 }
 
 static void note(struct shazptr_guard guard, const void *site)

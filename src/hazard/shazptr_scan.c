@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr_scan.c - looking at the slots for everybody who waits; by whoever leads (shazptr_wait.c), as a rule.
+/* shazptr_scan.c - scans of the slots for all waiters, by the one that leads (shazptr_wait.c), as a rule.
  *
- *   take the queue; number this scan; first look of a waiter: put a tag into every slot that has its address
- *   look again: a slot without the tag has been cleared since
+ *   take the queue; number this scan; the first one for a waiter puts a tag into every slot that has its address
+ *   scan again: a slot without the tag has been cleared since
  *
  * I2. A tag goes into a slot by compare-and-exchange from the same address, and goes away with it.
  *     A slot whose tag is from scan number n holds a guard that was there in scan n.
- * I3. A waiter whose first look was in scan n is blocked by tags of scan n and older ones only:
+ * I3. A waiter whose first scan was number n is blocked by tags of scan n and older ones only:
  *     a slot that got a newer tag had none in between, so it was cleared after the waiter's fence.
  *     No reader has to help for that, however often it protects the same address again.
  * I4. The tag asks the holder to wake the scan.  The request is lost if the tag comes between the
- *     holder's look at its slot and the store that clears it; so no sleep is longer than 8 ms.
- * I6. A fallback guard blocks everybody.  New ones count in one of two; the scan empties the other,
+ *     holder's load of its slot and the store that clears it; so no sleep is longer than 8 ms.
+ * I6. A fallback guard blocks every waiter.  New ones count in one of two; the scan empties the other,
  *     turns, and empties that: two turns after a waiter's fence its guards of old are gone.
- * I7. A look begins and ends under the lock.  So it matters to nobody whether the next one is by the same thread, and
- *     if who leads does not run, one who waits looks.
+ * I7. A scan begins and ends under the lock.  So the next one may be another thread's, and if the leader does not run,
+ *     another waiter scans.
  *
  * SH1  slot set, then the object found     | queue taken, then slots read
  * SH2  the guard's accesses, then cleared  | slot read, then completed
@@ -23,14 +23,14 @@
  */
 #include "shazptr.h"
 
-#define SPINS 16u       /* looks of a caller that leads, before it leaves that to the thread */
+#define SPINS 16u       /* scans of a caller that leads, before it leaves that to the thread */
 #define SPIN_PAUSES 8u
 #define PAUSE 1u /* readers yield at most half of the time: few waits find a guard in the way */
 
 struct quiesce__shazptr_scan quiesce__shazptr_scan;
 struct quiesce__yield quiesce__slots_yield __attribute__((aligned(QUIESCE_CACHELINE))) = { .cpus = QUIESCE_ALL_CPUS };
 
-/* ---- one look: all of it under the lock ---- */
+/* ---- one scan: all of it under the lock ---- */
 
 static struct quiesce__waiter **bucket_of(uintptr_t address)
 {
@@ -46,7 +46,7 @@ static void add_waiter(struct quiesce__waiter *w)
 	*at = w;
 }
 
-/* Who is looked for: everybody in the list. */
+/* This scan is for all waiters in the list. */
 static void sort_waiters(void)
 {
 	quiesce__shazptr_scan.everybody = NULL;
@@ -58,7 +58,7 @@ static void sort_waiters(void)
 	}
 }
 
-/* Call @fn for every waiter that a guard of @address is in the way of; true if @fn ever was. */
+/* Call @fn for every waiter that a guard of @address is in the way of; true if @fn was for any. */
 static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter *, const uintptr_t *), const uintptr_t *slot)
 {
 	bool any = false;
@@ -111,7 +111,7 @@ static void scan_slot(uintptr_t *slot, bool first)
 	if (quiesce_likely(!address))
 		return;
 	if (!(value & QUIESCE_SLOT_TAG)) {
-		/* It blocks only whoever looks for the first time. */
+		/* It blocks only waiters whose first scan this is. */
 		if (!first || !for_each_match(address, is_new, slot) || !tag(slot, value))
 			return;
 	}
@@ -149,7 +149,7 @@ static void check_fallback(void)
 	uint32_t old = quiesce__slots_fallback(!phase), now = quiesce__slots_fallback(phase);
 
 	if (!old && !now)
-		quiesce__shazptr_scan.fallback_turns += 2; /* nobody at all: as good as two turns */
+		quiesce__shazptr_scan.fallback_turns += 2; /* no fallback guard at all: as good as two turns */
 	if (!old) {
 		quiesce_store_relaxed(&quiesce__slots.fallback_phase, !phase); /* Relaxed: late is as good. */
 		quiesce__shazptr_scan.fallback_turns++;
@@ -163,8 +163,8 @@ static void check_fallback(void)
 		}
 }
 
-/* Ask all holders of slots for something, or no more.  Relaxed: who does not see it yet is looked for again,
- * and who sees it too long calls in vain. */
+/* Ask all holders of slots for something, or no more.  Relaxed: a holder that does not see it yet is found by the next scan,
+ * and one that sees it too long calls in vain. */
 static void ask(uint64_t bit)
 {
 	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.attention, bit); /* Relaxed: as above. */
@@ -179,7 +179,7 @@ static void ask_for_wakes(bool on)
 	quiesce__shazptr_scan.asked = on;
 }
 
-/* Execute the fence of those who have not, without the lock. */
+/* Execute the fence of the waiters that have executed none, without the lock. */
 static void fence_for_queue(void)
 {
 	const struct quiesce__waiter *unfenced = quiesce__shazptr_scan.queue;
@@ -189,9 +189,9 @@ static void fence_for_queue(void)
 		unfenced = unfenced->next;
 	if (!unfenced)
 		return;
-	number = ++quiesce__shazptr_scan.fences; /* who comes from now on has this number, and may be too late */
+	number = ++quiesce__shazptr_scan.fences; /* a waiter that comes from now on has this number, and may be too late */
 	quiesce__unlock(&quiesce__shazptr_scan.lock);
-	/* For all who came before: if the scan misses a guard, its reader sees what they had unlinked; if the reader misses that,
+	/* For all waiters that came before: if the scan misses a guard, its reader sees what they had unlinked; if the reader misses that,
 	 * the scan sees the guard. */
 	/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
 	quiesce_fence_heavy(SH1);
@@ -200,7 +200,7 @@ static void fence_for_queue(void)
 		w->fenced |= w->fences < number || QUIESCE_MUTANT(scan_fences_late);
 }
 
-/* Take the queue into the list, but for those who have not fenced; true if there was anything to take. */
+/* Take the queue into the list, but for waiters that have no fence; true if there was anything to take. */
 static bool take_queue(void)
 {
 	struct quiesce__waiter *w = quiesce__shazptr_scan.queue, *next;
@@ -232,14 +232,14 @@ void quiesce__shazptr_complete(struct quiesce__waiter *w, uint32_t state, struct
 		quiesce__shazptr_scan.leading = false; /* it would have */
 }
 
-/* Whom an address belonged to may be gone by now: a wake-up of an address that nobody sleeps on does no harm. */
+/* The waiter whose word it was may be gone by now: a wake-up of an address that no thread sleeps on does no harm. */
 void quiesce__shazptr_wake(const struct quiesce__shazptr_completed *completed)
 {
 	for (uint32_t i = 0; i < completed->nr; i++)
 		platform_futex_wake(completed->asleep[i], 1);
 }
 
-/* Complete those who are not blocked, and find out who is the oldest of the others; false: some are not completed yet. */
+/* Complete the waiters that are not blocked, and find the oldest of the others; false: some are not completed yet. */
 static bool complete_some(struct quiesce__shazptr_completed *completed)
 {
 	struct quiesce__waiter **at = &quiesce__shazptr_scan.list, *w;
@@ -263,7 +263,7 @@ static bool complete_some(struct quiesce__shazptr_completed *completed)
 	return true;
 }
 
-/* Who is in the list and not blocked has nothing more to wait for, also between two holds of the lock. */
+/* A waiter that is in the list and not blocked has nothing more to wait for, also between two holds of the lock. */
 static bool finish_scan(void)
 {
 	struct quiesce__shazptr_completed completed;
@@ -303,10 +303,10 @@ static bool scan_locked(void)
 	return finish_scan();
 }
 
-void quiesce__shazptr_scan_if_late(uint64_t looks, uint64_t due)
+void quiesce__shazptr_scan_if_late(uint64_t scans, uint64_t due)
 {
 	quiesce__lock(&quiesce__shazptr_scan.lock);
-	if (quiesce_load_relaxed(&quiesce__shazptr_scan.scans) != looks) { /* Relaxed: under the lock. */
+	if (quiesce_load_relaxed(&quiesce__shazptr_scan.scans) != scans) { /* Relaxed: under the lock. */
 		quiesce__unlock(&quiesce__shazptr_scan.lock);
 		return;
 	}
@@ -314,9 +314,9 @@ void quiesce__shazptr_scan_if_late(uint64_t looks, uint64_t due)
 	scan_locked();
 }
 
-/* ---- by who leads ---- */
+/* ---- by the leader ---- */
 
-/* One look at all slots for everybody; true if nobody is left waiting. */
+/* One scan for all waiters; true if none is left. */
 bool quiesce__shazptr_scan_once(void)
 {
 	quiesce__lock(&quiesce__shazptr_scan.lock);
@@ -339,7 +339,7 @@ static void force_readers(bool on)
 /* Has anything become better since the last time? */
 static bool progress(void *unused)
 {
-	/* Relaxed: another look does no harm. */
+	/* Relaxed: a scan more does no harm. */
 	uint32_t blocking = quiesce_load_relaxed(&quiesce__shazptr_scan.nr_blocking);
 	uint32_t done = quiesce_load_relaxed(&quiesce__shazptr_scan.nr_done);
 	bool better = blocking < quiesce__shazptr_scan.nr_blocking_before || done != quiesce__shazptr_scan.nr_done_before;
@@ -350,12 +350,12 @@ static bool progress(void *unused)
 	return better;
 }
 
-/* Make readers force_yield, or complain, if it is time to; returns what time it is. */
+/* Make readers yield, or report the wait, if it is time to; returns what time it is. */
 static uint64_t apply_policy(void)
 {
 	struct quiesce__wait_policy *p = &quiesce__shazptr_scan.policy;
-	uint64_t now = platform_now_ns();                               /* after the look, so that no waiter is younger */
-	uint64_t oldest = quiesce_load_relaxed(&quiesce__shazptr_scan.oldest); /* Relaxed: nobody, if it has just ended. */
+	uint64_t now = platform_now_ns();                               /* after the scan, so that no waiter is younger */
+	uint64_t oldest = quiesce_load_relaxed(&quiesce__shazptr_scan.oldest); /* Relaxed: it may just have ended. */
 
 	p->yield = &quiesce__slots_yield;
 	p->force_yield = force_readers;
@@ -380,7 +380,7 @@ static bool is_done(const struct quiesce__waiter *me)
 	return me && quiesce_load_relaxed(&me->state) == QUIESCE_COMPLETED; /* Relaxed: wait_for_completion() follows. */
 }
 
-/* Sleep until a clear wakes us, or it is time to look again. */
+/* Sleep until a clear wakes this thread, or it is time for the next scan. */
 static void sleep_once(const struct quiesce__waiter *me)
 {
 	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
@@ -403,7 +403,7 @@ void quiesce__shazptr_notify(void)
 	platform_futex_wake(&quiesce__shazptr_scan.asleep, 1);
 }
 
-/* Until nobody waits, or @me does not. */
+/* Until no waiter is left, or @me is completed. */
 void quiesce__shazptr_lead(const struct quiesce__waiter *me)
 {
 	while (!quiesce__shazptr_scan_once() && !is_done(me))

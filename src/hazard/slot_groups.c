@@ -4,18 +4,21 @@
  * I1. A line, and a slot of it, are counted before the slot is claimed for the first time, so a scan
  *     whose heavy fence came before may do without it.
  *
- * I2. @nr_free counts every line that was left, a little late; so it is looked for.  The finder of a free line below nr subtracts one.
- *     That may be a line which another thread has just added and not taken yet: it then adds one, and takes another.
+ * I2. Each counted line without an owner has its bit in @left set, or a thread is about to set it; the one that clears the bit takes the
+ *     line.  Each word of @left that is not 0 has its bit in @summary set, or a thread is about to set it.  So a thread finds a line by
+ *     the words of @summary, one for 4096 lines, and one word of @left.  A bit may also be set in vain, after a fork in the midst of a
+ *     change: the owner word decides.
  *
- * I3. A thread that ends leaves its lines.  One that died without an end, by a system call of its own, does not: so whoever adds a
+ * I3. A thread that ends leaves its lines.  One that died without an end, by a system call of its own, does not: so a thread that adds a
  *     line probes a few others, in turn, and no more, as it is a reader on its first claim.  All N lines are probed while N / PROBES
  *     are added; so those of the dead are a quarter of all at the most, and are let again before there are more.
  *
  * I4. Only its owner changes a line's bit in @live.  It is set before anything is claimed in the line, and cleared when the owner has
- *     found all slots empty, in which nobody claims any more: so a scan that finds it clear has missed no guard that it must see,
+ *     found all slots empty, in which no thread claims any more: so a scan that finds it clear has missed no guard that it must see,
  *     and what was done under those that were there is before the scan's end.
  *
  * SH4  the line as its owner leaves it, then let go | taken, then claimed in
+ *      line marked as left, then its word in the summary | word unmarked in the summary, then read again
  * SH6  group and slot counted, then claimed          | fence, counts read
  * SH9  line live, then claimed in; found empty, then no more live | fence, then live read
  */
@@ -23,29 +26,37 @@
 
 #define PROBES 4u
 #define SURE_LINES 2048u /* addresses for so many are the library's from the beginning */
-#define LIVE_PER_LINE (8 * QUIESCE_LINE_BYTES)
 #define MOST_OWNERS ((1u << 29) - 1)
+#define NO_LINE UINT32_MAX
 
-static size_t live_bytes(uint32_t nr)
+static void place_lines(struct quiesce__lines *lines, char *start, uint32_t max)
 {
-	return (nr + LIVE_PER_LINE - 1) / LIVE_PER_LINE * QUIESCE_LINE_BYTES;
+	lines->live = (uint64_t *)(void *)start;
+	lines->left = (uint64_t *)(void *)(start + QUIESCE_LINE_BITS(max) / 2);
+	lines->first = (uintptr_t *)(void *)(start + QUIESCE_LINE_BITS(max));
+	lines->capacity = max;
+}
+
+void quiesce__few_lines(struct quiesce__lines *lines, void *start, uint32_t nr)
+{
+	*lines = (struct quiesce__lines){ .nr = 0 };
+	place_lines(lines, start, nr);
 }
 
 void *quiesce__reserve_lines(struct quiesce__lines *lines, size_t before, uint32_t max)
 {
-	size_t live = before, sure;
+	size_t bits = before, sure;
 
-	before += live_bytes(max);
+	before += QUIESCE_LINE_BITS(max);
 	sure = before + (max < SURE_LINES ? max : SURE_LINES) * QUIESCE_LINE_BYTES;
-	*lines = (struct quiesce__lines){ .capacity = max };
+	*lines = (struct quiesce__lines){ .nr = 0 };
 	if (!quiesce__room_init(&lines->room, sure, before + max * QUIESCE_LINE_BYTES))
 		return NULL;
 	/* What comes before at once, and the first line; the others when they are needed. */
 	for (size_t at = 0; at <= before; at += QUIESCE_ROOM_STEP)
 		if (!quiesce__room_add(&lines->room, at))
 			return NULL;
-	lines->first = (uintptr_t *)(void *)(lines->room.start + before);
-	lines->live = (uint64_t *)(void *)(lines->room.start + live);
+	place_lines(lines, lines->room.start + bits, max);
 	return lines->room.start;
 }
 
@@ -72,10 +83,10 @@ void quiesce__raise_used(uintptr_t *group, uint32_t words, uint32_t k)
 /* I4.  The caller owns line @i. */
 static void set_live(struct quiesce__lines *lines, size_t i, bool on)
 {
-	uint64_t bit = 1ull << i % 64, *word = lines->live ? &lines->live[i / 64] : NULL;
+	uint64_t bit = 1ull << i % 64, *word = &lines->live[i / 64];
 
 	/* Relaxed: the owner's own bit, and the last owner's change came with the line. */
-	if (word && !(quiesce_load_relaxed(word) & bit) == on)
+	if (!(quiesce_load_relaxed(word) & bit) == on)
 		/* SH9: full, pairs with SH9 in quiesce__live_groups() */
 		quiesce_fetch_add(SH9, word, on ? bit : -bit);
 }
@@ -88,6 +99,75 @@ static bool is_empty(const struct quiesce__lines *lines, const uintptr_t *line)
 		if (quiesce_load_acquire(SH2, line + k) != lines->empty)
 			return false;
 	return true;
+}
+
+/* ---- lines that were left: I2 ---- */
+
+static void set_bit(uint64_t *word, uint64_t bit)
+{
+	uint64_t old = quiesce_load_relaxed(word); /* Relaxed: the exchange decides; a bit that is set is another thread's to hand on. */
+
+	while (!(old & bit))
+		/* SH4: full, pairs with SH4 in clear_bit() */
+		if (quiesce_cmpxchg(SH4, word, &old, old | bit))
+			return;
+}
+
+/* False: it was clear. */
+static bool clear_bit(uint64_t *word, uint64_t bit)
+{
+	uint64_t old = quiesce_load_relaxed(word); /* Relaxed: the exchange decides. */
+
+	while (old & bit)
+		/* SH4: full, pairs with SH4 in set_bit() */
+		if (quiesce_cmpxchg(SH4, word, &old, old & ~bit))
+			return true;
+	return false;
+}
+
+void quiesce__note_left(struct quiesce__lines *lines, uint32_t i)
+{
+	set_bit(&lines->left[i / 64], 1ull << i % 64);
+	set_bit(&lines->summary[i / 64 / 64], 1ull << i / 64 % 64);
+}
+
+/* Word @w of @left was found to be 0.  A thread that sets a bit in it either finds the summary's bit clear, or set its own before it is
+ * read again here. */
+static void note_none_left(struct quiesce__lines *lines, uint32_t w)
+{
+	uint64_t *summary = &lines->summary[w / 64], bit = 1ull << w % 64;
+
+	clear_bit(summary, bit);
+	/* Relaxed: after the exchange. */
+	if (quiesce_load_relaxed(&lines->left[w]) && !QUIESCE_MUTANT(slots_left_lost))
+		set_bit(summary, bit);
+}
+
+/* Those from @from to @to, in word @w. */
+static uint64_t bits_between(uint32_t w, uint32_t from, uint32_t to)
+{
+	uint64_t above = from > w * 64 ? UINT64_MAX << (from - w * 64) : UINT64_MAX;
+
+	return to < (w + 1) * 64 ? above & ((1ull << (to - w * 64)) - 1) : above;
+}
+
+/* Relaxed throughout: hints, and the exchange of the owner decides. */
+static uint32_t find_left(struct quiesce__lines *lines, uint32_t from, uint32_t to)
+{
+	for (uint32_t s = 0; s * 64 * 64 < to; s++)
+		for (uint64_t words = quiesce_load_relaxed(&lines->summary[s]); words; words &= words - 1) {
+			uint32_t w = s * 64 + (uint32_t)__builtin_ctzll(words);
+			uint64_t all = quiesce_load_relaxed(&lines->left[w]), bits;
+
+			if (w * 64 >= to)
+				return NO_LINE;
+			bits = all & bits_between(w, from, to);
+			if (bits)
+				return w * 64 + (uint32_t)__builtin_ctzll(bits);
+			if (!all)
+				note_none_left(lines, w);
+		}
+	return NO_LINE;
 }
 
 /* Take @line away from a thread that died without an end, and leave it in its place. */
@@ -153,28 +233,24 @@ static uintptr_t *take(struct quiesce__lines *lines, uint32_t i, uint64_t owner)
 	return line;
 }
 
-/* One that was left, from the hint on and then from the beginning. */
-static uintptr_t *take_left(struct quiesce__lines *lines, uint64_t owner, uint32_t limit)
+/* One that was left. */
+static uintptr_t *take_left(struct quiesce__lines *lines, uint64_t owner, uint32_t from, uint32_t limit)
 {
-	/* Relaxed throughout: take() decides. */
-	uint32_t nr = quiesce_load_relaxed(&lines->nr), at = quiesce_load_relaxed(&lines->hint);
+	uint32_t nr = quiesce_load_relaxed(&lines->nr), i; /* Relaxed: those that are not counted yet have no bits. */
 	uintptr_t *line = NULL;
 
-	if (nr > limit)
-		nr = limit;
-	for (uint32_t n = 0; n < nr && !line; n++, at++) {
-		at = at < nr ? at : 0;
-		line = take(lines, at, owner);
+	while (!line && (i = find_left(lines, from, nr < limit ? nr : limit)) != NO_LINE) {
+		if (!clear_bit(&lines->left[i / 64], 1ull << i % 64))
+			continue;
+		if (!quiesce_load_relaxed(&lines->left[i / 64])) /* Relaxed: as in note_none_left(). */
+			note_none_left(lines, i / 64);
+		line = take(lines, i, owner);
 	}
-	if (!line)
-		return NULL;
-	quiesce_store_relaxed(&lines->hint, at); /* just behind it */
-	quiesce_fetch_add_relaxed(&lines->nr_free, (uint32_t)-1);
 	return line;
 }
 
-/* One that nobody ever had. */
-static uintptr_t *take_new(struct quiesce__lines *lines, uint64_t owner, uint32_t limit)
+/* One that never had an owner.  Those before @from are left for others. */
+static uintptr_t *take_new(struct quiesce__lines *lines, uint64_t owner, uint32_t from, uint32_t limit)
 {
 	uint32_t i = quiesce_load_relaxed(&lines->nr); /* Relaxed: the exchange decides. */
 	uintptr_t *line;
@@ -185,37 +261,35 @@ static uintptr_t *take_new(struct quiesce__lines *lines, uint64_t owner, uint32_
 		/* SH6: full, pairs with SH6 in quiesce__slots_ranges() */
 		if (!quiesce_cmpxchg(SH6, &lines->nr, &i, i + 1))
 			continue;
-		line = take(lines, i, owner);
+		line = i < from ? NULL : take(lines, i, owner);
 		if (line)
 			return line;
-		if (!QUIESCE_MUTANT(slots_free_taken_twice))
-			quiesce_fetch_add_relaxed(&lines->nr_free, 1u); /* Relaxed: I2. */
+		if (i < from)
+			quiesce__note_left(lines, i);
 		i = quiesce_load_relaxed(&lines->nr); /* Relaxed: as above. */
 	}
 	return NULL;
 }
 
-uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t owner, uint32_t limit)
+uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t owner, uint32_t from, uint32_t limit)
 {
-	uintptr_t *line = NULL;
+	uintptr_t *line = take_left(lines, owner, from, limit);
 
-	/* Relaxed throughout: hints; a line that is not counted yet is for somebody else. */
-	if (!quiesce_load_relaxed(&lines->nr_free) && quiesce_load_relaxed(&lines->nr) < limit)
-		probe_some(lines);
-	if (quiesce_load_relaxed(&lines->nr_free))
-		line = take_left(lines, owner, limit);
-	return line ? line : take_new(lines, owner, limit);
+	if (line || quiesce_load_relaxed(&lines->nr) >= limit) /* Relaxed: take_new() decides. */
+		return line;
+	probe_some(lines);
+	line = take_left(lines, owner, from, limit);
+	return line ? line : take_new(lines, owner, from, limit);
 }
 
 void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line)
 {
 	if (is_empty(lines, line) || QUIESCE_MUTANT(slots_left_held))
 		set_live(lines, quiesce__line_index(lines, line), false);
+	/* The exchange of the bit orders it, too, but not where a fork has left one set in vain. */
 	/* SH4: release, pairs with SH4 in take() */
 	quiesce_store_release(SH4, quiesce__line_owner(line), (uint64_t)0);
-	/* Relaxed: hints. */
-	quiesce_store_relaxed(&lines->hint, (uint32_t)quiesce__line_index(lines, line));
-	quiesce_fetch_add_relaxed(&lines->nr_free, 1u); /* Relaxed: as above. */
+	quiesce__note_left(lines, (uint32_t)quiesce__line_index(lines, line));
 }
 
 uint64_t quiesce__owner_at(struct quiesce__lines *lines, const uintptr_t *slot)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slot_pool.c - slots that belong to no thread and no context: lines that are everybody's, in a ring.
+/* slot_pool.c - slots that belong to no thread and no context: shared lines, in a ring.
  *
  *        hand
  *          |
@@ -10,7 +10,7 @@
  * I3. A line is added only if no slot was free in as many lines as earlier calls have paid for: each pays for EARNS.
  *     Let F of the ring's N lines be full for a whole turn.  The turn passes N lines, finds N - F slots at least, and so
  *     pays for EARNS * (N - F): where N is more than F * EARNS / (EARNS - 1) nothing is added in any later turn.
- *     So the ring has at most twice the lines that were ever needed at one time, whatever the pattern, at EARNS looks a call,
+ *     So the ring has at most twice the lines that were ever needed at one time, whatever the pattern, at EARNS lines a call,
  *     also while one thread claims a million slots.  A small ring is always searched whole.
  * I4. A handler may fork in the middle of a search, and the child may have another array.  The hand is an address, and links are
  *     distances: so the search ends in the parent's lines, which stay mapped, and leaves the child's hand alone.
@@ -34,7 +34,7 @@ static uint64_t link_to(const uintptr_t *line, const uintptr_t *next)
 	return QUIESCE_OWNER_ALL | (uint32_t)((next - line) / WORDS);
 }
 
-/* From the hand on, past at most @most lines.  Returns in @ret_passed how many it were. */
+/* Claim in a line from the hand on, past at most @most lines.  @ret_passed: how many were passed. */
 static uintptr_t *search(const struct quiesce__pool_type *type, uintptr_t what, uint32_t most, uint32_t *ret_passed)
 {
 	uintptr_t **hand = &type->lines->pool.hand;
@@ -83,7 +83,7 @@ static void pay(struct quiesce__pool *pool, uint32_t nr, uint32_t paid, uint32_t
 }
 
 /* A new line, and in it a slot for the caller, unless all are held there since its last owner.  NULL: there is no memory.
- * Without signals: a handler must not fork while it is clear no more whose the line is (I4). */
+ * Signals are blocked: a handler must not fork while the line is neither the pool's nor free (I4). */
 static uintptr_t *grow(const struct quiesce__pool_type *type, uintptr_t what, uintptr_t **ret_slot)
 {
 	struct platform_sigmask mask;

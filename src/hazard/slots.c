@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* slots.c - the array of hazard slots near CPUs and threads; claims are in shazptr.c.
  *
- *   array:    | blocks of ids: concurrency ids or CPUs | which lines are live | lines, of threads or shared, ... up to nr_lines, reserved |
+ *   array:    | blocks of ids: concurrency ids or CPUs | two counts of fallback guards | which lines are live, and left | lines, of
+ *             threads or shared, ... up to nr_lines, reserved |
  *   a block:  | 63 slots, count | the scan's words |
  *   a line:   | 7 slots, count | the scan's words, owner |
  *
- * I1. A slot is written by who claimed it and by the one who clears it; the scan may add a tag to
+ * I1. A slot is written by the thread that claims it and by the one that clears it; the scan may add a tag to
  *     an address, by compare-and-exchange, never anything to an empty slot.
- * I2. Who may claim where: see shazptr.c.
+ * I2. Which threads may claim in which slots: see shazptr.c.
  * I3. A line is never freed, so a guard may outlive its thread.  What is still held in a thread's
  *     line stays held when the next thread owns the line.
  * I4. A block or line, and a slot of it, are counted before the slot is claimed for the first
  *     time, so a scan whose heavy fence came before may do without it.
- * I5. After a fork the child has a new array: clearing a guard of the parent's does no harm there.
+ * I5. After a fork the child has a new array: clearing a guard of the parent's, or of its parent's, does no harm there.  A fallback guard
+ *     points to the count that it is in.  So whatever part of a claim or a clear a handler interrupts that forks, the rest of it is
+ *     done to the same process's count as the beginning: no guard of the child's is cleared in its place, and none is left counted.
+ *     Where not one page can be mapped, two arrays take turns, and a grandchild must not clear what its grandparent has acquired.
+ * I6. attention has QUIESCE_SLOTS_FALLBACK from before the first fallback guard of the process is handed out, for good: so such a guard
+ *     is cleared by quiesce__shazptr_clear_slow(), and nobody stores to its count.
  *
  * SH6  group and slot counted, then claimed          | fence, counts read
  * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
+ *      attention is the child's, then the counts are | counts found, then attention set
  */
 #include "slots.h"
 
@@ -30,7 +37,7 @@
 #if defined(QUIESCE_SIM)
 #define MAX_LINES 3u /* small, so that the simulator runs out of lines too */
 #else
-#define MAX_LINES (150u << 10) /* a million guards at once, then fallback guards */
+#define MAX_LINES QUIESCE_MOST_LINES /* a million guards at once, then fallback guards */
 #endif
 
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
@@ -38,26 +45,43 @@ struct quiesce__slots quiesce__slots;
 
 /* ---- the array ---- */
 
-/* Used when not even address space can be reserved; one for the parent, one for a child. */
+/* What there is when not even address space can be reserved: the counts of fallback guards, and these lines. */
 #define FALLBACK_LINES (QUIESCE_FIRST_THREADS + 8)
-static uintptr_t fallback[2][FALLBACK_LINES][2 * QUIESCE_LINE_WORDS] __attribute__((aligned(128)));
+#define FALLBACK_BYTES (QUIESCE_LINE_BYTES + QUIESCE_LINE_BITS(FALLBACK_LINES) + FALLBACK_LINES * QUIESCE_LINE_BYTES)
+
+static uintptr_t *make_small_array(void)
+{
+	static uintptr_t last[2][FALLBACK_BYTES / sizeof(uintptr_t)] __attribute__((aligned(128)));
+	uintptr_t *start = platform_pages_get(sizeof last[0]);
+
+	if (!start) {
+		start = last[quiesce_shazptr_v1.slots == last[0]]; /* one for the parent, one for a child */
+		memset(start, 0, sizeof last[0]);
+	}
+	quiesce__slots.kind = QUIESCE_SLOTS_THREAD;
+	quiesce__few_lines(&quiesce__slots.lines, start + 2 * QUIESCE_LINE_WORDS, FALLBACK_LINES);
+	return start;
+}
 
 static void make_array(uint32_t nr_ids)
 {
 	struct quiesce_shazptr_v1 *v = &quiesce_shazptr_v1;
 	struct quiesce__slots *s = &quiesce__slots;
-	uintptr_t *start = quiesce__reserve_lines(&s->lines, nr_ids * BLOCK_BYTES, MAX_LINES);
+	uintptr_t *start = quiesce__reserve_lines(&s->lines, nr_ids * BLOCK_BYTES + QUIESCE_LINE_BYTES, MAX_LINES), *counts;
 
-	v->nr_ids = nr_ids;
 	if (!start) {
-		v->nr_ids = v->id = v->rseq = 0;
-		s->kind = QUIESCE_SLOTS_THREAD;
-		start = fallback[v->slots == fallback[0][0]][0];
-		memset(start, 0, sizeof fallback[0]);
-		s->lines = (struct quiesce__lines){ .first = start, .capacity = FALLBACK_LINES };
+		v->id = v->rseq = 0;
+		nr_ids = 0;
+		start = make_small_array();
 	}
+	v->nr_ids = nr_ids;
 	v->slots = start;
 	s->ids_used = 0;
+	counts = quiesce__block_of_id(nr_ids);
+	counts[0] = counts[1] = QUIESCE_SLOT_TAG;
+	/* A thread that finds these counts, in the midst of a claim when its process was forked, sets attention afterwards. */
+	/* SH8: full, pairs with SH8 in claim_fallback() */
+	(void)quiesce_xchg(SH8, &s->fallback, counts);
 }
 
 static enum quiesce_slots kind_from_environment(enum quiesce_slots best)
@@ -114,10 +138,10 @@ void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES])
 
 uint32_t quiesce__slots_fallback(uint32_t index)
 {
-	/* SH8: acquire, pairs with SH8 in clear_fallback() */
-	uint64_t attention = quiesce_load_acquire(SH8, &quiesce_shazptr_v1.attention);
+	const uintptr_t *counts = quiesce_load_relaxed(&quiesce__slots.fallback); /* Relaxed: fixed. */
 
-	return (uint32_t)(attention >> (QUIESCE_FALLBACK_SHIFT + index * QUIESCE_FALLBACK_BITS)) & ((1u << QUIESCE_FALLBACK_BITS) - 1);
+	/* SH8: acquire, pairs with SH8 in clear_fallback() */
+	return (uint32_t)quiesce_load_acquire(SH8, counts + index);
 }
 
 /* ---- fork ---- */

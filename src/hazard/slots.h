@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slots.h - the array of hazard slots near CPUs and threads: who may claim which, and looking through them. */
+/* slots.h - the array of hazard slots near CPUs and threads, and how scans walk over it. */
 #ifndef QUIESCE_SLOTS_H
 #define QUIESCE_SLOTS_H
 
@@ -10,10 +10,8 @@
 #include "runtime/readers.h"
 #include "runtime/yield.h"
 
-/* The other bits of quiesce_shazptr_v1.attention: yield after each clear; two counts of fallback guards. */
+/* The other bit of quiesce_shazptr_v1.attention: yield after each clear. */
 #define QUIESCE_SLOTS_YIELD 2ull
-#define QUIESCE_FALLBACK_SHIFT 8
-#define QUIESCE_FALLBACK_BITS 28
 
 /* A group of slots is as many words, of which the last one is a count; then the scan's words
  * beside them, of which the last one is the owner. */
@@ -29,6 +27,7 @@ struct quiesce__slots {
 	uint32_t kind;     /* enum quiesce_slots; fixed before first use */
 	uint32_t ids_used; /* ids whose block was ever used: below this */
 	struct quiesce__lines lines; /* after the blocks of the ids */
+	uintptr_t *fallback;     /* two counts of fallback guards, with a tag; each process has its own (slots.c) */
 	uint32_t fallback_phase; /* which of the two counts new fallback guards take; written by the scan */
 };
 extern struct quiesce__slots quiesce__slots;
@@ -45,11 +44,11 @@ struct quiesce__slot_range {
 	uintptr_t *first;
 	uint32_t nr;
 	uint32_t words; /* of each group; the next one begins twice as many further */
-	const uint64_t *live; /* of which of them anything may be in use; NULL: of all */
+	const uint64_t *live; /* in which of them anything may be in use; NULL: in all */
 };
 void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES]);
 
-/* Which of the 64 groups from @first on a scan must look at, by bits.  It asks once, after its fence. */
+/* Bits of those of the 64 groups from @first on that a scan must read.  It calls this once, after its fence. */
 static inline uint64_t quiesce__live_groups(const struct quiesce__slot_range *range, uint32_t first)
 {
 	uint64_t there = range->nr - first < 64 ? (1ull << (range->nr - first)) - 1 : UINT64_MAX;
@@ -67,10 +66,18 @@ static inline uintptr_t *quiesce__first_group(const struct quiesce__slot_range *
 	for (uint32_t first_ = 0; first_ < (range)->nr; first_ += 64) \
 		for (uint64_t bits_ = quiesce__live_groups(range, first_); \
 		     bits_ && ((group) = quiesce__first_group(range, first_, bits_), true); bits_ &= bits_ - 1)
-/* How many lines a look at everything takes. */
+/* How many lines a scan of everything reads. */
 uint32_t quiesce__slots_lines(void);
 /* Fallback guards alive of count @index; they block everybody. */
 uint32_t quiesce__slots_fallback(uint32_t index);
+
+/* Does @slot count fallback guards of this process? */
+static inline bool quiesce__slot_counts(const uintptr_t *slot)
+{
+	const uintptr_t *counts = quiesce_load_relaxed(&quiesce__slots.fallback); /* Relaxed: fixed. */
+
+	return slot == counts || slot == counts + 1;
+}
 
 /* Where the groups are. */
 static inline uintptr_t *quiesce__block_of_id(size_t id)
@@ -78,7 +85,7 @@ static inline uintptr_t *quiesce__block_of_id(size_t id)
 	return quiesce_load_relaxed(&quiesce_shazptr_v1.slots) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
 }
 
-/* How many slots of a group a look must take: those that were ever used. */
+/* How many slots of a group a scan must read: those that were ever used. */
 static inline uint32_t quiesce__slots_used(const uintptr_t *group, uint32_t words)
 {
 	/* SH6: acquire, pairs with SH6 in quiesce__raise_used() */

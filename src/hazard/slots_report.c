@@ -26,7 +26,7 @@ enum quiesce_slots quiesce_slots(void)
 
 static bool in_block_of_id(const uintptr_t *slot)
 {
-	return slot >= quiesce__block_of_id(0) && slot < quiesce__slots.lines.first;
+	return slot >= quiesce__block_of_id(0) && slot < quiesce__block_of_id(quiesce_shazptr_v1.nr_ids);
 }
 
 enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard)

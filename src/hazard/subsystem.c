@@ -40,7 +40,6 @@ static void fork_child(void)
 {
 	quiesce__hazptr_fork_child();
 	quiesce__slots_fork_child();
-	quiesce__shazptr_claims_fork_child();
 	quiesce__shazptr_debug_fork_child();
 	quiesce__shazptr_fork_child();
 	quiesce__retired_fork_child();

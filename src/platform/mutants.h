@@ -42,7 +42,8 @@
 	X(readers_free_taken_twice, "a new entry that another thread takes is counted as a released one") \
 	X(slots_let_unlive, "a line gets an owner although no scan reads it") \
 	X(slots_left_held, "a line that was left with a guard is not scanned any more") \
-	X(slots_free_taken_twice, "a new line that another thread takes is counted as one that was left")  \
+	X(slots_left_lost, "a line that was left while another was taken is not found any more") \
+	X(slots_first_shared, "the first threads' lines are shared while there are others") \
 	X(fork_caller_survives, "in a child without fork handlers the first caller is taken for the survivor") \
 	X(fork_whole_early, "a child is whole once a thread other than its survivor has called") \
 	X(fork_entries_dropped, "a child drops the parent's readers before the survivor re-enters") \
@@ -144,6 +145,8 @@
 	X(protect_unchecked, "shazptr_protect() does not check whether the pointer changed") \
 	X(claim_unprotected, "a claim is not restarted when it was interrupted")       \
 	X(near_forked_kept, "a thread whose signal handler has forked during a claim continues to claim in the parent's block") \
+	X(fallback_unexpected, "a guard without a slot is cleared as if it had one")   \
+	X(fallback_found_twice, "a guard is counted in the parent and cleared in the child") \
 	X(near_torn, "a signal handler may find the slot of one id with another id")   \
 	X(slots_line_uncounted, "a line of slots is used before it is counted")        \
 	X(slots_extra_uncounted, "a slot of a line is used before it is counted")      \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* readers.c - the registry: who may hold a mark, and where it is.
+/* readers.c - the registry: the threads that may hold a mark, and where it is.
  *
  * A thread's mark lies in its own TLS block, because a reader reaches that with
  * one instruction; the registry holds a pointer to it.
@@ -9,7 +9,7 @@
  *               +--> quiesce_tls_v1 of that thread, alive while tls != NULL
  *
  * I1. An entry's tls pointer may be followed only by a scanner that is in a place and has said there in which step the entry is.
- *     A thread clears its entry, and then waits for scanners that are in that step; so its TLS block outlives every look.
+ *     A thread clears its entry, and then waits for scanners that are in that step; so its TLS block outlives every read of it.
  * I2. Claiming takes no lock (a signal handler may be a thread's first reader), but that of the room where it grows:
  *     compare-and-exchange from NULL, with signals blocked.
  * I3. nr only grows; a scanner that loaded nr after its heavy fence may ignore
@@ -18,6 +18,9 @@
  * I5. @nr_free is what was given back less what was claimed as that: a claim of an entry below nr subtracts one.  It may find
  *     one that another thread has just added and not claimed yet; that thread then adds one, and takes another.  So once all
  *     are through it is the number of free entries; meanwhile it may be less than nothing, which is not 0.
+ *     A claim tries MOST_TRIED entries, from where the last one ended, and takes a new one if all have owners: a turn over N entries adds
+ *     N / MOST_TRIED at the most, and finds every free one.  So there are a fifteenth more than were ever needed at a time, and
+ *     a thread that begins reads a few lines, however many others there are.
  * I6. Scanners wait for each other only where there are more of them than places, and no walk holds up more than the exits of one
  *     step's threads at a time.  What a scanner holds in its place is a lock, for a step, so that a thread that exits lends it its
  *     priority.  Such an exit lasts until each scanner of that step has run for the rest of it, a microsecond each, and two changes
@@ -54,6 +57,7 @@ struct quiesce__readers quiesce__readers;
 #define FULL_NS 20000u /* between two attempts to find a place */
 #define REAPS 64u     /* entries of the dead that one wait gives back in a row */
 #define PROBES 64u    /* entries that one registration asks whether their owners live */
+#define MOST_TRIED 16u /* entries that a registration tries before it takes a new one */
 
 /* What a scanner says of itself. */
 static struct place {
@@ -90,20 +94,21 @@ static bool claim(uint32_t i, struct quiesce_tls_v1 *self)
 	return true;
 }
 
-static bool claim_given_back(struct quiesce_tls_v1 *self)
+/* Relaxed throughout: claim() decides. */
+static bool claim_given_back(struct quiesce_tls_v1 *self, uint32_t most)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
-	/* Relaxed: claim() decides. */
-	uint32_t n = quiesce_load_relaxed(&rs->nr);
+	uint32_t n = quiesce_load_relaxed(&rs->nr), at = quiesce_load_relaxed(&rs->hint);
+	bool claimed = false;
 
-	for (uint32_t i = 0; i < n; i++) {
-		/* Relaxed: claim() decides. */
-		if (!quiesce_load_relaxed(&rs->entry[i].tls) && claim(i, self)) {
-			quiesce_fetch_add_relaxed(&rs->nr_free, (uint32_t)-1); /* Relaxed: I5. */
-			return true;
-		}
+	for (uint32_t i = 0; i < n && i < most && !claimed; i++, at++) {
+		at = at < n ? at : 0;
+		claimed = !quiesce_load_relaxed(&rs->entry[at].tls) && claim(at, self);
 	}
-	return false;
+	quiesce_store_relaxed(&rs->hint, at);
+	if (claimed)
+		quiesce_fetch_add_relaxed(&rs->nr_free, (uint32_t)-1); /* I5 */
+	return claimed;
 }
 
 static bool add_entry(uint32_t i)
@@ -137,10 +142,10 @@ static bool claim_fresh(struct quiesce_tls_v1 *self)
 
 static bool claim_any(struct quiesce_tls_v1 *self)
 {
-	/* Relaxed: a hint that saves the walk. */
-	if (quiesce_load_relaxed(&quiesce__readers.nr_free) && claim_given_back(self))
-		return true;
-	return claim_fresh(self);
+	/* Relaxed: a hint that saves the search. */
+	bool any = quiesce_load_relaxed(&quiesce__readers.nr_free) != 0;
+
+	return (any && claim_given_back(self, MOST_TRIED)) || claim_fresh(self) || (any && claim_given_back(self, UINT32_MAX));
 }
 
 /* ---- scanners ---- */
@@ -239,7 +244,8 @@ static void give_back(struct quiesce__reader *r)
 	quiesce_store_relaxed(&r->tid, 0);
 	/* RG3: full, pairs with RG3 in quiesce__readers_walk() */
 	(void)quiesce_xchg(RG3, &r->tls, NULL);
-	quiesce_fetch_add_relaxed(&quiesce__readers.nr_free, 1u); /* Relaxed: a hint. */
+	quiesce_store_relaxed(&quiesce__readers.hint, (uint32_t)(r - quiesce__readers.entry)); /* Relaxed: a hint. */
+	quiesce_fetch_add_relaxed(&quiesce__readers.nr_free, 1u); /* Relaxed: as above. */
 }
 
 /* Wake the waiters for the owner of @r. */
@@ -311,7 +317,7 @@ uint64_t quiesce__readers_reap(uint64_t now, const uint32_t *at, bool (*over)(vo
 	return now + QUIESCE_REAP_NS;
 }
 
-/* The next ones of all entries, in turn; is there a dead one?  Relaxed throughout: it matters little who asks whom. */
+/* Probe the owners of the next entries, in turn; is one of them dead?  Relaxed throughout: it matters little which caller probes which. */
 static bool reap_some(void)
 {
 	struct quiesce__readers *rs = &quiesce__readers;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* readers.h - the registry of threads that have a mark to be looked at. */
+/* readers.h - the registry of threads that have a mark, which updaters read. */
 #ifndef QUIESCE_READERS_H
 #define QUIESCE_READERS_H
 
@@ -20,8 +20,9 @@ struct quiesce__readers {
 	uint32_t capacity;
 	uint32_t nr;      /* entries ever used; grows only */
 	uint32_t nr_free; /* entries below nr given back; a hint */
+	uint32_t hint;    /* which of them is tried next */
 	uint32_t reap_at; /* whose owner is asked next whether it lives, where entries are scarce */
-	struct quiesce__lock lock; /* of who gives up entries of the dead; nobody waits for it */
+	struct quiesce__lock lock; /* held while an entry of a dead thread is given back; no thread waits for it */
 	/* Sections without an entry: shared counts, so on a line of their own.  Two, of which
 	 * new sections take the one that @phase names, so that an updater can empty the other. */
 	uint64_t unregistered[2] __attribute__((aligned(QUIESCE_CACHELINE)));
@@ -54,7 +55,7 @@ void quiesce__readers_fork_survivor(struct quiesce_tls_v1 *self);
 /* Number of registered threads. */
 uint32_t quiesce__readers_live(void);
 
-/* How many entries a scanner must look at. */
+/* How many entries a scanner must read. */
 static inline uint32_t quiesce__readers_nr(void)
 {
 	/* RG2: acquire, pairs with RG2 in claim_fresh() */

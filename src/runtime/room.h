@@ -12,7 +12,9 @@ struct quiesce__room {
 	size_t first; /* bytes of reserved address space */
 	size_t there; /* bytes that are reserved or mapped */
 	bool adding;  /* a mapping beyond the reserved bytes is being made; under the lock */
-	bool closed;  /* no more can be mapped beyond the reserved bytes */
+	bool closed;  /* no more can ever be mapped beyond the reserved bytes; written under the lock */
+	bool failed;  /* the last attempt to map more failed; the next one is made at @retry_at */
+	uint64_t retry_at;
 	struct quiesce__lock lock; /* guards mappings beyond the reserved bytes; signals are blocked while it is held */
 };
 

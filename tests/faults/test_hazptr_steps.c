@@ -182,6 +182,114 @@ static void a_handler_after_each_instruction(void **state)
 	assert_true(nobody_is_left());
 }
 
+/* ---- how many instructions it takes to find a line that was left ---- */
+
+#define NR_CONTEXTS 20000
+
+static int steps_of_init(struct hazptr_context *context)
+{
+	int before = nr_steps, err;
+
+	steps_left = -1;
+	trap_on();
+	err = init_hazptr_context(context);
+	trap_off();
+	assert_int_equal(err, 0);
+	return nr_steps - before;
+}
+
+static void a_line_that_was_left_is_found_soon(void **state)
+{
+	static struct hazptr_context context[NR_CONTEXTS];
+	static const int left[] = { 100, 9000, 16000, 4000 }; /* the first one is kept for the thread's next context */
+	int worst = 0;
+
+	(void)state;
+	for (int i = 0; i < NR_CONTEXTS; i++)
+		assert_int_equal(init_hazptr_context(&context[i]), 0);
+	for (int i = 0; i < 4; i++)
+		cleanup_hazptr_context(&context[left[i]]);
+	for (int i = 0; i < 4; i++) {
+		int steps = steps_of_init(&context[left[i]]);
+
+		worst = steps > worst ? steps : worst;
+	}
+	print_message("# %d instructions at the most\n", worst);
+	for (int i = 0; i < NR_CONTEXTS; i++)
+		cleanup_hazptr_context(&context[i]);
+	assert_in_range(worst, 20, 1000); /* a walk of all lines would be 100 times that */
+}
+
+/* ---- and for a thread that begins, beside many ---- */
+
+enum { NR_BESIDE = 1500, STACK = 64 * 1024 };
+
+static struct beside {
+	pthread_t thread;
+	sem_t go;
+} beside[NR_BESIDE];
+static sem_t begun;
+
+static void *is_there(void *arg)
+{
+	rcu_read_lock();
+	rcu_read_unlock();
+	sem_post(&begun);
+	wait_for(&((struct beside *)arg)->go);
+	return NULL;
+}
+
+static void begin_one(struct beside *b)
+{
+	pthread_attr_t attr;
+
+	sem_init(&b->go, 0, 0);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK);
+	thread_must(pthread_create(&b->thread, &attr, is_there, b));
+	pthread_attr_destroy(&attr);
+	wait_for(&begun);
+}
+
+static void end_one(struct beside *b)
+{
+	sem_post(&b->go);
+	pthread_join(b->thread, NULL);
+}
+
+static void *count_first_section(void *ret_steps)
+{
+	steps_left = -1;
+	trap_on();
+	rcu_read_lock();
+	trap_off();
+	rcu_read_unlock();
+	*(int *)ret_steps = nr_steps;
+	return NULL;
+}
+
+static void a_thread_that_begins_reads_few_lines(void **state)
+{
+	static const int ends[] = { 1200, 300, 900 };
+	int steps, worst = 0;
+
+	(void)state;
+	sem_init(&begun, 0, 0);
+	for (int i = 0; i < NR_BESIDE; i++)
+		begin_one(&beside[i]);
+	for (int i = 0; i < 3; i++)
+		end_one(&beside[ends[i]]);
+	for (int i = 0; i < 3; i++) {
+		in_thread(count_first_section, &steps);
+		worst = steps > worst ? steps : worst;
+		begin_one(&beside[ends[i]]);
+	}
+	print_message("# %d instructions at the most\n", worst);
+	for (int i = 0; i < NR_BESIDE; i++)
+		end_one(&beside[i]);
+	assert_in_range(worst, 20, 1000);
+}
+
 /* ---- the pointer changes meanwhile ---- */
 
 static struct thing *const p = &object[4], *const q = &object[5];
@@ -379,6 +487,8 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_handler_after_each_instruction),
+		TEST(a_line_that_was_left_is_found_soon),
+		TEST(a_thread_that_begins_reads_few_lines),
 		TEST(tryprotect_fails_if_the_pointer_changes),
 		TEST(protect_returns_the_pointer_that_is_there_now),
 		TEST(a_batch_returns_the_pointers_that_are_there_now),

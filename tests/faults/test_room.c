@@ -19,7 +19,10 @@
 #define STACK (128 * KIB)
 enum { MANY = 24000, MORE = 18500, A_PIECE = 14000 }; /* guards, where 14336 to 17920 are sure to have a slot */
 
+#define RETRY_NS 10000000u /* room.c: between two attempts to map something where there was no memory */
 #define NOBODY 65534
+
+static int nr_mapped; /* how often anything was mapped at a place of its own */
 
 /* ---- what is mapped ---- */
 
@@ -307,13 +310,11 @@ static void rooms_of_children_grow(void **state)
 	succeeds(grow_in_child);
 }
 
-/* Map pages behind the library's room: they are not changed, and guards are taken without them. */
-static void stay_off_strangers(void)
+/* Map pages behind the library's room; returns how many there are. */
+static int be_in_the_way(char *page[64])
 {
-	struct shazptr_guard *guard = calloc(MORE, sizeof *guard);
 	FILE *maps = fopen("/proc/self/maps", "r");
 	struct mapping m;
-	char *page[64];
 	int nr = 0;
 
 	must(maps);
@@ -324,7 +325,18 @@ static void stay_off_strangers(void)
 		memset(page[nr++], 0x5a, 4 * KIB);
 	}
 	fclose(maps);
+	return nr;
+}
+
+/* Nothing of another mapping is changed, and guards do without slots, and without a system call each. */
+static void stay_off_strangers(void)
+{
+	struct shazptr_guard *guard = calloc(MORE, sizeof *guard);
+	char *page[64];
+	int nr = be_in_the_way(page), calls = flag_get(&nr_mapped);
+
 	must(!guards_have_slots(guard, MORE));
+	must(flag_get(&nr_mapped) == calls + 1);
 	clear_guards(guard, MORE);
 	must(use_everything());
 	for (int i = 0; i < nr; i++)
@@ -341,12 +353,45 @@ static void strangers_are_left_alone(void **state)
 static void grow_without_memory(void)
 {
 	struct shazptr_guard *guard = calloc(MORE, sizeof *guard);
+	uint64_t begin;
+	int calls;
 
 	must(guards_have_slots(guard, A_PIECE));
 	filter_now("mmap=ENOMEM");
+	calls = flag_get(&nr_mapped);
+	begin = now_ns();
 	must(!guards_have_slots(guard + A_PIECE, MORE - A_PIECE));
+	calls = flag_get(&nr_mapped) - calls;
+	must(calls >= 1 && calls <= (int)((now_ns() - begin) / RETRY_NS) + 2);
 	clear_guards(guard, MORE);
 	must(use_everything());
+}
+
+static int refused;
+
+/* What there was no memory for is there later. */
+static void grow_once_there_is_memory(void)
+{
+	struct shazptr_guard *guard = calloc(MANY, sizeof *guard);
+	int got = 0;
+
+	must(guards_have_slots(guard, A_PIECE));
+	quiesce_store_relaxed(&refused, 1);
+	must(!guards_have_slots(guard + A_PIECE, MORE - A_PIECE));
+	quiesce_store_relaxed(&refused, 0);
+	clear_guards(guard + A_PIECE, MORE - A_PIECE);
+	for (int i = 0; i < 1000 && !got; i++) {
+		short_rest();
+		got = guards_have_slots(guard + A_PIECE, MANY - A_PIECE);
+		clear_guards(guard + A_PIECE, MANY - A_PIECE);
+	}
+	must(got);
+}
+
+static void rooms_grow_once_there_is_memory(void **state)
+{
+	(void)state;
+	succeeds(grow_once_there_is_memory);
 }
 
 static void rooms_cannot_grow(void **state)
@@ -361,6 +406,13 @@ static int stops_in_mmap; /* 1: the next thread that would map something in a pl
 
 void *mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset)
 {
+	if (flags & MAP_FIXED_NOREPLACE) {
+		count_up(&nr_mapped);
+		if (flag_get(&refused)) {
+			errno = ENOMEM;
+			return MAP_FAILED;
+		}
+	}
 	if ((flags & MAP_FIXED_NOREPLACE) && flag_get(&stops_in_mmap) == 1) {
 		quiesce_store_relaxed(&stops_in_mmap, 2);
 		wait_until(flag_get(&stops_in_mmap) == 3);
@@ -451,6 +503,7 @@ int main(int argc, char **argv)
 		TEST(rooms_of_children_grow),
 		TEST(strangers_are_left_alone),
 		TEST(rooms_cannot_grow),
+		TEST(rooms_grow_once_there_is_memory),
 		TEST(a_child_does_without_what_was_being_added),
 	};
 

@@ -149,6 +149,51 @@ static void what_is_left_in_a_line_protects(void **state)
 	assert_true(is_free(SHAZPTR_WILDCARD));
 }
 
+/* ---- lines that are shared ---- */
+
+enum { NR_NESTED = 2000, NR_FIRST = 15 }; /* threads, besides the first */
+
+static int nr_others;
+
+static void *claims_once(void *all)
+{
+	struct shazptr_guard guard = shazptr_acquire(&object[0]);
+
+	if (quiesce_shazptr_slot(guard) != QUIESCE_SLOTS_THREAD)
+		quiesce_fetch_add_relaxed(&nr_others, 1); /* Relaxed: a count. */
+	pthread_barrier_wait(all);
+	shazptr_clear(guard);
+	return NULL;
+}
+
+/* In a process of its own, one thread of which has held more guards at a time than it will again. */
+static void hold_many_and_go_on(void)
+{
+	static struct shazptr_guard guard[NR_NESTED];
+	pthread_t thread[NR_FIRST];
+	pthread_barrier_t all;
+
+	for (int i = 0; i < NR_NESTED; i++)
+		guard[i] = shazptr_acquire(&object[0]);
+	for (int i = 0; i < NR_NESTED; i++)
+		shazptr_clear(guard[i]);
+	pthread_barrier_init(&all, NULL, NR_FIRST);
+	for (int i = 0; i < NR_FIRST; i++)
+		thread_must(pthread_create(&thread[i], NULL, claims_once, &all));
+	for (int i = 0; i < NR_FIRST; i++)
+		pthread_join(thread[i], NULL);
+	if (nr_others)
+		fprintf(stderr, "%d of %d threads have no line", nr_others, NR_FIRST);
+	must(nr_others == 0);
+}
+
+static void the_first_lines_are_not_shared(void **state)
+{
+	(void)state;
+	if (quiesce_fence() != QUIESCE_FENCE_FULL) /* then all claims cost the same */
+		succeeds(hold_many_and_go_on);
+}
+
 /* ---- threads that end by a system call of their own ---- */
 
 static void *vanishes(void *unused)
@@ -190,6 +235,7 @@ int main(int argc, char **argv)
 		TEST(a_first_claim_probes_few_threads),
 		TEST(lines_of_threads_that_ended_are_not_scanned),
 		TEST(what_is_left_in_a_line_protects),
+		TEST(the_first_lines_are_not_shared),
 	};
 
 	sem_init(&ready, 0, 0);

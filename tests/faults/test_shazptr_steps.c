@@ -10,6 +10,8 @@
  */
 #include "holders.h"
 
+#include <sys/mman.h>
+
 #if !defined(__x86_64__)
 #error "knows the trap flag of x86 only"
 #endif
@@ -176,11 +178,118 @@ static void one_more_guard_is_as_dear_as_the_first_hundreds(void **state)
 	assert_true(is_free(&object[0]));
 }
 
+/* ---- a handler that forks in the midst of a guard without a slot ---- */
+
+#define NR_MOST 40000 /* guards: more than have slots where the array does not grow */
+#define NR_SMALL 400  /* the same where there is no array */
+
+static int refuses, nr_children;
+static pid_t parent;
+static struct shazptr_guard of_child;
+
+/* The library gets no memory, neither for more lines nor, in a child, for an array. */
+void *mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset)
+{
+	if (refuses) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return (void *)syscall(SYS_mmap, at, length, protection, flags, fd, offset);
+}
+
+/* Until there is no slot for one more; false: there were more than @most. */
+static int hold_all(int most)
+{
+	uint64_t before = stats_now().fallback_guards;
+
+	while (most--) {
+		struct shazptr_guard guard = shazptr_acquire_detached(&object[0]);
+
+		if (stats_now().fallback_guards == before)
+			continue;
+		shazptr_clear(guard);
+		return 1;
+	}
+	return 0;
+}
+
+static void child_goes_on(void)
+{
+	alarm(WATCHDOG_SECONDS / 3);
+	if (nr_children % 2) /* else the thread comes when it goes on */
+		return;
+	must(hold_all(NR_SMALL));
+	of_child = shazptr_acquire_detached(&object[2]);
+}
+
+static void on_fork_trap(int sig)
+{
+	int status = -1;
+	pid_t pid;
+
+	(void)sig;
+	nr_steps++;
+	if (blocked || steps_left < 0 || steps_left-- > 0)
+		return;
+	nr_children++;
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (pid == 0)
+		child_goes_on();
+	else if (waitpid(pid, &status, 0) != pid || status)
+		count_up(&nr_bad);
+}
+
+/* What the handler protected is protected still, and nothing else is. */
+static void child_ends(void)
+{
+	if (!of_child.ptr) {
+		must(is_free(&object[0]));
+		must(hold_all(NR_SMALL));
+		of_child = shazptr_acquire_detached(&object[2]);
+	}
+	must(quiesce_shazptr_slot(of_child) == QUIESCE_SLOTS_SHARED);
+	must(ends_with(of_child, &object[2]));
+	_exit(0);
+}
+
+static void a_handler_forks_in_the_midst_of_a_guard_without_a_slot(void **state)
+{
+	struct sigaction action = { .sa_handler = on_fork_trap };
+	const char *text = getenv("STEPS_STRIDE");
+	int stride = text ? atoi(text) : 24, first = getpid() % stride;
+	struct shazptr_guard guard;
+
+	(void)state;
+	parent = getpid();
+	refuses = 1;
+	assert_true(hold_all(NR_MOST));
+	sigaction(SIGTRAP, &action, NULL);
+	for (int step = first, end = first + 1; step < end; step += stride) {
+		nr_steps = 0;
+		steps_left = step;
+		wants_traps = 1;
+		trap_on();
+		guard = shazptr_acquire_detached(&object[1]);
+		shazptr_clear(guard);
+		wants_traps = 0;
+		trap_off();
+		steps_left = -1;
+		if (getpid() != parent)
+			child_ends();
+		assert_int_equal(nr_bad, 0);
+		end = nr_steps;
+		alarm(WATCHDOG_SECONDS);
+	}
+	print_message("# %d children\n", nr_children);
+	assert_true(nr_children > 4);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(one_more_guard_is_as_dear_as_the_first_hundreds),
 		TEST(a_handler_after_each_instruction),
+		TEST(a_handler_forks_in_the_midst_of_a_guard_without_a_slot), /* the last: it leaves many guards */
 	};
 
 	testing_choose(argc, argv);

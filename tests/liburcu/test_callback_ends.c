@@ -161,6 +161,43 @@ static void a_queues_thread_is_not_cancelled(void **state)
 	rcu_thread_online();
 }
 
+static pthread_t called_by;
+
+static void allows_cancellation(struct rcu_head *head)
+{
+	(void)head;
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	called_by = pthread_self();
+	count_up(&nr_called);
+}
+
+/* Not even after a callback that has allowed it. */
+static void a_queues_thread_is_not_cancelled_between_callbacks(void **state)
+{
+	struct call_rcu_data *c = create_call_rcu_data(0, -1);
+	pthread_t thread = get_call_rcu_thread(c);
+
+	(void)state;
+	begin(0);
+	set_thread_call_rcu_data(c);
+	call_rcu(&objects[0].head, allows_cancellation);
+	rcu_barrier();
+	for (int i = 0; i < 20; i++)
+		short_rest(); /* until it waits for work */
+	pthread_cancel(thread);
+	for (int i = 0; i < 20; i++)
+		short_rest();
+	call_rcu(&objects[1].head, allows_cancellation);
+	rcu_barrier();
+	set_thread_call_rcu_data(NULL);
+	assert_int_equal(flag_get(&nr_called), 2);
+	assert_true(pthread_equal(called_by, thread));
+	call_rcu_data_free(c);
+	rcu_thread_offline();
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	rcu_thread_online();
+}
+
 /* ---- a waiter runs callbacks, and may end ---- */
 
 static void *wait_once(void *returned)
@@ -275,6 +312,34 @@ static void a_barrier_is_not_cancelled(void **state)
 	rcu_barrier();
 }
 
+static struct call_rcu_data *made_meanwhile;
+
+/* The thread of a new queue has not answered yet when the fork is over. */
+static void *forks_and_is_cancelled(void *returned)
+{
+	call_rcu_before_fork();
+	made_meanwhile = create_call_rcu_data(0, -1);
+	pthread_cancel(pthread_self());
+	call_rcu_after_fork_parent();
+	*(int *)returned = 1;
+	pthread_testcancel();
+	return NULL;
+}
+
+static void the_end_of_a_fork_is_not_cancelled(void **state)
+{
+	int returned = 0;
+	pthread_t thread;
+
+	(void)state;
+	thread_must(pthread_create(&thread, NULL, forks_and_is_cancelled, &returned));
+	pthread_join(thread, NULL);
+	assert_true(returned);
+	call_rcu_before_fork();
+	call_rcu_after_fork_parent();
+	call_rcu_data_free(made_meanwhile);
+}
+
 static int prepare(void **state)
 {
 	(void)state;
@@ -291,9 +356,11 @@ int main(int argc, char **argv)
 		TEST(a_queue_is_freed_beside_it),
 		TEST(forks_wait_for_nobody),
 		TEST(a_queues_thread_is_not_cancelled),
+		TEST(a_queues_thread_is_not_cancelled_between_callbacks),
 		TEST(without_threads),
 		TEST(rings_are_called_by_others),
 		TEST(a_barrier_is_not_cancelled),
+		TEST(the_end_of_a_fork_is_not_cancelled),
 	};
 
 	testing_choose(argc, argv);

@@ -320,6 +320,22 @@ static void setup_hoard(void)
 	world_updaters(1);
 }
 
+/* The first line stays a thread's while there are others to share. */
+static void setup_first_line(void)
+{
+	world_begin();
+	sim_config()->arm_exit_failures = -1;
+	sim_spawn(hoarder, NULL, "hoarder");
+	world_updaters(1);
+}
+
+static void finish_first_line(void)
+{
+	sim_assert(!*quiesce__line_owner(quiesce__slots.lines.first));
+	if (quiesce__slots.lines.nr > 1)
+		sim_saw();
+}
+
 /* ---- sections of RCU between guards ---- */
 
 static void both_reader(void *unused)
@@ -418,6 +434,8 @@ const struct sim_scenario shazptr_claim_scenarios[] = {
 	{ .name = "full_shared", .what = "... without membarrier", .setup = setup_full_shared },
 	{ .name = "hoard", .what = "ten guards each", .setup = setup_hoard, .finish = finish_storm,
 	  .must_see = "a fallback guard" },
+	{ .name = "first_line", .what = "... of a thread without a line of its own", .setup = setup_first_line, .finish = finish_first_line,
+	  .must_see = "a shared line" },
 	{ .name = "raised", .what = "what a scan looks at grows", .setup = setup_raised, .finish = finish_raised },
 	{ .name = "rcu", .what = "sections of RCU and guards", .setup = setup_rcu },
 	{ .name = NULL },

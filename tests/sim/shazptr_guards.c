@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr_guards.c - scenarios: guards handed over, signal handlers, threads that come and go. */
+/* shazptr_guards.c - scenarios: guards handed over, signal handlers, threads that come and go; forks are in shazptr_forks.c. */
 #include "shazptr_world.h"
 
 #include "hazard/slots.h"
@@ -175,19 +175,18 @@ static bool is_live(const struct quiesce__lines *lines, uint32_t i)
 	return lines->live[i / 64] >> i % 64 & 1;
 }
 
-/* The count of free lines is exact, so that each is found; and no scan reads free lines any more. */
+/* What is left is found; and no scan reads it any more. */
 static void finish_generations(void)
 {
 	struct quiesce__lines *lines = &quiesce__slots.lines;
-	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < lines->nr; i++) {
 		bool owned = *quiesce__line_owner(quiesce__line(lines, i));
 
-		nr += !owned;
 		sim_assert(is_live(lines, i) == owned);
+		sim_assert((lines->left[i / 64] >> i % 64 & 1) == !owned);
+		sim_assert(owned || (lines->summary[0] & 1));
 	}
-	sim_assert(lines->nr_free == nr);
 }
 
 /* Released lines get new owners while an updater scans. */
@@ -257,90 +256,6 @@ static void setup_late_guard(void)
 static void setup_late_no_rseq(void)
 {
 	setup_late_guard();
-	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
-}
-
-/* The child of a fork has one thread, whose guards are the parent's, and new slots. */
-static void forked(void *unused)
-{
-	struct shazptr_guard old = shazptr_protect(&world_place[0]);
-
-	(void)unused;
-	quiesce_fence_full(RU3); /* as a system call */
-	quiesce__fork_child();
-	sim_spawn(world_updater, NULL, "updater");
-	sim_spawn(world_reader, NULL, "reader");
-	world_read(0);
-	shazptr_clear(old);
-	world_read(0);
-}
-
-/* The handler forks in the middle of a claim. */
-static void forks_in_handler(void)
-{
-	quiesce__fork_prepare();
-	sim_fork();
-	quiesce__fork_child();
-	sim_spawn(world_updater, NULL, "child's updater");
-	sim_saw();
-}
-
-static void claims_and_forks(void *unused)
-{
-	(void)unused;
-	sim_set_signal(forks_in_handler, 1);
-	shazptr_clear(shazptr_acquire_detached(&world_place[0]));
-	sim_set_signal(NULL, 0); /* a guard that a fork interrupts protects nothing in the child */
-	for (int i = 0; i < 3; i++)
-		world_read(0);
-}
-
-static void setup_fork_in_handler(void)
-{
-	quiesce_fence(); /* the library is initialised */
-	world_begin();
-	sim_spawn(claims_and_forks, NULL, "claimer");
-}
-
-static void setup_fork(void)
-{
-	world_begin();
-	sim_spawn(forked, NULL, "child");
-}
-
-/* Without handlers: other threads of the child may come first.  This one waits for something before it takes a guard. */
-static void forked_unannounced(void *unused)
-{
-	struct shazptr_guard old = shazptr_protect(&world_place[0]);
-
-	(void)unused;
-	sim_fork();
-	if (sim_random(2))
-		sim_spawn(world_updater, NULL, "child's updater");
-	if (sim_random(2))
-		sim_spawn(world_reader, NULL, "child's reader");
-	for (uint32_t n = sim_random(40); n; n--)
-		sim_point("in the child");
-	if (sim_random(2))
-		shazptr_clear(old);
-	world_updater(NULL);
-	world_read(0);
-	world_read(0);
-	sim_saw();
-}
-
-static void setup_fork_unannounced(void)
-{
-	quiesce_slots(); /* the library is initialised */
-	world_begin();
-	world_readers(2);
-	world_updaters(1);
-	sim_spawn(forked_unannounced, NULL, "forker");
-}
-
-static void setup_fork_no_rseq(void)
-{
-	setup_fork();
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 }
 
@@ -572,12 +487,6 @@ const struct sim_scenario shazptr_guard_scenarios[] = {
 	  .must_see = "a line let again" },
 	{ .name = "late_guard", .what = "guards after the exit hook", .setup = setup_late_guard },
 	{ .name = "late_no_rseq", .what = "... without restartable sequences", .setup = setup_late_no_rseq },
-	{ .name = "fork", .what = "a forked child", .setup = setup_fork },
-	{ .name = "fork_in_handler", .what = "a handler forks in the midst of a claim", .setup = setup_fork_in_handler,
-	  .must_see = "a child" },
-	{ .name = "fork_unannounced", .what = "... of a bare system call, whose threads come in any order", .setup = setup_fork_unannounced,
-	  .must_see = "a child that has ended" },
-	{ .name = "fork_no_rseq", .what = "... without restartable sequences", .setup = setup_fork_no_rseq },
 	{ .name = "signal", .what = "handlers read, also during the first use", .setup = setup_signal },
 	{ .name = "signal_first", .what = "... before all others", .setup = setup_signal_first },
 	{ .name = "signal_moved", .what = "... of threads that are moved between two CPUs", .setup = setup_signal_moved },

@@ -46,6 +46,7 @@ void world_set(uint32_t *word, uint32_t value);
 /* Give up the CPU until @slot has a tag, or @done is set. */
 void world_await_tag(const struct shazptr_guard *guard, const uint32_t *done);
 
-extern const struct sim_scenario shazptr_claim_scenarios[], shazptr_guard_scenarios[], shazptr_wait_scenarios[], shazptr_stop_scenarios[];
+extern const struct sim_scenario shazptr_claim_scenarios[], shazptr_guard_scenarios[], shazptr_wait_scenarios[], shazptr_stop_scenarios[],
+	shazptr_fork_scenarios[];
 
 #endif

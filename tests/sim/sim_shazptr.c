@@ -5,7 +5,8 @@
 int main(int argc, char **argv)
 {
 	static const struct sim_scenario *const tables[] = {
-		shazptr_claim_scenarios, shazptr_guard_scenarios, shazptr_wait_scenarios, shazptr_stop_scenarios, NULL,
+		shazptr_claim_scenarios, shazptr_guard_scenarios, shazptr_wait_scenarios, shazptr_stop_scenarios,
+		shazptr_fork_scenarios, NULL,
 	};
 
 	return driver_main(argc, argv, tables);

@@ -25,8 +25,10 @@ QUIESCE_BEGIN_DECLS
 /* Set by the scan in a slot that it waits for.  A holder clears it together with the address, so a
  * slot without it has been cleared since. */
 #define QUIESCE_SLOT_TAG ((uintptr_t)1 << 63)
-/* A bit of attention, below: a scan has set tags.  While no other bit is set, who clears a slot without a tag has nothing to do. */
+/* Bits of attention, below: a scan has set tags; and a guard of this process has gone without a slot, so that words with a tag may be
+ * counts of such guards.  While no other bit is set, a slot without a tag is cleared by a store. */
 #define QUIESCE_SLOTS_WAIT ((uint64_t)1)
+#define QUIESCE_SLOTS_FALLBACK ((uint64_t)4)
 
 /* The slot of @cached if the thread has its id; NULL: it has not, or the slot is taken.  Acquire of the
  * empty slot, release of the value.  quiesce_claim_own(): of what the thread keeps in its block. */
