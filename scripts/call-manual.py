@@ -332,7 +332,8 @@ def main():
         print("call-manual: there is no mandoc", file=sys.stderr)
         return 77
     top = options.include / "quiesce"
-    headers = [Header(options.include, path) for path in sorted([*top.glob("*.h"), *top.glob("ds/*.h")])]
+    found = sorted([*top.glob("*.h"), *top.glob("ds/*.h")])
+    headers = [Header(options.include, path) for path in found if path.name != "calls.h"]  # its calls have pages by other names
     wrong = [line for header in headers for line in header.wrong]
     print("\n".join(wrong), end="\n" if wrong else "", file=sys.stderr)
     made, links = pages(headers, options.date)

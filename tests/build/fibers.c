@@ -76,6 +76,14 @@ struct held {
 	hazptr_t *slot;
 	struct hazptr_context ctx;
 	struct shazptr_guard guard;
+	struct rcu_head rcu;
+	struct hazptr_head hazptr;
+};
+
+struct counting {
+	struct counted counted;
+	struct counting *where;
+	hazptr_t *slot;
 };
 
 CALL(rcu_read_lock, int, rcu_read_lock())
@@ -95,6 +103,13 @@ CALL(hazptr_protect, struct held, a->found = hazptr_protect(a->slot, &a->where))
 CALL(hazptr_tryprotect, struct held, a->found = hazptr_tryprotect(a->slot, &a->where))
 CALL(hazptr_clear, struct held, hazptr_clear(a->slot))
 CALL(hazptr_section, struct held, hazptr_t *slot = hazptr_alloc(NULL); look(hazptr_protect(slot, &a->where)); hazptr_free(NULL, slot))
+CALL(shazptr_protect_detached, struct held, a->guard = shazptr_protect_detached(&a->where))
+CALL(hazptr_protect_masked, struct held, a->found = hazptr_protect_masked(a->slot, &a->where, 1))
+CALL(kfree_rcu, struct held, kfree_rcu(a, rcu))
+CALL(kfree_hazptr, struct held, kfree_hazptr(a, hazptr))
+CALL(counted_protect, struct counting, look(counted_protect(a->slot, &a->where, counted)))
+CALL(counted_tryprotect, struct counting, look(counted_tryprotect(a->slot, &a->where, counted)))
+CALL(counted_publish, struct counting, counted_publish(&a->where, a, counted))
 CALL(counted_load, struct held, a->found = quiesce__counted_load(&a->where, 8))
 CALL(counted_get, struct counted, counted_get(a))
 CALL(counted_tryget, struct counted, look(counted_tryget(a) ? a : NULL))
@@ -105,6 +120,8 @@ CALL(percpu_ref_tryget_live, struct percpu_ref, look(percpu_ref_tryget_live(a) ?
 CALL(percpu_ref_put, struct percpu_ref, percpu_ref_put(a))
 CALL(srcu_read_lock, struct srcu_struct, look(srcu_read_lock(a) ? a : NULL))
 CALL(srcu_read_unlock, struct srcu_struct, srcu_read_unlock(a, some()))
+CALL(srcu_down_read, struct srcu_struct, look(srcu_down_read(a) ? a : NULL))
+CALL(srcu_up_read, struct srcu_struct, srcu_up_read(a, some()))
 CALL(percpu_down_read, struct percpu_rw_semaphore, percpu_down_read(a))
 CALL(percpu_down_read_trylock, struct percpu_rw_semaphore, look(percpu_down_read_trylock(a) ? a : NULL))
 CALL(percpu_up_read, struct percpu_rw_semaphore, percpu_up_read(a))

@@ -314,9 +314,9 @@ def main():
         examine(tap, opt, job, HERE / "coroutines.cpp", [], False)
     elsewhere(tap, opt)
     outline = (opt.include.parent / "src/outline.c").read_text()
-    missing = [name for name in sorted(set(re.findall(r"\bquiesce_([a-z]\w+)\(", outline)))
+    missing = [name for name in sorted(set(re.findall(r"^\w.*\bquiesce_([a-z]\w+)\(", outline, re.M)))
                if f"CALL({name}," not in (HERE / "fibers.c").read_text()]
-    tap.result(not missing, "fibers.c has every call of src/outline.c", missing)
+    tap.result(not missing, "fibers.c has every call that src/outline.c writes out", missing)
     named = [path.name for where in (opt.include, opt.include.parent / "liburcu/include") for path in where.rglob("*.h*")
              if path.name != "tls.h" and "quiesce__self()" in path.read_text()]
     tap.result(not named, "headers have quiesce__own(), not quiesce__self()", named)

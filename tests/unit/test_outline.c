@@ -1,63 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* test_outline.c - exported wrappers of inline calls, reached as bindings do: by symbols that no header declares, with the same effect. */
-#include <quiesce/counted_ptr.h>
-#include <quiesce/ds/hashmap.h>
-#include <quiesce/ds/hashtable.h>
-#include <quiesce/ds/idr.h>
-#include <quiesce/ds/lfqueue.h>
-#include <quiesce/ds/wfcqueue.h>
-#include <quiesce/ds/lfstack.h>
-#include <quiesce/ds/wfstack.h>
-#include <quiesce/ds/xarray.h>
-#include <quiesce/percpu_ref.h>
-#include <quiesce/percpu_rwsem.h>
-#include <quiesce/shazptr.h>
-#include <quiesce/srcu.h>
+/* test_outline.c - inline calls as bindings reach them: by an exported function, and with the same effect. */
+#include <quiesce/calls.h>
 
 #include "testing.h"
 
-void quiesce_rcu_read_lock(void);
-void quiesce_rcu_read_unlock(void);
-int quiesce_rcu_read_lock_held(void);
-struct shazptr_guard quiesce_shazptr_acquire(const void *ptr);
-struct shazptr_guard quiesce_shazptr_protect(void **where);
-struct shazptr_guard quiesce_shazptr_tryprotect(void **where);
-void quiesce_shazptr_clear(struct shazptr_guard guard);
-hazptr_t *quiesce_hazptr_alloc(struct hazptr_context *ctx);
-void quiesce_hazptr_free(struct hazptr_context *ctx, hazptr_t *slot);
-void *quiesce_hazptr_protect(hazptr_t *slot, void **where, size_t offset);
-void *quiesce_hazptr_tryprotect(hazptr_t *slot, void **where, size_t offset);
-void quiesce_hazptr_clear(hazptr_t *slot);
-void quiesce_counted_get(struct counted *counted);
-bool quiesce_counted_tryget(struct counted *counted);
-bool quiesce_counted_put(struct counted *counted);
-void *quiesce_counted_load(void **where, size_t offset);
-void quiesce_percpu_ref_get(struct percpu_ref *ref);
-bool quiesce_percpu_ref_tryget(struct percpu_ref *ref);
-bool quiesce_percpu_ref_tryget_live(struct percpu_ref *ref);
-void quiesce_percpu_ref_put(struct percpu_ref *ref);
-int quiesce_srcu_read_lock(struct srcu_struct *ssp);
-void quiesce_srcu_read_unlock(struct srcu_struct *ssp, int idx);
-void quiesce_percpu_down_read(struct percpu_rw_semaphore *sem);
-bool quiesce_percpu_down_read_trylock(struct percpu_rw_semaphore *sem);
-void quiesce_percpu_up_read(struct percpu_rw_semaphore *sem);
-uint64_t quiesce_hashmap_lookup(const struct hashmap *map, uint64_t key);
-void *quiesce_hashtable_lookup(const struct hashtable *ht, const struct hashtable_type *type, const void *key);
-void *quiesce_hashtable_lookup_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
-				      hazptr_t *slot, size_t offset);
-bool quiesce_wfcq_enqueue(struct wfcq_head *head, struct wfcq_tail *tail, struct wfcq_node *node);
-struct wfcq_node *quiesce_wfcq_dequeue_with_state_nonblocking(struct wfcq_head *head, struct wfcq_tail *tail, int *ret_state);
-enum wfcq_ret quiesce_wfcq_splice_nonblocking(struct wfcq_head *dest_head, struct wfcq_tail *dest_tail, struct wfcq_head *src_head,
-					      struct wfcq_tail *src_tail);
-void *quiesce_idr_find(const struct idr *idr, unsigned long id);
-bool quiesce_lfs_push(struct lfs_stack *s, struct lfs_node *node);
-struct lfs_node *quiesce_lfs_pop(struct lfs_stack *s);
-struct lfs_head *quiesce_lfs_pop_all(struct lfs_stack *s);
-bool quiesce_wfs_push(struct wfs_stack *s, struct wfs_node *node);
-struct wfs_node *quiesce_wfs_pop_blocking(struct wfs_stack *s);
-struct wfs_node *quiesce_wfs_pop_nonblocking(struct wfs_stack *s);
-struct wfs_head *quiesce_wfs_pop_all(struct wfs_stack *s);
-void *quiesce_xa_load(const struct xarray *xa, unsigned long index);
+#include <string.h>
 
 static int thing;
 
@@ -78,12 +25,14 @@ static void guards(void **state)
 	void *where = &thing;
 
 	(void)state;
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		struct shazptr_guard guard = i == 0 ? quiesce_shazptr_acquire(&thing) :
 					     i == 1 ? quiesce_shazptr_protect(&where) :
-						      quiesce_shazptr_tryprotect(&where);
+					     i == 2 ? quiesce_shazptr_tryprotect(&where) :
+						      quiesce_shazptr_protect_detached(&where);
 
 		assert_ptr_equal(shazptr_ptr(guard), &thing);
+		assert_ptr_equal(quiesce_shazptr_ptr(guard), &thing);
 		quiesce_shazptr_clear(guard);
 	}
 	synchronize_shazptr(&thing);
@@ -112,6 +61,20 @@ static void slots(void **state)
 	quiesce_hazptr_free(NULL, slot);
 	assert_int_equal(slot->value, QUIESCE_HAZPTR_FREE);
 	hazptr_free(NULL, other);
+}
+
+static void marked_pointers(void **state)
+{
+	static uint64_t object;
+	void *where = (void *)((uintptr_t)&object | 1);
+	hazptr_t *slot = quiesce_hazptr_alloc(NULL);
+
+	(void)state;
+	assert_ptr_equal(quiesce_hazptr_protect_masked(slot, &where, 1), where);
+	assert_int_equal(slot->value, (uintptr_t)&object);
+	quiesce_hazptr_set(slot, &thing);
+	assert_int_equal(slot->value, (uintptr_t)&thing);
+	quiesce_hazptr_free(NULL, slot);
 }
 
 static unsigned int nr_released;
@@ -145,6 +108,64 @@ static void counted_references(void **state)
 	assert_false(quiesce_counted_tryget(&counted));
 	hazptr_barrier();
 	assert_int_equal(nr_released, 1);
+}
+
+static void counted_pointers(void **state)
+{
+	static struct object {
+		uint64_t other;
+		struct counted counted;
+	} object;
+	size_t offset = offsetof(struct object, counted);
+	hazptr_t *slot = quiesce_hazptr_alloc(NULL);
+	void *where = NULL, *expected = &object;
+
+	(void)state;
+	nr_released = 0;
+	quiesce_counted_init(&object.counted, on_counted_release);
+	quiesce_counted_publish(&where, &object, offset);
+	assert_int_equal(quiesce_counted_read(&object.counted), 1);
+	for (int i = 0; i < 2; i++) {
+		void *found = i == 0 ? quiesce_counted_protect(slot, &where, offset) : quiesce_counted_tryprotect(slot, &where, offset);
+
+		assert_ptr_equal(found, &object);
+		assert_int_equal(slot->value, (uintptr_t)&object.counted.hazptr);
+		quiesce_hazptr_clear(slot);
+	}
+	assert_true(quiesce_counted_cmpxchg(&where, &expected, NULL));
+	assert_ptr_equal(quiesce_counted_exchange(&where, &object), NULL);
+	quiesce_counted_publish(&where, NULL, offset); /* the last reference */
+	hazptr_barrier();
+	assert_int_equal(nr_released, 1);
+	quiesce_hazptr_free(NULL, slot);
+}
+
+static int nr_reports;
+
+static void hook(enum quiesce_misuse kind, const char *text)
+{
+	assert_int_equal(kind, QUIESCE_MISUSE_ARGUMENT);
+	assert_non_null(strstr(text, "4096"));
+	nr_reports++;
+}
+
+/* An offset that would be taken for the address of a function: the macros do not compile with it. */
+static void offsets(void **state)
+{
+	static char large[8192];
+
+	(void)state;
+	quiesce_kfree_rcu(NULL, 0, 64);
+	quiesce_kfree_hazptr(NULL, 0, 64);
+	quiesce_kfree_rcu(malloc(QUIESCE_KFREE_OFFSET_MAX + 64), QUIESCE_KFREE_OFFSET_MAX - 8, QUIESCE_KFREE_OFFSET_MAX + 64);
+	quiesce_kfree_hazptr(malloc(QUIESCE_KFREE_OFFSET_MAX + 64), QUIESCE_KFREE_OFFSET_MAX - 8, QUIESCE_KFREE_OFFSET_MAX + 64);
+	quiesce_set_misuse_hook(hook);
+	quiesce_kfree_rcu(large, QUIESCE_KFREE_OFFSET_MAX, sizeof(large));
+	quiesce_kfree_hazptr(large, QUIESCE_KFREE_OFFSET_MAX, sizeof(large));
+	quiesce_set_misuse_hook(NULL);
+	assert_int_equal(nr_reports, 2);
+	rcu_barrier();
+	hazptr_barrier();
 }
 
 static void percpu_references(void **state)
@@ -244,6 +265,64 @@ static void lookups(void **state)
 	hashtable_destroy(&table, NULL, NULL);
 }
 
+static void pointers(void **state)
+{
+	static int other;
+	void *where = NULL, *expected = &other;
+
+	(void)state;
+	quiesce_RCU_INIT_POINTER(&where, &thing);
+	rcu_read_lock();
+	assert_ptr_equal(quiesce_rcu_dereference(&where), &thing);
+	assert_ptr_equal(quiesce_rcu_dereference_raw(&where), &thing);
+	rcu_read_unlock();
+	assert_false(quiesce_rcu_try_cmpxchg_pointer(&where, &expected, NULL));
+	assert_ptr_equal(expected, &thing);
+	assert_true(quiesce_rcu_try_cmpxchg_pointer(&where, &expected, &other));
+	assert_ptr_equal(quiesce_rcu_cmpxchg_pointer(&where, &other, &thing), &other);
+	assert_ptr_equal(quiesce_rcu_xchg_pointer(&where, NULL), &thing);
+	quiesce_rcu_assign_pointer(&where, &other);
+	assert_ptr_equal(quiesce_rcu_access_pointer(&where), &other);
+}
+
+struct item {
+	int number;
+	struct list_head list;
+	struct hlist_node hlist;
+};
+
+static void lists(void **state)
+{
+	static struct item items[3];
+	size_t offset = offsetof(struct item, list);
+	struct list_head head;
+	struct hlist_head hhead;
+	struct item *item;
+	int n = 0;
+
+	(void)state;
+	quiesce_INIT_LIST_HEAD(&head);
+	quiesce_INIT_HLIST_HEAD(&hhead);
+	assert_true(quiesce_list_empty(&head) && quiesce_hlist_empty(&hhead));
+	assert_null(quiesce_list_first_or_null_rcu(&head, offset));
+	for (int i = 0; i < 3; i++) {
+		items[i].number = i;
+		quiesce_list_add_tail_rcu(&items[i].list, &head);
+		quiesce_hlist_add_tail_rcu(&items[i].hlist, &hhead);
+	}
+	rcu_read_lock();
+	for (item = quiesce_list_first_or_null_rcu(&head, offset); item; item = quiesce_list_next_or_null_rcu(&head, &item->list, offset))
+		assert_int_equal(item->number, n++);
+	hlist_for_each_entry_rcu(item, &hhead, hlist)
+		assert_int_equal(item->number, n++ - 3);
+	rcu_read_unlock();
+	assert_int_equal(n, 6);
+	quiesce_list_del_rcu(&items[0].list);
+	quiesce_hlist_del_rcu(&items[0].hlist);
+	assert_true(quiesce_list_is_first(&items[1].list, &head) && quiesce_list_is_last(&items[2].list, &head));
+	assert_ptr_equal(hhead.first, &items[1].hlist);
+}
+
 static void queues(void **state)
 {
 	struct wfcq_head head = WFCQ_HEAD_INIT, other = WFCQ_HEAD_INIT;
@@ -307,8 +386,9 @@ static void stacks(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(rcu_sections), TEST(guards), TEST(slots), TEST(counted_references), TEST(percpu_references), TEST(srcu_sections),
-		TEST(read_locks), TEST(lookups), TEST(queues), TEST(queues_of_many), TEST(stacks),
+		TEST(rcu_sections), TEST(guards), TEST(slots), TEST(marked_pointers), TEST(counted_references), TEST(counted_pointers),
+		TEST(offsets), TEST(percpu_references), TEST(srcu_sections), TEST(read_locks), TEST(lookups), TEST(pointers),
+		TEST(lists), TEST(queues), TEST(queues_of_many), TEST(stacks),
 	};
 
 	testing_choose(argc, argv);
