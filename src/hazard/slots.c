@@ -52,11 +52,11 @@ static void make_array(uint32_t nr_ids)
 	if (!start) {
 		v->nr_ids = v->id = v->rseq = 0;
 		s->kind = QUIESCE_SLOTS_THREAD;
-		start = fallback[v->slots == fallback[0][0]][0];
+		start = fallback[v->memory == fallback[0][0]][0];
 		memset(start, 0, sizeof fallback[0]);
 		s->lines = (struct quiesce__lines){ .first = start, .capacity = FALLBACK_LINES };
 	}
-	v->slots = start;
+	v->memory = start;
 	s->ids_used = 0;
 }
 

@@ -75,7 +75,7 @@ uint32_t quiesce__slots_fallback(uint32_t index);
 /* Where the groups are. */
 static inline uintptr_t *quiesce__block_of_id(size_t id)
 {
-	return quiesce_load_relaxed(&quiesce_shazptr_v1.slots) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
+	return quiesce_load_relaxed(&quiesce_shazptr_v1.memory) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
 }
 
 /* How many slots of a group a look must take: those that were ever used. */

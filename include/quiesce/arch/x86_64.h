@@ -4,7 +4,7 @@
 #define QUIESCE_ARCH_X86_64_H
 
 #if !defined(__clang__)
-#define QUIESCE_NOPLT __attribute__((noplt))
+#define QUIESCE_NOPLT __attribute__((__noplt__))
 #endif
 
 /* A locked instruction is a full fence. */

@@ -17,7 +17,7 @@
 #if defined(QUIESCE_UNPINNED) /* the library itself, which has a constructor of its own */
 QUIESCE_FAST void quiesce__pin(void) {}
 #else
-__attribute__((unused)) static inline void quiesce__keep_this_loaded(void)
+__attribute__((__unused__)) static inline void quiesce__keep_this_loaded(void)
 {
 	static const char here = 0;
 
@@ -30,7 +30,7 @@ __attribute__((unused)) static inline void quiesce__keep_this_loaded(void)
  * caller.  Volatile, as a constant would have a section of another type. */
 QUIESCE_FAST void quiesce__pin(void)
 {
-	static void (*volatile entry)(void) __attribute__((section(".init_array"))) = quiesce__keep_this_loaded;
+	static void (*volatile entry)(void) __attribute__((__section__(".init_array"))) = quiesce__keep_this_loaded;
 
 	__asm__ __volatile__("" : : "m"(entry));
 }

@@ -26,7 +26,7 @@ QUIESCE_BEGIN_DECLS
 
 struct quiesce__bucket {
 	uint64_t word[8];
-} __attribute__((aligned(QUIESCE_CACHELINE)));
+} __attribute__((__aligned__(QUIESCE_CACHELINE)));
 
 /* An array.  Lookups read the first two members; the rest is private. */
 struct quiesce__buckets {
@@ -47,7 +47,7 @@ struct quiesce__buckets {
 	struct quiesce__extra *more; /* overflow lines from the heap */
 	struct rcu_head rcu;
 	struct quiesce__lock lock; /* excludes the callback and the destruction of the table */
-} __attribute__((aligned(QUIESCE_CACHELINE)));
+} __attribute__((__aligned__(QUIESCE_CACHELINE)));
 
 /* The first line of the bucket of @hash in @array. */
 QUIESCE_FAST struct quiesce__bucket *quiesce__bucket_in(const struct quiesce__buckets *array, uint64_t hash)

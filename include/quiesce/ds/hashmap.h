@@ -87,7 +87,7 @@ QUIESCE_FAST uint64_t quiesce__map_find_in(const struct quiesce__bucket *line, u
 /* For a key that is not in the first line, if a key was written into that line meanwhile, or if the
  * bucket has moved.  The link is loaded before the words of the first line: a pair of an overflow
  * line may move to a hole of the first line, and is then found there, or in the lines of the link. */
-static __attribute__((noinline, unused)) uint64_t quiesce__hashmap_search(const struct quiesce__buckets *array, uint64_t hash,
+static __attribute__((__noinline__, __unused__)) uint64_t quiesce__hashmap_search(const struct quiesce__buckets *array, uint64_t hash,
 									  uint64_t key)
 {
 	const struct quiesce__bucket *line, *next;
