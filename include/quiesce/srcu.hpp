@@ -100,7 +100,9 @@ public:
 	srcu_section(srcu_section &&from) noexcept : domain(std::exchange(from.domain, nullptr)), index(from.index) {}
 	srcu_section &operator=(srcu_section &&from) noexcept
 	{
-		srcu_section(std::move(from)).swap(*this);
+		srcu_section old(std::move(from));
+
+		old.swap(*this);
 		return *this;
 	}
 	~srcu_section() { end(); }

@@ -49,7 +49,7 @@ QUIESCE_FAST int64_t quiesce__claim_id(void)
 	/* Relaxed: fixed before first use; the id is the kernel's word to this thread. */
 	int64_t offset = quiesce_load_relaxed(&quiesce_shazptr_v1.id);
 
-	return offset ? (int64_t)quiesce_load_relaxed((uint32_t *)quiesce__thread_at(offset)) : -1;
+	return offset ? (int64_t)quiesce_load_relaxed((uint32_t *)(void *)quiesce__thread_at(offset)) : -1;
 }
 
 #endif

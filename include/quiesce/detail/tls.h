@@ -88,7 +88,8 @@ QUIESCE_API struct quiesce_tls_v1 *quiesce__own_call(void);
 /* The address of a thread-local @variable of @type in the second way; @call is the function that
  * returns it. */
 #if defined(quiesce__tls_offset)
-#define QUIESCE__OWN_ADDRESS(type, variable, call) QUIESCE_AS_POINTER(type *, quiesce__thread_at(quiesce__tls_offset(variable)))
+#define QUIESCE__OWN_ADDRESS(type, variable, call) \
+	QUIESCE_CAST(type *, QUIESCE_CAST(void *, quiesce__thread_at(quiesce__tls_offset(variable))))
 #elif defined(QUIESCE_FIBERS)
 #define QUIESCE__OWN_ADDRESS(type, variable, call) call()
 #else
