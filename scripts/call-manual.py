@@ -112,12 +112,14 @@ class Writer:
 
     def word(self, word):
         """A macro line for a call that has a page, or None."""
-        call = re.fullmatch(r"([(\"]*)(\w+)\(\)([.,;:)\"]*)", word)
+        call = re.fullmatch(r"([(\"]*)(\w+)\(\)('s)?([.,;:)\"]*)", word)
         if not call:
             return None
         before = f"Pf {call[1]} " if call[1] else ""
         markup = f"Xr {call[2]} 3" if call[2] in self.known and call[2] != self.own else f"Fn {call[2]}"
-        return f".{before}{markup}" + "".join(" " + c for c in call[3])
+        if call[3]:
+            return f".{before}{markup} Ns 's{call[4]}"
+        return f".{before}{markup}" + "".join(" " + c for c in call[4])
 
     def text(self, text):
         """One paragraph: each sentence and each macro begins a line."""

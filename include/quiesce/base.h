@@ -64,7 +64,7 @@
  * is evaluated once; there is no variable, so that such macros may be nested. */
 #ifdef __cplusplus
 extern "C++" { /* a program may include this header inside extern "C" */
-template <typename quiesce__T> __attribute__((always_inline)) inline quiesce__T quiesce__converted(quiesce__T value) noexcept
+template <typename quiesce__T> __attribute__((__always_inline__)) inline quiesce__T quiesce__converted(quiesce__T value) noexcept
 {
 	return value;
 }
@@ -81,18 +81,18 @@ struct quiesce__lock {
 };
 
 /* A function that is always inlined: programs depend on the speed of the fast paths. */
-#define QUIESCE_FAST static inline __attribute__((always_inline, unused))
+#define QUIESCE_FAST static inline __attribute__((__always_inline__, __unused__))
 
 /* Callbacks do not throw, so no function of the library does. */
 #ifdef __cplusplus
-#define QUIESCE_NOTHROW __attribute__((nothrow))
+#define QUIESCE_NOTHROW __attribute__((__nothrow__))
 #else
 #define QUIESCE_NOTHROW
 #endif
 /* QUIESCE_API marks an exported function, which is called without the PLT where possible. */
-#define QUIESCE_API __attribute__((visibility("default"))) QUIESCE_NOPLT QUIESCE_NOTHROW
-#define QUIESCE_DATA __attribute__((visibility("default")))
-#define QUIESCE_COLD __attribute__((cold, noinline))
+#define QUIESCE_API __attribute__((__visibility__("default"))) QUIESCE_NOPLT QUIESCE_NOTHROW
+#define QUIESCE_DATA __attribute__((__visibility__("default")))
+#define QUIESCE_COLD __attribute__((__cold__, __noinline__))
 
 #include <quiesce/arch/arch.h>
 

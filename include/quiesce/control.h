@@ -53,7 +53,7 @@ QUIESCE_API enum quiesce_fence quiesce_fence(void);
 #endif
 QUIESCE_API void quiesce__promise_light_fences(void);
 #if QUIESCE__LIGHT_PROMISED
-__attribute__((constructor)) static void quiesce__promise(void) { quiesce__promise_light_fences(); }
+__attribute__((__constructor__)) static void quiesce__promise(void) { quiesce__promise_light_fences(); }
 #endif
 
 /* Where slots of hazard pointers are. */

@@ -174,7 +174,7 @@ public:
 	}
 
 	/** release - return the pointer; its reference is now the caller's. */
-	[[nodiscard]] T *release() noexcept { return std::exchange(ptr_, nullptr); }
+	[[__nodiscard__]] T *release() noexcept { return std::exchange(ptr_, nullptr); }
 
 	void reset() noexcept { counted_ptr().swap(*this); }
 	void swap(counted_ptr &other) noexcept { std::swap(ptr_, other.ptr_); }
@@ -238,7 +238,7 @@ public:
 
 	/** protect - protect the object that @from points to now, in place of the former one; the
 	 * slot is kept. */
-	__attribute__((always_inline)) inline void protect(const atomic_counted_ptr<T> &from) noexcept
+	__attribute__((__always_inline__)) inline void protect(const atomic_counted_ptr<T> &from) noexcept
 	{
 		if (quiesce_unlikely(!slot_)) {
 			finish();
@@ -266,7 +266,7 @@ public:
 	explicit operator bool() const noexcept { return ptr_ != nullptr; }
 
 private:
-	__attribute__((always_inline)) inline void finish() noexcept
+	__attribute__((__always_inline__)) inline void finish() noexcept
 	{
 		if (quiesce_likely(slot_ != nullptr))
 			::hazptr_free(nullptr, slot_);
@@ -299,7 +299,7 @@ public:
 
 	/** protect - return a guard that protects the object while it is in scope.  The fast way to
 	 * read. */
-	[[nodiscard]] __attribute__((always_inline)) inline counted_guard<T> protect() const noexcept
+	[[__nodiscard__]] __attribute__((__always_inline__)) inline counted_guard<T> protect() const noexcept
 	{
 		counted_guard<T> guard;
 
@@ -354,7 +354,7 @@ private:
 	static T *to_object(void *ptr) noexcept { return static_cast<T *>(ptr); }
 
 	/* Load the object: protected by @slot, or referenced if that is NULL. */
-	__attribute__((always_inline)) inline T *fetch(::hazptr_t *slot) const noexcept
+	__attribute__((__always_inline__)) inline T *fetch(::hazptr_t *slot) const noexcept
 	{
 		if (quiesce_unlikely(!slot))
 			return to_object(quiesce__counted_load_slow(&ptr_, counted_traits<T>::offset()));

@@ -72,7 +72,7 @@ typedef struct hazptr_slot {
 
 /* A group of slots, for a thread, a reader or a structure.  Its memory may move. */
 struct hazptr_context {
-	hazptr_t *slots; /* private */
+	hazptr_t *first; /* private */
 };
 
 /* Value of a free slot: the scan's tag without an address.  0: the slot is taken, protects nothing. */
@@ -87,7 +87,7 @@ QUIESCE_API void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value);
 QUIESCE_API void *quiesce__hazptr_protect_slow(hazptr_t *slot, void **where, size_t offset, uintptr_t marks);
 QUIESCE_API hazptr_t *quiesce__hazptr_alloc_array_slow(uint32_t layout, struct hazptr_context *ctx, size_t nr);
 QUIESCE_API bool quiesce_hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots, size_t nr);
-QUIESCE_API void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, void **ret_ptrs, size_t nr);
+QUIESCE_API void quiesce_hazptr_protect_batch(hazptr_t *const *batch, void **const *where, void **ret_ptrs, size_t nr);
 
 /** init_hazptr_context - make @ctx a group of HAZPTR_SLOT_PER_CTX slots.
  *
@@ -117,7 +117,7 @@ static inline void cleanup_hazptr_context(struct hazptr_context *ctx) { quiesce_
 QUIESCE_FAST hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
 {
 	/* Relaxed: the thread's own. */
-	hazptr_t *slot = ctx ? ctx->slots : (hazptr_t *)quiesce_own_load_relaxed(quiesce__own(), hazptr);
+	hazptr_t *slot = ctx ? ctx->first : (hazptr_t *)quiesce_own_load_relaxed(quiesce__own(), hazptr);
 
 	/* SH2: acquire, pairs with SH2 in hazptr_free() */
 	if (quiesce_unlikely(!slot) || quiesce_unlikely(quiesce_load_acquire(SH2, &slot->value) != QUIESCE_HAZPTR_FREE))
@@ -301,17 +301,17 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
 /* ---- several at once ---- */
 
 /* Take the first @nr slots of a line without another owner, all or none. */
-QUIESCE_FAST bool quiesce__hazptr_take_row(hazptr_t *slots, size_t nr)
+QUIESCE_FAST bool quiesce__hazptr_take_row(hazptr_t *row, size_t nr)
 {
 	if (nr - 1 >= HAZPTR_SLOT_PER_CTX)
 		return false;
 	for (size_t i = 0; i < nr; i++)
 		/* SH2: acquire, pairs with SH2 in hazptr_free() */
-		if (quiesce_unlikely(quiesce_load_acquire(SH2, &slots[i].value) != QUIESCE_HAZPTR_FREE))
+		if (quiesce_unlikely(quiesce_load_acquire(SH2, &row[i].value) != QUIESCE_HAZPTR_FREE))
 			return false;
 	for (size_t i = 0; i < nr; i++)
 		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
-		quiesce_store_release(SH2, &slots[i].value, (uintptr_t)0);
+		quiesce_store_release(SH2, &row[i].value, (uintptr_t)0);
 	return true;
 }
 
@@ -324,20 +324,20 @@ QUIESCE_FAST bool quiesce__hazptr_take_row(hazptr_t *slots, size_t nr)
 QUIESCE_FAST hazptr_t *hazptr_alloc_array(struct hazptr_context *ctx, size_t nr)
 {
 	/* Relaxed: the thread's own. */
-	hazptr_t *slots = ctx ? ctx->slots : (hazptr_t *)quiesce_own_load_relaxed(quiesce__own(), hazptr);
+	hazptr_t *row = ctx ? ctx->first : (hazptr_t *)quiesce_own_load_relaxed(quiesce__own(), hazptr);
 
-	if (quiesce_unlikely(!slots || !quiesce__hazptr_take_row(slots, nr)))
-		slots = quiesce__hazptr_alloc_array_slow(QUIESCE_LAYOUT, ctx, nr);
-	for (size_t i = 0; i < nr && slots; i++)
-		QUIESCE__SLOT_TAKEN(ctx ? NULL : slots + i);
-	return slots;
+	if (quiesce_unlikely(!row || !quiesce__hazptr_take_row(row, nr)))
+		row = quiesce__hazptr_alloc_array_slow(QUIESCE_LAYOUT, ctx, nr);
+	for (size_t i = 0; i < nr && row; i++)
+		QUIESCE__SLOT_TAKEN(ctx ? NULL : row + i);
+	return row;
 }
 
 /** hazptr_free_array - hazptr_free() of @nr adjacent slots. */
-QUIESCE_FAST void hazptr_free_array(struct hazptr_context *ctx, hazptr_t *slots, size_t nr)
+QUIESCE_FAST void hazptr_free_array(struct hazptr_context *ctx, hazptr_t *row, size_t nr)
 {
-	for (size_t i = 0; i < nr && slots; i++)
-		hazptr_free(ctx, slots + i);
+	for (size_t i = 0; i < nr && row; i++)
+		hazptr_free(ctx, row + i);
 }
 
 /** hazptr_alloc_batch - take @nr slots, or none.
@@ -351,34 +351,34 @@ static inline bool hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret
 	return true;
 }
 
-/** hazptr_protect_batch - load and protect @nr pointers, each as hazptr_protect(slots[i], where[i]).
+/** hazptr_protect_batch - load and protect @nr pointers, each as hazptr_protect(batch[i], where[i]).
  *
  * The pointers are not loaded at one moment.  Cost: full fences: one fence for all, unless some change.
  * Misuse: a slot protects one pointer, so it must not occur twice: the debug build reports that
  *   (QUIESCE_MISUSE_TWICE), and nothing is protected. */
-static inline void hazptr_protect_batch(hazptr_t *const *slots, void **const *where, void **ret_ptrs, size_t nr)
+static inline void hazptr_protect_batch(hazptr_t *const *batch, void **const *where, void **ret_ptrs, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (!QUIESCE__SLOT_USED(slots[i], "hazptr_protect_batch()") || QUIESCE__SLOT_REPEATED(slots, i)) {
+		if (!QUIESCE__SLOT_USED(batch[i], "hazptr_protect_batch()") || QUIESCE__SLOT_REPEATED(batch, i)) {
 			while (nr)
 				ret_ptrs[--nr] = NULL;
 			return;
 		}
-	quiesce_hazptr_protect_batch(slots, where, ret_ptrs, nr);
+	quiesce_hazptr_protect_batch(batch, where, ret_ptrs, nr);
 }
 
 /** hazptr_clear_batch - hazptr_clear() of @nr slots. */
-static inline void hazptr_clear_batch(hazptr_t *const *slots, size_t nr)
+static inline void hazptr_clear_batch(hazptr_t *const *batch, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		hazptr_clear(slots[i]);
+		hazptr_clear(batch[i]);
 }
 
 /** hazptr_free_batch - hazptr_free() of @nr slots. */
-static inline void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const *slots, size_t nr)
+static inline void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const *batch, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		hazptr_free(ctx, slots[i]);
+		hazptr_free(ctx, batch[i]);
 }
 
 /* ---- waiting ---- */

@@ -54,14 +54,14 @@ template<class T, class D = std::default_delete<T>> class hazard_pointer_obj_bas
 class hazard_pointer;
 class hazard_pointer_cohort;
 
-[[nodiscard]] hazard_pointer make_hazard_pointer();
+[[__nodiscard__]] hazard_pointer make_hazard_pointer();
 void swap(hazard_pointer &, hazard_pointer &) noexcept;
 void make_hazard_pointer_batch(std::span<hazard_pointer>);
 void clear_hazard_pointer_batch(std::span<hazard_pointer>) noexcept;
 
 namespace detail {
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void throw_bad_alloc()
+[[__noreturn__, gnu::__cold__, gnu::__noinline__]] inline void throw_bad_alloc()
 {
 #if defined(__cpp_exceptions)
 	throw std::bad_alloc();
@@ -177,11 +177,11 @@ private:
 class hazard_pointer {
 public:
 	/* Always inlined, so that the slot stays in a register: nothing takes the address of *this. */
-	[[gnu::always_inline]] hazard_pointer() noexcept : slot(nullptr) {}
-	[[gnu::always_inline]] hazard_pointer(hazard_pointer &&other) noexcept : slot(std::exchange(other.slot, nullptr)) {}
-	[[gnu::always_inline]] ~hazard_pointer() { ::hazptr_free(nullptr, slot); }
+	[[gnu::__always_inline__]] hazard_pointer() noexcept : slot(nullptr) {}
+	[[gnu::__always_inline__]] hazard_pointer(hazard_pointer &&other) noexcept : slot(std::exchange(other.slot, nullptr)) {}
+	[[gnu::__always_inline__]] ~hazard_pointer() { ::hazptr_free(nullptr, slot); }
 
-	[[gnu::always_inline]] hazard_pointer &operator=(hazard_pointer &&other) noexcept
+	[[gnu::__always_inline__]] hazard_pointer &operator=(hazard_pointer &&other) noexcept
 	{
 		if (this != &other) {
 			::hazptr_free(nullptr, slot);
@@ -190,10 +190,10 @@ public:
 		return *this;
 	}
 
-	[[nodiscard]] bool empty() const noexcept { return !slot; }
+	[[__nodiscard__]] bool empty() const noexcept { return !slot; }
 
 	/* raw: the parameter's type is the standard's. */
-	template<class T> [[nodiscard, gnu::always_inline]] T *protect(const std::atomic<T *> &src) noexcept
+	template<class T> [[__nodiscard__, gnu::__always_inline__]] T *protect(const std::atomic<T *> &src) noexcept
 	{
 		if (quiesce__hazptr_quiet()) {
 			T *ptr = src.load(std::memory_order_relaxed); /* Relaxed: only the second load is used. */
@@ -205,7 +205,7 @@ public:
 	}
 
 	/* raw: the parameter's type is the standard's. */
-	template<class T> [[nodiscard, gnu::always_inline]] bool try_protect(T *&ptr, const std::atomic<T *> &src) noexcept
+	template<class T> [[__nodiscard__, gnu::__always_inline__]] bool try_protect(T *&ptr, const std::atomic<T *> &src) noexcept
 	{
 		if (quiesce_likely(attempt<false>(ptr, src)))
 			return true;
@@ -213,12 +213,12 @@ public:
 		return false;
 	}
 
-	template<class T> [[gnu::always_inline]] void reset_protection(const T *ptr) noexcept
+	template<class T> [[gnu::__always_inline__]] void reset_protection(const T *ptr) noexcept
 	{
 		quiesce__hazptr_set(slot, detail::hazard_address(ptr));
 	}
 
-	[[gnu::always_inline]] void reset_protection(std::nullptr_t = nullptr) noexcept { ::hazptr_clear(slot); }
+	[[gnu::__always_inline__]] void reset_protection(std::nullptr_t = nullptr) noexcept { ::hazptr_clear(slot); }
 
 	void swap(hazard_pointer &other) noexcept { std::swap(slot, other.slot); }
 
@@ -226,12 +226,12 @@ private:
 	::hazptr_t *slot;
 
 	/* Two arguments, so that no initialiser of a caller selects this constructor. */
-	[[gnu::always_inline]] hazard_pointer(::hazptr_t *owned, detail::hazard_access) noexcept : slot(owned) {}
+	[[gnu::__always_inline__]] hazard_pointer(::hazptr_t *owned, detail::hazard_access) noexcept : slot(owned) {}
 
 	/* True if the slot protects @ptr and @src still has that value; else @ptr becomes the value
 	 * of @src. */
 	/* raw: the parameter's type is the standard's. */
-	template<bool Quiet, class T> [[gnu::always_inline]] bool attempt(T *&ptr, const std::atomic<T *> &src) noexcept
+	template<bool Quiet, class T> [[gnu::__always_inline__]] bool attempt(T *&ptr, const std::atomic<T *> &src) noexcept
 	{
 		/* A number: it may be a pointer to an object that was freed. */
 		auto old = reinterpret_cast<std::uintptr_t>(ptr);
@@ -245,7 +245,8 @@ private:
 	}
 
 	/* raw: the parameter's type is the standard's. */
-	template<class T> [[gnu::cold, gnu::noinline]] static T *protect_slowly(::hazptr_t *slot, const std::atomic<T *> &src) noexcept
+	template<class T>
+	[[gnu::__cold__, gnu::__noinline__]] static T *protect_slowly(::hazptr_t *slot, const std::atomic<T *> &src) noexcept
 	{
 		hazard_pointer borrowed(slot, detail::hazard_access());
 		T *ptr;
@@ -264,7 +265,7 @@ private:
 
 /** make_hazard_pointer - return a hazard_pointer that owns a slot.
  * Cost: as hazptr_alloc(NULL).  Throws: std::bad_alloc; a build without exceptions aborts. */
-[[nodiscard, gnu::always_inline]] inline hazard_pointer make_hazard_pointer()
+[[__nodiscard__, gnu::__always_inline__]] inline hazard_pointer make_hazard_pointer()
 {
 	::hazptr_t *slot = ::hazptr_alloc(nullptr);
 
@@ -317,18 +318,18 @@ template<std::size_t N> class hazard_pointer_array {
 public:
 	hazard_pointer_array()
 	{
-		::hazptr_t *slots[N];
+		::hazptr_t *taken[N];
 
-		if (quiesce_unlikely(!::hazptr_alloc_batch(nullptr, slots, N)))
+		if (quiesce_unlikely(!::hazptr_alloc_batch(nullptr, taken, N)))
 			detail::throw_bad_alloc();
 		for (std::size_t i = 0; i < N; i++)
-			array[i] = hazard_pointer(slots[i], detail::hazard_access());
+			array[i] = hazard_pointer(taken[i], detail::hazard_access());
 	}
 	hazard_pointer_array(const hazard_pointer_array &) = delete;
 	hazard_pointer_array &operator=(const hazard_pointer_array &) = delete;
 
-	[[nodiscard]] hazard_pointer &operator[](std::size_t i) noexcept { return array[i]; }
-	[[nodiscard]] static constexpr std::size_t size() noexcept { return N; }
+	[[__nodiscard__]] hazard_pointer &operator[](std::size_t i) noexcept { return array[i]; }
+	[[__nodiscard__]] static constexpr std::size_t size() noexcept { return N; }
 	hazard_pointer *begin() noexcept { return array; }
 	hazard_pointer *end() noexcept { return array + N; }
 

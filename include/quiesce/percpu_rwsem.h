@@ -74,7 +74,7 @@ struct percpu_rw_semaphore {
 	uint32_t block;               /* a writer is inside, or next */
 	uint32_t turn;                /* futex of queued readers; changes when some are admitted */
 	uint32_t owner_tid;           /* thread id of the writer that owns @block; for reports */
-} __attribute__((aligned(QUIESCE_CACHELINE)));
+} __attribute__((__aligned__(QUIESCE_CACHELINE)));
 
 #if defined(__cplusplus)
 #define QUIESCE__RWSEM_SYNC { 0, 0, 0, { 0 }, &quiesce_rwsem_sync, nullptr, { nullptr, nullptr } }

@@ -65,7 +65,7 @@ private:
 };
 
 /* Visible, so that all parts of a program mean the same object. */
-[[gnu::visibility("default")]] inline rcu_domain &rcu_default_domain() noexcept
+[[gnu::__visibility__("default")]] inline rcu_domain &rcu_default_domain() noexcept
 {
 	static constinit rcu_domain domain;
 
@@ -189,7 +189,7 @@ template<class T, class D = std::default_delete<T>> void rcu_retire(T *p, D d = 
 
 /** rcu_reader - extension: a read-side section as long as its scope.
  *	quiesce::rcu_reader section; */
-class [[nodiscard]] rcu_reader {
+class [[__nodiscard__]] rcu_reader {
 public:
 	rcu_reader() noexcept { ::rcu_read_lock(); }
 	rcu_reader(const rcu_reader &) = delete;

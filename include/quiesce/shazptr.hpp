@@ -36,14 +36,14 @@ namespace quiesce {
  *
  * Cost, order and contexts: as shazptr_protect() and shazptr_clear().  One that was moved to another thread is cleared
  * there; in a debug build say detach() before. */
-template<class T> class [[nodiscard]] shazptr {
+template<class T> class [[__nodiscard__]] shazptr {
 public:
 	/* Empty. */
-	[[gnu::always_inline]] shazptr() noexcept {}
+	[[gnu::__always_inline__]] shazptr() noexcept {}
 
 	/* Fetch the pointer and protect what it points to; empty only if it is null. */
 	/* raw: the type in which C++ programs publish pointers. */
-	[[gnu::always_inline]] explicit shazptr(const std::atomic<T *> &src) noexcept
+	[[gnu::__always_inline__]] explicit shazptr(const std::atomic<T *> &src) noexcept
 	{
 		::shazptr_guard fetched;
 
@@ -52,10 +52,10 @@ public:
 		guard = fetched;
 	}
 
-	[[gnu::always_inline]] shazptr(shazptr &&other) noexcept : guard(std::exchange(other.guard, {})) {}
-	[[gnu::always_inline]] ~shazptr() { ::shazptr_clear(guard); }
+	[[gnu::__always_inline__]] shazptr(shazptr &&other) noexcept : guard(std::exchange(other.guard, {})) {}
+	[[gnu::__always_inline__]] ~shazptr() { ::shazptr_clear(guard); }
 
-	[[gnu::always_inline]] shazptr &operator=(shazptr &&other) noexcept
+	[[gnu::__always_inline__]] shazptr &operator=(shazptr &&other) noexcept
 	{
 		if (this != &other) {
 			::shazptr_clear(guard);
@@ -106,7 +106,7 @@ private:
 
 	/* True if the pointer did not change meanwhile; else @ret_guard is empty. */
 	/* raw: as above. */
-	[[gnu::always_inline]] static bool attempt(const std::atomic<T *> &src, ::shazptr_guard &ret_guard) noexcept
+	[[gnu::__always_inline__]] static bool attempt(const std::atomic<T *> &src, ::shazptr_guard &ret_guard) noexcept
 	{
 		/* Relaxed: only the second load is used. */
 		T *first = src.load(std::memory_order_relaxed), *again;

@@ -77,7 +77,7 @@ struct srcu_struct {
 	uint64_t apart[8];            /* padding: the private part has cache lines of its own */
 	struct quiesce__srcu_space {
 		uint64_t words[48];
-	} __attribute__((may_alias)) space; /* private; all zero at first */
+	} __attribute__((__may_alias__)) space; /* private; all zero at first */
 };
 
 #if defined(__cplusplus)

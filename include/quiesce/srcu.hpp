@@ -54,7 +54,7 @@ public:
 	 * a deleter either (reported, aborts). */
 	void synchronize() noexcept { ::synchronize_srcu(&domain); }
 	void synchronize_expedited() noexcept { ::synchronize_srcu_expedited(&domain); }
-	void barrier() noexcept { ::srcu_barrier(&domain); }
+	void(barrier)() noexcept { ::srcu_barrier(&domain); }
 
 	/** retire - call @d(@p) after a grace period of this domain, in another thread.
 	 * As rcu_retire(); allocates memory.
@@ -78,7 +78,7 @@ private:
 };
 
 /** srcu_reader - a section that lasts as long as its scope, in one thread: srcu_read_lock(). */
-class [[nodiscard]] srcu_reader {
+class [[__nodiscard__]] srcu_reader {
 public:
 	explicit srcu_reader(srcu_domain &in) noexcept : domain(in.native_handle()), index(::srcu_read_lock(domain)) {}
 	srcu_reader(const srcu_reader &) = delete;
@@ -92,7 +92,7 @@ private:
 
 /** srcu_section - a section that may be moved, kept, and ended by any thread: srcu_down_read().
  * For coroutines that another thread may resume, for example. */
-class [[nodiscard]] srcu_section {
+class [[__nodiscard__]] srcu_section {
 public:
 	/* An object without a section. */
 	constexpr srcu_section() noexcept = default;
@@ -100,7 +100,9 @@ public:
 	srcu_section(srcu_section &&from) noexcept : domain(std::exchange(from.domain, nullptr)), index(from.index) {}
 	srcu_section &operator=(srcu_section &&from) noexcept
 	{
-		srcu_section(std::move(from)).swap(*this);
+		srcu_section old(std::move(from));
+
+		old.swap(*this);
 		return *this;
 	}
 	~srcu_section() { end(); }

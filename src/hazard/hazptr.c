@@ -170,7 +170,7 @@ hazptr_t *quiesce__hazptr_alloc_slow(uint32_t layout, struct hazptr_context *ctx
 
 	quiesce__init();
 	if (ctx)
-		return ctx->slots ? alloc_in_line(&ctx->slots->value) : NULL;
+		return ctx->first ? alloc_in_line(&ctx->first->value) : NULL;
 	line = self->hazptr ? self->hazptr : assign_line(self, layout);
 	slot = line ? alloc_in_line(line) : NULL;
 	return slot ? slot : (hazptr_t *)quiesce__pool_claim_any(&pool, 1);
@@ -195,7 +195,7 @@ hazptr_t *quiesce__hazptr_alloc_array_slow(uint32_t layout, struct hazptr_contex
 		return NULL;
 	quiesce__init();
 	if (ctx)
-		return ctx->slots ? alloc_row(&ctx->slots->value, nr) : NULL;
+		return ctx->first ? alloc_row(&ctx->first->value, nr) : NULL;
 	line = self->hazptr ? self->hazptr : assign_line(self, layout);
 	slots = line ? alloc_row(line, nr) : NULL;
 	return slots ? slots : (hazptr_t *)quiesce__pool_claim_any(&pool, nr);
@@ -256,7 +256,7 @@ int quiesce_init_hazptr_context(struct hazptr_context *ctx)
 		quiesce__reader_ensure(self, QUIESCE_LAYOUT);
 		line = take_empty_line();
 	}
-	ctx->slots = line ? slot_at(line, 0) : NULL;
+	ctx->first = line ? slot_at(line, 0) : NULL;
 	return line ? 0 : -ENOMEM;
 }
 
@@ -267,11 +267,11 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 	const hazptr_t *held;
 	uintptr_t *line;
 
-	if (!ctx->slots)
+	if (!ctx->first)
 		return;
 	quiesce__init();
-	line = &ctx->slots->value;
-	ctx->slots = NULL;
+	line = &ctx->first->value;
+	ctx->first = NULL;
 	held = held_in(line);
 	if (quiesce_unlikely(held != NULL)) {
 		/* The line keeps the ended context as its owner: no new owner takes slots in it, and the held

@@ -82,7 +82,7 @@ static inline bool quiesce__slot_counts(const uintptr_t *slot)
 /* Where the groups are. */
 static inline uintptr_t *quiesce__block_of_id(size_t id)
 {
-	return quiesce_load_relaxed(&quiesce_shazptr_v1.slots) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
+	return quiesce_load_relaxed(&quiesce_shazptr_v1.memory) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
 }
 
 /* How many slots of a group a scan must read: those that were ever used. */

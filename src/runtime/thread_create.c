@@ -5,13 +5,13 @@
 #include "run.h"
 #include "thread.h"
 
-int quiesce__thread_create(pthread_t *ret, void *(*main)(void *arg), void *arg)
+int quiesce__thread_create(pthread_t *ret, void *(*func)(void *arg), void *arg)
 {
 	struct platform_thread how;
 
 	quiesce__init();
 	quiesce__thread_defaults(&how);
-	return platform_thread_create(ret, main, arg, &how);
+	return platform_thread_create(ret, func, arg, &how);
 }
 
 void quiesce__thread_begin(const char *name)

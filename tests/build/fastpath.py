@@ -15,6 +15,7 @@ enters no sequence, and the shortest one that does.  Hazard pointers whose slots
 call_hazptr() in the library, are checked in the same way; they enter no sequence.  Counters per CPU always enter one.
 The find of an idr and the load of an xarray are loops: there is no call, lock or fence in the whole function.  Nor in lookups of tables, but for the one
 call where a bucket has moved; counted are the instructions of the shortest way that finds something in the first line.
+The assembly of x86-64 is written for both of the assembler's syntaxes, which have to give the same instructions.
 """
 import argparse
 import pathlib
@@ -326,6 +327,9 @@ def compile_one(compiler, flags, objdump, source, tmp):
 def examine(compiler, flags, objdump, arch, limits, opt, tmp):
     flags = [*flags, f"-I{opt.include}"]
     functions = compile_one(compiler, flags, objdump, opt.source, tmp)
+    if arch is X86:
+        intel = compile_one(compiler, [*flags, "-masm=intel"], objdump, opt.source, tmp)
+        yield intel == functions, "the same instructions with -masm=intel", []
     for name, limit, most in zip(NAMES, LIMITS[limits], OPERANDS.get(limits, [None] * len(NAMES))):
         count, wrong, path = walk(functions[name], arch)
         if wrong:

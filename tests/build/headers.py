@@ -23,7 +23,22 @@ FACES = {"g++": [["c++20"], ["c++23", *RARE]], "clang++": [["c++20", *RARE], ["c
 FACES["clang++-19"] = FACES["clang++"]
 CPU_FILES = ("x86_64.h", "x86_64_rseq.h", "arm64.h", "riscv64.h", "s390x.h")
 COMPILERS = [("gcc", "g++"), ("clang-19", "clang++-19"), ("clang", "clang++")]
-WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wcast-qual", "-Werror", "-fsyntax-only"]
+# What programs ask for, and get from headers that they include by -I.
+WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wcast-qual", "-Wcast-align",
+        "-Wshadow", "-Wundef", "-Wwrite-strings", "-Wpointer-arith", "-Wswitch-default", "-Wswitch-enum", "-Wfloat-equal", "-Wformat=2", "-Wvla",
+        "-Werror", "-fsyntax-only"]
+WARN_OF = {"gcc": ["-Wlogical-op", "-Wduplicated-cond", "-Wduplicated-branches", "-Wcast-align=strict", "-Wbad-function-cast",
+                   "-Wjump-misses-init"],
+           "g++": ["-Wlogical-op", "-Wduplicated-cond", "-Wduplicated-branches", "-Wcast-align=strict", "-Wuseless-cast",
+                   "-Wold-style-cast", "-Wzero-as-null-pointer-constant", "-Wsuggest-override", "-Wextra-semi"],
+           "clang": ["-Wcomma", "-Wshadow-all", "-Wextra-semi-stmt"],
+           "clang++": ["-Wcomma", "-Wshadow-all", "-Wextra-semi-stmt", "-Wold-style-cast", "-Wzero-as-null-pointer-constant"]}
+WARN_OF_C = ["-Wstrict-prototypes", "-Wmissing-prototypes", "-Wold-style-definition"]
+
+
+def warnings(compiler, lang):
+    """For headers and macros.  Examples keep ids in an int, as the kernel's programs do, which -Wsign-conversion reports."""
+    return [*WARN, "-Wsign-conversion", *WARN_OF[compiler.split("-")[0]], *(WARN_OF_C if lang == "c" else [])]
 
 
 def compile_text(command, text):
@@ -48,7 +63,7 @@ def face_jobs(include, headers):
     names = [h.relative_to(include) for h in headers if h.suffix == ".hpp"]
     for entry in tried:
         cxx, std, flags = entry
-        command = [cxx, "-x", "c++", f"-std={std}", *flags, *WARN, "-Wshadow", "-Wnon-virtual-dtor", f"-I{include}"]
+        command = [cxx, "-x", "c++", f"-std={std}", *flags, *warnings(cxx, "c++"), "-Wnon-virtual-dtor", f"-I{include}"]
         for group in [[n] for n in names] if entry == tried[-1] else [names]:
             yield " ".join([title_of(group), cxx, std, *flags]), command, group
 
@@ -72,7 +87,7 @@ def jobs(include, headers):
                 alone.append((stds[-1], "-DQUIESCE_DEBUG"))
             for std in stds:
                 for debug in ("", "-DQUIESCE_DEBUG"):
-                    command = [compiler, "-x", lang, f"-std={std}", *WARN, *debug.split(), f"-I{include}"]
+                    command = [compiler, "-x", lang, f"-std={std}", *warnings(compiler, lang), *debug.split(), f"-I{include}"]
                     for group in [[n] for n in names] if (std, debug) in alone else [names]:
                         yield f"{title_of(group)} {compiler} {std} {debug}".strip(), command, group
 
@@ -106,7 +121,7 @@ def macros(include):
     text = (pathlib.Path(__file__).parent / "macros.cc").read_text()
     for _, cxx in COMPILERS:
         for debug in ([], ["-DQUIESCE_DEBUG"]) if shutil.which(cxx) else ():
-            command = [cxx, "-x", "c++", "-std=c++20", *debug, *WARN, "-Wno-unused", "-Wold-style-cast", f"-I{include}"]
+            command = [cxx, "-x", "c++", "-std=c++20", *debug, *warnings(cxx, "c++"), "-Wno-unused", f"-I{include}"]
             yield " ".join(["no old-style cast", cxx, *debug]), command, text
 
 

@@ -212,7 +212,7 @@ unsigned long pages_in_order(void)
 {
 	struct object *p;
 	uint32_t id = 0;
-	unsigned long at, nr = ida_is_empty(&more_numbers) + ida_is_empty(&numbers) + xa_empty(&more_pages);
+	unsigned long at, nr = 0ul + ida_is_empty(&more_numbers) + ida_is_empty(&numbers) + xa_empty(&more_pages);
 
 	nr += xa_alloc(&pages, &id, &at, XA_LIMIT(1, 9)) == 0 && xa_alloc(&pages, &id, &at, xa_limit_32b) == 0;
 	xa_for_each(&pages, at, p)

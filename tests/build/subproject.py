@@ -4,7 +4,7 @@
 
 	subproject.py --root DIR --meson MESON
 
-Prints TAP.  What the compiler has compiled before comes from its cache, where there is one.
+Prints TAP.  Objects that the compiler has made before come from its cache, where there is one.
 """
 import argparse
 import os

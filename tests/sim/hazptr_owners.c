@@ -51,7 +51,7 @@ static void many_contexts(void *unused)
 		if (init_hazptr_context(&ctx[i]))
 			sim_saw();
 	for (int i = 0; i < 3; i++) {
-		if (!ctx[i].slots)
+		if (!ctx[i].first)
 			continue;
 		sim_assert(hazptr_alloc_batch(&ctx[i], slot, HAZPTR_SLOT_PER_CTX));
 		sim_assert(!hazptr_alloc(&ctx[i]));

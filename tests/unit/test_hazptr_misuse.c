@@ -236,7 +236,7 @@ static void a_context_with_a_slot_taken(void **state)
 	assert_int_equal(runs_of(p), runs);
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(init_hazptr_context(&ctx[i]), 0);
-		assert_true((uintptr_t)ctx[i].slots / 128 != (uintptr_t)held / 128);
+		assert_true((uintptr_t)ctx[i].first / 128 != (uintptr_t)held / 128);
 	}
 	hazptr_free(NULL, held);
 	waiter_end(&w);

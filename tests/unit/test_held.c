@@ -266,7 +266,7 @@ static void a_thread_that_ends_with_slots(void **state)
 	assert_int_equal(told_of("taken at test_held+0x", slots[0]), 1);
 	hazptr_free(NULL, slots[0]);
 	hazptr_free(NULL, slots[2]);
-	hazptr_free(&ctx, ctx.slots);
+	hazptr_free(&ctx, ctx.first);
 	cleanup_hazptr_context(&ctx);
 }
 

@@ -242,9 +242,9 @@ static void unlock_unregistered(void)
 static void unbalanced_unlock(void **state)
 {
 	(void)state;
-	misuse(unlock_only, QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() at test_misuse+0x");
-	misuse(unlock_once_too_often, QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() at test_misuse+0x");
-	misuse(unlock_unregistered, QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() at test_misuse+0x");
+	misuse(unlock_only, QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() at test_misuse");
+	misuse(unlock_once_too_often, QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() at test_misuse");
+	misuse(unlock_unregistered, QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() at test_misuse");
 	assert_false(rcu_read_lock_held());
 	synchronize_rcu();
 }

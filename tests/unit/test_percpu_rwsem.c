@@ -252,7 +252,7 @@ static void a_release_without_writer_is_told(void **state)
 		COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, text, percpu_up_write(sem));
 		percpu_down_write(sem);
 		percpu_up_write(sem);
-		COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() at test_percpu_rwsem+0x", percpu_up_write(sem));
+		COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() at test_percpu_rwsem", percpu_up_write(sem));
 		lock_works(sem);
 	}
 }

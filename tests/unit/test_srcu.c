@@ -322,7 +322,7 @@ static void in_use(void **state)
 	assert_int_equal(nr_reports, 1);
 	assert_int_equal(reported, QUIESCE_MISUSE_IN_USE);
 	assert_non_null(strstr(report, "&other"));
-	assert_non_null(strstr(report, "1 readers"));
+	assert_non_null(strstr(report, "readers inside: 1"));
 	call_srcu(&other, &head, do_nothing);
 	srcu_read_unlock(&other, idx);
 	srcu_barrier(&other);

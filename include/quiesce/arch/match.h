@@ -28,7 +28,7 @@ QUIESCE_FAST size_t quiesce__match_index(quiesce__match_t match)
 {
 	size_t index;
 
-	__asm__("tzcnt	%1, %k0" : "=r"(index) : "r"(match) : "cc");
+	__asm__("tzcnt{	%1, %k0|	%k0, %1}" : "=r"(index) : "r"(match) : "cc");
 	return index;
 }
 

@@ -4,13 +4,13 @@
 #define QUIESCE_ARCH_X86_64_H
 
 #if !defined(__clang__)
-#define QUIESCE_NOPLT __attribute__((noplt))
+#define QUIESCE_NOPLT __attribute__((__noplt__))
 #endif
 
 /* A locked instruction is a full fence. */
 #define quiesce__after_rmw(result) (result)
 /* A locked instruction on the thread's stack costs a quarter of mfence. */
-#define quiesce__arch_fence_full() __asm__ __volatile__("lock; orl $0, -4(%%rsp)" ::: "memory", "cc")
+#define quiesce__arch_fence_full() __asm__ __volatile__("lock; or{l $0, -4(%%rsp)| DWORD PTR [rsp-4], 0}" ::: "memory", "cc")
 #define quiesce__arch_cpu_relax() __builtin_ia32_pause()
 
 /* The thread control block begins with its own address.  Volatile here and below: neither kept

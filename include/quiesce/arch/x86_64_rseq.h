@@ -10,14 +10,14 @@
 #define QUIESCE_RSEQ_GUARD
 #define QUIESCE_RSEQ_INPUTS
 #define QUIESCE_RSEQ_CLOBBERS
-#define QUIESCE_COUNT(word) "incq " word "\n"
+#define QUIESCE_COUNT(word) "inc{q} " word "\n"
 #define QUIESCE_COUNT_CLOBBERS
 #endif
 
 #if defined(QUIESCE_UNPINNED) /* the library itself, which has a constructor of its own */
 QUIESCE_FAST void quiesce__pin(void) {}
 #else
-__attribute__((unused)) static inline void quiesce__keep_this_loaded(void)
+__attribute__((__unused__)) static inline void quiesce__keep_this_loaded(void)
 {
 	static const char here = 0;
 
@@ -30,7 +30,7 @@ __attribute__((unused)) static inline void quiesce__keep_this_loaded(void)
  * caller.  Volatile, as a constant would have a section of another type. */
 QUIESCE_FAST void quiesce__pin(void)
 {
-	static void (*volatile entry)(void) __attribute__((section(".init_array"))) = quiesce__keep_this_loaded;
+	static void (*volatile entry)(void) __attribute__((__section__(".init_array"))) = quiesce__keep_this_loaded;
 
 	__asm__ __volatile__("" : : "m"(entry));
 }
@@ -39,30 +39,31 @@ QUIESCE_FAST void quiesce__pin(void)
 /* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a
  * signal; the store before 2 is the last instruction, and the claim.  Ordinary loads and stores are
  * acquire and release on x86.  Not "asm goto": the statement has an output, and with
- * instrumentation some compilers then lose labels. */
-#define QUIESCE__CLAIM_RSEQ(slot, value, cached_slot, cached_id, ...)                                                    \
+ * instrumentation some compilers then lose labels.  {A|B} is A, or B with -masm=intel, in which clang takes
+ * 0b and 1b for numbers. */
+#define QUIESCE__CLAIM_RSEQ(slot, value, cached_slot, intel_slot, cached_id, intel_id, ...)                             \
 	__asm__ __volatile__(                                                                                            \
 		".pushsection __rseq_cs, \"aw?\"\n"                                                                      \
 		".balign 32\n"                                                                                           \
 		"3: .long 0, 0\n"                                                                                        \
 		".quad 1f, 2f - 1f, 4f\n"                                                                                \
 		".popsection\n"                                                                                          \
-		"0: leaq 3b(%%rip), %[claimed]\n"                                                                        \
-		"movq %[claimed], %%fs:8(%[area])\n"                                                                     \
+		"5: lea{q 3b(%%rip), %[claimed]| %[claimed], [rip+3b]}\n"                                                \
+		"mov{q %[claimed], %%fs:8(%[area])| fs:[%[area]+8], %[claimed]}\n"                                       \
 		"1:\n" QUIESCE_RSEQ_GUARD                                                                                \
-		"movl %%fs:(%[id]), %k[claimed]\n"                                                                       \
-		"cmpq " cached_id ", %[claimed]\n"                                                                       \
+		"mov{l %%fs:(%[id]), %k[claimed]| %k[claimed], fs:[%[id]]}\n"                                            \
+		"cmp{q " cached_id ", %[claimed]| %[claimed], " intel_id "}\n"                                           \
 		"jne 8f\n"                                                                                               \
-		"movq " cached_slot ", %[claimed]\n" /* loaded inside the sequence, so that both fit */                         \
-		"cmpq $0, (%[claimed])\n"                                                                                \
+		"mov{q " cached_slot ", %[claimed]| %[claimed], " intel_slot "}\n" /* loaded inside the sequence, so that both fit */ \
+		"cmp{q $0, (%[claimed])| QWORD PTR [%[claimed]], 0}\n"                                                   \
 		"jne 8f\n" QUIESCE_RSEQ_STAY                                                                             \
-		"movq %[held], (%[claimed])\n"                                                                           \
+		"mov{q %[held], (%[claimed])| [%[claimed]], %[held]}\n"                                                  \
 		"2:\n"                                                                                                   \
 		".pushsection __rseq_failure, \"ax?\"\n"                                                                 \
 		".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */                                      \
 		".long 0x53053053\n"                                                                                     \
-		"4: jmp 0b\n"                                                                                            \
-		"8: xorl %k[claimed], %k[claimed]\n" /* taken */                                                         \
+		"4: jmp 5b\n"                                                                                            \
+		"8: xor{l} %k[claimed], %k[claimed]\n" /* taken */                                                       \
 		"jmp 2b\n"                                                                                               \
 		".popsection\n"                                                                                          \
 		: [claimed] "=&r"(slot)                                                                                  \
@@ -74,7 +75,8 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *c
 {
 	uintptr_t *slot;
 
-	QUIESCE__CLAIM_RSEQ(slot, value, "%[cached_slot]", "%[cached_id]", [cached_slot] "m"(cached->slot), [cached_id] "m"(cached->id));
+	QUIESCE__CLAIM_RSEQ(slot, value, "%[cached_slot]", "%[cached_slot]", "%[cached_id]", "%[cached_id]",
+			    [cached_slot] "m"(cached->slot), [cached_id] "m"(cached->id));
 	quiesce__pin();
 #if QUIESCE_TSAN
 	/* ThreadSanitizer does not see that the assembly acquires the previous owner's clear. */
@@ -90,7 +92,8 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq_own(struct quiesce__own_block self, 
 {
 	uintptr_t *slot;
 
-	QUIESCE__CLAIM_RSEQ(slot, value, "%%fs:%c[slot_at](%[self])", "%%fs:%c[id_at](%[self])", [self] "r"(self.at),
+	QUIESCE__CLAIM_RSEQ(slot, value, "%%fs:%c[slot_at](%[self])", "fs:[%[self]+%c[slot_at]]", "%%fs:%c[id_at](%[self])",
+			    "fs:[%[self]+%c[id_at]]", [self] "r"(self.at),
 			    [slot_at] "i"(offsetof(struct quiesce_tls_v1, shazptr_cached.slot)),
 			    [id_at] "i"(offsetof(struct quiesce_tls_v1, shazptr_cached.id)));
 	quiesce__pin();
@@ -99,8 +102,8 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq_own(struct quiesce__own_block self, 
 #endif
 
 /* A count has one of these operands: the word at @offset, or the word at @index from there on. */
-#define QUIESCE_COUNT_WORD(offset) #offset "(%%rax)"
-#define QUIESCE_COUNT_WORD_AT(offset) #offset "(%%rax, %[index], 8)"
+#define QUIESCE_COUNT_WORD(offset) "{" #offset "(%%rax)|QWORD PTR [rax+" #offset "]}"
+#define QUIESCE_COUNT_WORD_AT(offset) "{" #offset "(%%rax, %[nth], 8)|QWORD PTR [rax+%[nth]*8+" #offset "]}"
 
 /* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a
  * signal. 24 is the offset of the concurrency id.  Subtracting 0 does not borrow; subtracting a
@@ -112,18 +115,18 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq_own(struct quiesce__own_block self, 
 		"3: .long 0, 0\n"                                                              \
 		".quad 1f, 2f - 1f, 4f\n"                                                      \
 		".popsection\n"                                                                \
-		"0: leaq 3b(%%rip), %%rax\n"                                                   \
-		"movq %%rax, %%fs:8(%[area])\n"                                                \
+		"5: lea{q 3b(%%rip), %%rax| rax, [rip+3b]}\n"                                  \
+		"mov{q %%rax, %%fs:8(%[area])| fs:[%[area]+8], rax}\n"                         \
 		"1:\n" QUIESCE_RSEQ_GUARD                                                      \
-		"movl %%fs:24(%[area]), %%eax\n"                                               \
-		"shlq %[shift], %%rax\n"                                                       \
-		"subq %[open], %%rax\n"                                                        \
+		"mov{l %%fs:24(%[area]), %%eax| eax, fs:[%[area]+24]}\n"                       \
+		"shl{q %[shift], %%rax| rax, %[shift]}\n"                                      \
+		"sub{q %[open], %%rax| rax, %[open]}\n"                                        \
 		"jnc %l[call]\n" QUIESCE_COUNT(word)                                           \
 		"2:\n"                                                                         \
 		".pushsection __rseq_failure, \"ax?\"\n"                                       \
 		".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */            \
 		".long 0x53053053\n"                                                           \
-		"4: jmp 0b\n"                                                                  \
+		"4: jmp 5b\n"                                                                  \
 		".popsection\n"                                                                \
 		:                                                                              \
 		: [area] "r"((int64_t)__rseq_offset), [open] "m"(*open),                       \

@@ -26,7 +26,7 @@ QUIESCE_BEGIN_DECLS
 
 struct quiesce__bucket {
 	uint64_t word[8];
-} __attribute__((aligned(QUIESCE_CACHELINE)));
+} __attribute__((__aligned__(QUIESCE_CACHELINE)));
 
 /* An array.  Lookups read the first two members; the rest is private. */
 struct quiesce__buckets {
@@ -47,7 +47,7 @@ struct quiesce__buckets {
 	struct quiesce__extra *more; /* overflow lines from the heap */
 	struct rcu_head rcu;
 	struct quiesce__lock lock; /* excludes the callback and the destruction of the table */
-} __attribute__((aligned(QUIESCE_CACHELINE)));
+} __attribute__((__aligned__(QUIESCE_CACHELINE)));
 
 /* The first line of the bucket of @hash in @array. */
 QUIESCE_FAST struct quiesce__bucket *quiesce__bucket_in(const struct quiesce__buckets *array, uint64_t hash)
@@ -58,7 +58,7 @@ QUIESCE_FAST struct quiesce__bucket *quiesce__bucket_in(const struct quiesce__bu
 /* Size of the array's memory. */
 static inline size_t quiesce__buckets_bytes(const struct quiesce__buckets *array)
 {
-	return (size_t)((uintptr_t)(array->links + array->nr_extra) - (uintptr_t)array);
+	return (uintptr_t)(array->links + array->nr_extra) - (uintptr_t)array;
 }
 
 struct quiesce__buckets_kind;
@@ -176,7 +176,7 @@ QUIESCE_FAST const struct quiesce__bucket *quiesce__bucket_find(const struct qui
 	*ret_header = 0;
 	if (!array)
 		return NULL;
-	while ((line = quiesce__bucket_read(array, hash, ret_header)), *ret_header & QUIESCE_BUCKET_MOVED)
+	while ((void)(line = quiesce__bucket_read(array, hash, ret_header)), *ret_header & QUIESCE_BUCKET_MOVED)
 		/* Relaxed: stored before any bucket moved, which was acquired. */
 		array = quiesce_load_relaxed(&array->next);
 	return line;

@@ -51,7 +51,7 @@ QUIESCE_FAST int64_t quiesce__claim_id(void)
 	/* Relaxed: fixed before first use; the id is the kernel's word to this thread. */
 	int64_t offset = quiesce_load_relaxed(&quiesce_shazptr_v1.id);
 
-	return offset ? (int64_t)quiesce_load_relaxed((uint32_t *)quiesce__thread_at(offset)) : -1;
+	return offset ? (int64_t)quiesce_load_relaxed((uint32_t *)(void *)quiesce__thread_at(offset)) : -1;
 }
 
 #endif
@@ -81,21 +81,21 @@ QUIESCE_FAST bool quiesce__claim_own(uintptr_t *slot, uintptr_t value)
 }
 
 /* Debug builds keep account of who has taken which slot of hazptr.h, and report who exits with one; and who frees or uses one
- * that is free: these are false then.  @slots: of pointers to slots; is the one at @nr among those before it? */
+ * that is free: these are false then.  @array: of pointers to slots; is the one at @nr among those before it? */
 QUIESCE_API void quiesce__slot_taken_debug(const void *slot);
 QUIESCE_API bool quiesce__slot_given_back_debug(const void *slot);
 QUIESCE_API bool quiesce__slot_used_debug(const void *slot, const char *call);
-QUIESCE_API bool quiesce__slot_repeated_debug(const void *slots, size_t nr);
+QUIESCE_API bool quiesce__slot_repeated_debug(const void *array, size_t nr);
 #ifdef QUIESCE_DEBUG
 #define QUIESCE__SLOT_TAKEN(slot) quiesce__slot_taken_debug(slot)
 #define QUIESCE__SLOT_GIVEN_BACK(slot) quiesce__slot_given_back_debug(slot)
 #define QUIESCE__SLOT_USED(slot, call) quiesce__slot_used_debug(slot, call)
-#define QUIESCE__SLOT_REPEATED(slots, nr) quiesce__slot_repeated_debug(slots, nr)
+#define QUIESCE__SLOT_REPEATED(array, nr) quiesce__slot_repeated_debug(array, nr)
 #else
 #define QUIESCE__SLOT_TAKEN(slot) ((void)(slot))
 #define QUIESCE__SLOT_GIVEN_BACK(slot) true
 #define QUIESCE__SLOT_USED(slot, call) true
-#define QUIESCE__SLOT_REPEATED(slots, nr) false
+#define QUIESCE__SLOT_REPEATED(array, nr) false
 #endif
 
 QUIESCE_END_DECLS

@@ -18,8 +18,9 @@ QUIESCE_FAST void *quiesce__entry_at(const void *node, size_t offset)
 	(offsetof(type, member) + 0 * sizeof(&QUIESCE_NULL(type)->member - QUIESCE_NULL(const kind)))
 
 /* @node as a pointer to a @kind, from any class that derives from it in C++; void * is accepted,
- * anything else refused. */
-#define quiesce__node(kind, node) (1 ? (node) : QUIESCE_NULL(const kind))
+ * anything else refused.  The branch that is never taken is not null, because -Wduplicated-branches
+ * would report a @node that is. */
+#define quiesce__node(kind, node) (1 ? (node) : QUIESCE_AS_POINTER(const kind *, sizeof(kind)))
 
 /* The @type whose @member, a @kind, is @node. */
 #define quiesce__object(node, type, member, kind) \

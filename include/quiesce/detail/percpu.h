@@ -86,12 +86,12 @@ QUIESCE_FAST bool quiesce__count_8(const uint64_t *open)
 
 QUIESCE_FAST bool quiesce__count_at(const uint64_t *open, uint64_t index)
 {
-	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD_AT(0), , [index] "r"(index));
+	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD_AT(0), , [nth] "r"(index));
 }
 
 QUIESCE_FAST bool quiesce__count_at_16(const uint64_t *open, uint64_t index)
 {
-	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD_AT(16), , [index] "r"(index));
+	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD_AT(16), , [nth] "r"(index));
 }
 
 #else

@@ -25,8 +25,8 @@ struct quiesce__radix {
 	/* The root node, and in the low bits that its alignment leaves free the shift of an index
 	 * there; 0: empty.  Lookups read no other member: updates do not write its cache line,
 	 * unless the height of the tree changes. */
-	uintptr_t root __attribute__((aligned(QUIESCE_CACHELINE)));
-	size_t count __attribute__((aligned(QUIESCE_CACHELINE))); /* number of indices taken */
+	uintptr_t root __attribute__((__aligned__(QUIESCE_CACHELINE)));
+	size_t count __attribute__((__aligned__(QUIESCE_CACHELINE))); /* number of indices taken */
 	size_t nr_nodes;
 	uint32_t next; /* cursor of idr_alloc_cyclic() */
 	struct quiesce__lock lock;

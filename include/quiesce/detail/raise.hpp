@@ -14,7 +14,7 @@
 
 namespace quiesce::detail {
 
-[[noreturn, gnu::cold, gnu::noinline]] inline void throw_error(std::errc error)
+[[__noreturn__, gnu::__cold__, gnu::__noinline__]] inline void throw_error(std::errc error)
 {
 #if defined(__cpp_exceptions)
 	if (error == std::errc::invalid_argument)
@@ -29,7 +29,7 @@ namespace quiesce::detail {
 /* "It is there" and "it is not there" are results, not errors. */
 inline std::errc raise(std::errc result)
 {
-	if (result == std::errc::not_enough_memory || result == std::errc::invalid_argument) [[unlikely]]
+	if (result == std::errc::not_enough_memory || result == std::errc::invalid_argument) [[__unlikely__]]
 		throw_error(result);
 	return result;
 }

@@ -86,7 +86,7 @@ QUIESCE_FAST const struct quiesce__bucket *quiesce__table_enter(const struct qui
 
 /* Continue a lookup whose object is not the first with its tag: check all others, the overflow
  * lines, and the next array. */
-static __attribute__((noinline, unused)) void *quiesce__hashtable_search(const struct quiesce__buckets *array, uint64_t hash,
+static __attribute__((__noinline__, __unused__)) void *quiesce__hashtable_search(const struct quiesce__buckets *array, uint64_t hash,
 									 const struct hashtable_type *type, const void *key)
 {
 	const struct quiesce__bucket *line;
@@ -206,7 +206,7 @@ static inline bool quiesce__table_search_hazptr(const struct quiesce__bucket *fi
 
 /* As quiesce__hashtable_search(), with protection.  The slot is cleared if there is no object with
  * the key. */
-static __attribute__((noinline, unused)) void *quiesce__hashtable_search_hazptr(const struct hashtable *ht,
+static __attribute__((__noinline__, __unused__)) void *quiesce__hashtable_search_hazptr(const struct hashtable *ht,
 										const struct hashtable_type *type,
 										const void *key, hazptr_t *slot, size_t offset)
 {

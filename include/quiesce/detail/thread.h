@@ -9,9 +9,9 @@
 QUIESCE_BEGIN_DECLS
 
 /* Create a thread that inherits neither policy, priority nor CPUs of its creator, and receives no
- * signals but those of its own faults; it is to be joined or detached.  @main calls
+ * signals but those of its own faults; it is to be joined or detached.  @func calls
  * quiesce__thread_begin() first.  Returns 0 or -errno. */
-QUIESCE_API int quiesce__thread_create(pthread_t *ret, void *(*main)(void *arg), void *arg);
+QUIESCE_API int quiesce__thread_create(pthread_t *ret, void *(*func)(void *arg), void *arg);
 QUIESCE_API void quiesce__thread_begin(const char *name);
 
 /* A call of callbacks of the program; to be embedded in a structure of its state. */

@@ -63,7 +63,7 @@ struct quiesce_tls_v1 {
 #if defined(QUIESCE_SIM)
 struct quiesce_tls_v1 *quiesce_sim_self(void);
 #else
-extern QUIESCE_DATA __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec")));
+extern QUIESCE_DATA __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((__tls_model__("initial-exec")));
 #endif
 
 /* The block of the calling thread.  There are two ways to reach it, because no language knows that
@@ -89,7 +89,8 @@ QUIESCE_API struct quiesce_tls_v1 *quiesce__own_call(void);
 /* The address of a thread-local @variable of @type in the second way; @call is the function that
  * returns it. */
 #if defined(quiesce__tls_offset)
-#define QUIESCE__OWN_ADDRESS(type, variable, call) QUIESCE_AS_POINTER(type *, quiesce__thread_at(quiesce__tls_offset(variable)))
+#define QUIESCE__OWN_ADDRESS(type, variable, call) \
+	QUIESCE_CAST(type *, QUIESCE_CAST(void *, quiesce__thread_at(quiesce__tls_offset(variable))))
 #elif defined(QUIESCE_FIBERS)
 #define QUIESCE__OWN_ADDRESS(type, variable, call) call()
 #else
@@ -138,7 +139,7 @@ struct quiesce_shazptr_v1 {
 	int64_t rseq;       /* from the thread pointer to its rseq area; 0: claim by compare-and-exchange */
 	int64_t id;         /* from the thread pointer to its id; 0: there is none */
 	uint64_t nr_ids;
-	uintptr_t *slots;   /* private */
+	uintptr_t *memory;  /* private: of all slots */
 	uint64_t hazptr;    /* nonzero: protect by quiesce__hazptr_set_slow() */
 	uint64_t reserved[2];
 };

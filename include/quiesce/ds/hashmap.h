@@ -87,18 +87,19 @@ QUIESCE_FAST uint64_t quiesce__map_find_in(const struct quiesce__bucket *line, u
 /* For a key that is not in the first line, if a key was written into that line meanwhile, or if the
  * bucket has moved.  The link is loaded before the words of the first line: a pair of an overflow
  * line may move to a hole of the first line, and is then found there, or in the lines of the link. */
-static __attribute__((noinline, unused)) uint64_t quiesce__hashmap_search(const struct quiesce__buckets *array, uint64_t hash,
+static __attribute__((__noinline__, __unused__)) uint64_t quiesce__hashmap_search(const struct quiesce__buckets *array, uint64_t hash,
 									  uint64_t key)
 {
 	const struct quiesce__bucket *line, *next;
-	uint64_t header, value;
+	uint64_t header, value, link;
 
 	do {
 		line = quiesce__bucket_find(array, hash, &header);
 		if (quiesce_unlikely(!line))
 			return 0;
 		/* HM2: acquire, pairs with HM2 in place() and rebuild() */
-		next = (const struct quiesce__bucket *)quiesce_load_acquire(HM2, &line->word[QUIESCE_MAP_LINK]);
+		link = quiesce_load_acquire(HM2, &line->word[QUIESCE_MAP_LINK]);
+		next = (const struct quiesce__bucket *)link;
 		/* HM1: acquire, pairs with HM1 in write_key() */
 		header = quiesce_load_acquire(HM1, &line->word[0]);
 	} while (quiesce_unlikely(header & QUIESCE_BUCKET_MOVED));
@@ -107,7 +108,8 @@ static __attribute__((noinline, unused)) uint64_t quiesce__hashmap_search(const 
 		/* HM1: acquire, pairs with HM1 in write_key() */
 		header = quiesce_load_acquire(HM1, &line->word[0]);
 		/* HM2: acquire, pairs with HM2 in place() */
-		next = (const struct quiesce__bucket *)quiesce_load_consume(HM2, &line->word[QUIESCE_MAP_LINK]);
+		link = quiesce_load_consume(HM2, &line->word[QUIESCE_MAP_LINK]);
+		next = (const struct quiesce__bucket *)link;
 	}
 	return value;
 }

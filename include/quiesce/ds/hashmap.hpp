@@ -105,14 +105,14 @@ public:
 	{
 		std::uint64_t old = 0;
 
-		detail::raise(error(::hashmap_set(&map_, word_of_key(key), word_of(value), &old)));
+		detail::raise(errc_of(::hashmap_set(&map_, word_of_key(key), word_of(value), &old)));
 		return value_of(old);
 	}
 	/* Stores @value if the key has the value @expected; returns whether it did. */
 	bool compare_exchange(const K &key, const V &expected, const V &value)
 		requires std::has_unique_object_representations_v<V>
 	{
-		return detail::raise(error(::hashmap_replace(&map_, word_of_key(key), word_of(expected), word_of(value)))) == std::errc{};
+		return detail::raise(errc_of(::hashmap_replace(&map_, word_of_key(key), word_of(expected), word_of(value)))) == std::errc{};
 	}
 
 	/* Stores a value that depends on the present one: std::optional<V> fn(std::optional<V>)
@@ -143,7 +143,7 @@ public:
 			return !s->storable ? value : result ? word_of(*result) : 0;
 		};
 		std::uint64_t old = 0;
-		std::errc result = error(::hashmap_update(&map_, word_of_key(key), call, &step, &old));
+		std::errc result = errc_of(::hashmap_update(&map_, word_of_key(key), call, &step, &old));
 
 		if (result == std::errc{} && !step.storable)
 			result = std::errc::invalid_argument;
@@ -158,7 +158,7 @@ public:
 	std::errc try_insert(const K &key, const V &value, V *ret_existing = nullptr) noexcept
 	{
 		std::uint64_t existing = 0;
-		std::errc result = error(::hashmap_insert(&map_, word_of_key(key), word_of(value), &existing));
+		std::errc result = errc_of(::hashmap_insert(&map_, word_of_key(key), word_of(value), &existing));
 
 		if (ret_existing && result == std::errc::file_exists)
 			*ret_existing = *value_of(existing);
@@ -166,9 +166,9 @@ public:
 	}
 	std::errc try_insert_or_assign(const K &key, const V &value) noexcept
 	{
-		return error(::hashmap_set(&map_, word_of_key(key), word_of(value), nullptr));
+		return errc_of(::hashmap_set(&map_, word_of_key(key), word_of(value), nullptr));
 	}
-	std::errc try_reserve(size_type n) noexcept { return error(::hashmap_reserve(&map_, n)); }
+	std::errc try_reserve(size_type n) noexcept { return errc_of(::hashmap_reserve(&map_, n)); }
 	void reserve(size_type n) { detail::raise(try_reserve(n)); }
 
 	bool erase(const K &key) noexcept { return extract(key).has_value(); }
@@ -217,14 +217,14 @@ public:
 	static std::uint64_t word_of(const V &value) noexcept
 	{
 		if constexpr (sizeof(V) < 8)
-			return bytes(value) | PRESENT;
+			return bytes(value) | present_bit;
 		else
 			return bytes(value) ^ rcu_hash_map_absent<V>;
 	}
 
 private:
 	/* Set in a byte that smaller values do not use. */
-	static constexpr std::uint64_t PRESENT = std::endian::native == std::endian::little ? std::uint64_t{ 1 } << 63 : 1;
+	static constexpr std::uint64_t present_bit = std::endian::native == std::endian::little ? std::uint64_t{ 1 } << 63 : 1;
 
 	template<class T> static std::uint64_t bytes(const T &object) noexcept
 	{
@@ -249,7 +249,7 @@ private:
 		return object<V>(sizeof(V) < 8 ? w : w ^ rcu_hash_map_absent<V>);
 	}
 
-	static std::errc error(int result) noexcept { return static_cast<std::errc>(-result); }
+	static std::errc errc_of(int result) noexcept { return static_cast<std::errc>(-result); }
 
 	struct ::hashmap map_;
 };

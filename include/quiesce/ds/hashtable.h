@@ -130,7 +130,7 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 /* Only a small key is passed in registers. */
 #define QUIESCE__IS_SMALL(field) (sizeof(field) <= 16)
 #define QUIESCE__COPY(field)                                                                                               \
-	char copy[QUIESCE__IS_SMALL(field) ? sizeof(field) : 1] __attribute__((aligned(__alignof__(field))));              \
+	char copy[QUIESCE__IS_SMALL(field) ? sizeof(field) : 1] __attribute__((__aligned__(__alignof__(field))));          \
 	memcpy(copy, key, sizeof(copy))
 
 /** HASHTABLE_TYPE_STRING - as HASHTABLE_TYPE(), if @field is a string, an array or a pointer.
@@ -144,8 +144,8 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 #define QUIESCE__HASHTABLE_TYPE(name, T, field, K, HASH, EQUAL, KEY, COPY, COPIED)                                                \
 	QUIESCE_FAST uint64_t name##_hash(const void *key, uint64_t seed) { return HASH; }                                 \
 	QUIESCE_FAST bool name##_equal(const void *object, const void *key) { return EQUAL; }                              \
-	static inline __attribute__((unused)) const void *name##_key(const void *object) { return KEY; }                  \
-	static const struct hashtable_type name##_type __attribute__((unused)) = { name##_hash, name##_key, name##_equal }; \
+	static inline __attribute__((__unused__)) const void *name##_key(const void *object) { return KEY; }              \
+	static const struct hashtable_type name##_type __attribute__((__unused__)) = { name##_hash, name##_key, name##_equal }; \
 	QUIESCE_FAST T *name##_lookup(const struct hashtable *ht, K key)                                                   \
 	{                                                                                                                  \
 		struct quiesce__hashtable_lookup_state lookup;                                                                         \
@@ -155,11 +155,11 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 		COPY; /* so that the key itself may stay in a register */                                                  \
 		return QUIESCE_CAST(T *, quiesce__hashtable_search(lookup.array, lookup.hash, &name##_type, COPIED)); \
 	}                                                                                                                  \
-	static inline __attribute__((unused)) int name##_insert(struct hashtable *ht, T *object)                           \
+	static inline __attribute__((__unused__)) int name##_insert(struct hashtable *ht, T *object)                       \
 	{                                                                                                                  \
 		return QUIESCE__HASHTABLE_INSERT(ht, object);                                                               \
 	}                                                                                                                  \
-	static inline __attribute__((unused)) int name##_insert_unique(struct hashtable *ht, T *object, T **ret_existing)  \
+	static inline __attribute__((__unused__)) int name##_insert_unique(struct hashtable *ht, T *object, T **ret_existing)  \
 	{                                                                                                                  \
 		void *existing = NULL;                                                                                     \
 		int err = quiesce_hashtable_insert_unique(ht, object, &existing);                                          \
@@ -167,7 +167,7 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 			*ret_existing = QUIESCE_CAST(T *, existing);                                                                     \
 		return err;                                                                                                \
 	}                                                                                                                  \
-	static inline __attribute__((unused)) int name##_set(struct hashtable *ht, T *object, T **ret_old)                 \
+	static inline __attribute__((__unused__)) int name##_set(struct hashtable *ht, T *object, T **ret_old)             \
 	{                                                                                                                  \
 		void *old = NULL;                                                                                          \
 		int err = quiesce_hashtable_set(ht, object, &old);                                                         \
@@ -175,11 +175,11 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 			*ret_old = QUIESCE_CAST(T *, old);                                                                               \
 		return err;                                                                                                \
 	}                                                                                                                  \
-	static inline __attribute__((unused)) int name##_remove(struct hashtable *ht, T *object)                           \
+	static inline __attribute__((__unused__)) int name##_remove(struct hashtable *ht, T *object)                       \
 	{                                                                                                                  \
 		return quiesce_hashtable_remove(ht, object);                                                               \
 	}                                                                                                                  \
-	static inline __attribute__((unused)) T *name##_remove_key(struct hashtable *ht, K key)                            \
+	static inline __attribute__((__unused__)) T *name##_remove_key(struct hashtable *ht, K key)                        \
 	{                                                                                                                  \
 		return QUIESCE_CAST(T *, quiesce_hashtable_remove_key(ht, key));                                                         \
 	}                                                                                                                  \

@@ -262,7 +262,7 @@ static inline int idr_for_each(const struct idr *idr, int (*fn)(int id, void *pt
 	int id, result = 0;
 	void *ptr;
 
-	idr_for_each_entry(idr, ptr, id) {
+	for (id = 0; (ptr = idr_get_next(idr, &id)) != NULL; id = quiesce__idr_after(id)) {
 		result = fn(id, ptr, data);
 		if (result)
 			break;

@@ -68,10 +68,10 @@ struct hlist_nulls_head {
 /** QUIESCE_NULLS_NOBODY - the largest number, which no chain has. */
 #define QUIESCE_NULLS_NOBODY (UINTPTR_MAX >> 1)
 
-#define quiesce__nulls_end(value) QUIESCE_AS_POINTER(struct hlist_nulls_node *, NULLS_MARKER(value))
+QUIESCE_FAST struct hlist_nulls_node *quiesce__nulls_end(uintptr_t value) { return (struct hlist_nulls_node *)(value << 1 | 1u); }
 
 /** HLIST_NULLS_HEAD_INIT - the initialiser of an empty list that ends with @value. */
-#define HLIST_NULLS_HEAD_INIT(value) { quiesce__nulls_end(value) }
+#define HLIST_NULLS_HEAD_INIT(value) { QUIESCE_AS_POINTER(struct hlist_nulls_node *, NULLS_MARKER(value)) }
 
 /** INIT_HLIST_NULLS_HEAD - initialise an empty chain.
  * @value: its number.  This is a function so that the head is evaluated once. */
@@ -84,7 +84,7 @@ QUIESCE_FAST void INIT_HLIST_NULLS_HEAD(struct hlist_nulls_head *head, unsigned 
 QUIESCE_FAST bool is_a_nulls(const struct hlist_nulls_node *node) { return ((uintptr_t)node & 1) != 0; }
 
 /** get_nulls_value - return the number of the chain whose end mark @end is. */
-QUIESCE_FAST unsigned long get_nulls_value(const struct hlist_nulls_node *end) { return (unsigned long)((uintptr_t)end >> 1); }
+QUIESCE_FAST unsigned long get_nulls_value(const struct hlist_nulls_node *end) { return (uintptr_t)end >> 1; }
 
 /** hlist_nulls_strayed - test whether a walk of chain @value ended in another chain, and has to be
  * restarted.

@@ -141,18 +141,18 @@ public:
 	{
 		void *old = nullptr;
 
-		check(::xa_store(&xa_, index, address_of(entry), &old));
+		checked(::xa_store(&xa_, index, address_of(entry), &old));
 		return pointer_of(old);
 	}
 
 	/* Returns false if the index is taken.  A null @entry reserves it. */
-	bool insert(index_type index, T *entry) { return check(::xa_insert(&xa_, index, address_of(entry))); }
+	bool insert(index_type index, T *entry) { return checked(::xa_insert(&xa_, index, address_of(entry))); }
 
 	/* Returns false, and sets @expected, if the entry is another one.  Null means no entry. */
 	bool compare_exchange(index_type index, T *&expected, T *entry)
 	{
 		void *there = nullptr;
-		bool done = check(::xa_cmpxchg(&xa_, index, address_of(expected), address_of(entry), &there));
+		bool done = checked(::xa_cmpxchg(&xa_, index, address_of(expected), address_of(entry), &there));
 
 		expected = pointer_of(there);
 		return done;
@@ -162,7 +162,7 @@ public:
 	T *erase(index_type index) noexcept { return pointer_of(::xa_erase(&xa_, index)); }
 
 	/* Makes sure that a later store() at @index needs no memory. */
-	void reserve(index_type index) { check(::xa_reserve(&xa_, index)); }
+	void reserve(index_type index) { checked(::xa_reserve(&xa_, index)); }
 	void release(index_type index) noexcept { ::xa_release(&xa_, index); }
 
 	/* The lowest free index from @min to @max; none if all are taken. */
@@ -170,7 +170,7 @@ public:
 	{
 		std::uint32_t id = 0;
 
-		return check(::xa_alloc(&xa_, &id, address_of(entry), XA_LIMIT(min, max))) ? std::optional(id) : std::nullopt;
+		return checked(::xa_alloc(&xa_, &id, address_of(entry), XA_LIMIT(min, max))) ? std::optional(id) : std::nullopt;
 	}
 	/* alloc() that searches from @next on first, and sets @next to where the next call begins. */
 	std::optional<std::uint32_t> alloc_cyclic(T *entry, std::uint32_t &next, std::uint32_t min = 0, std::uint32_t max = UINT32_MAX)
@@ -178,7 +178,7 @@ public:
 		std::uint32_t id = 0;
 		int result = ::xa_alloc_cyclic(&xa_, &id, address_of(entry), XA_LIMIT(min, max), &next);
 
-		return check(result) ? std::optional(id) : std::nullopt;
+		return checked(result) ? std::optional(id) : std::nullopt;
 	}
 
 	void set_mark(index_type index, xa_mark mark) noexcept { ::xa_set_mark(&xa_, index, bare(mark)); }
@@ -257,9 +257,9 @@ private:
 		return found ? std::optional<value_type>(std::in_place, index, pointer_of(found)) : std::nullopt;
 	}
 	/* True if the operation was done; throws if memory is short. */
-	static bool check(int result)
+	static bool checked(int result)
 	{
-		if (result == -ENOMEM) [[unlikely]]
+		if (result == -ENOMEM) [[__unlikely__]]
 			detail::throw_error(std::errc::not_enough_memory);
 		return !result;
 	}

@@ -12,7 +12,7 @@ QUIESCE_URCU_BEGIN
 struct quiesce_urcu_mb_gp {
 	uint64_t ctr;
 	uint32_t futex;
-} __attribute__((aligned(2 * QUIESCE_CACHELINE)));
+} __attribute__((__aligned__(2 * QUIESCE_CACHELINE)));
 
 /* Small, because a plug-in may load the library late, when little of the static thread-local space is left.  On one
  * line: other threads write the record only when threads register and unregister, and a scan of the word takes the
@@ -24,7 +24,7 @@ struct quiesce_urcu_mb_reader {
 };
 
 extern QUIESCE_DATA struct quiesce_urcu_mb_gp quiesce_urcu_mb_gp;
-extern QUIESCE_DATA __thread struct quiesce_urcu_mb_reader quiesce_urcu_mb_reader __attribute__((tls_model("initial-exec")));
+extern QUIESCE_DATA __thread struct quiesce_urcu_mb_reader quiesce_urcu_mb_reader __attribute__((__tls_model__("initial-exec")));
 void quiesce_urcu_mb_wake(void) QUIESCE_DATA;
 struct quiesce_urcu_mb_reader *quiesce_urcu_mb_own_call(void) QUIESCE_DATA;
 

@@ -221,9 +221,9 @@ static inline void cds_wfcq_dequeue_unlock(struct cds_wfcq_head *head, struct cd
 
 static inline struct cds_wfcq_node *__cds_wfcq_dequeue_with_state_blocking(cds_wfcq_head_ptr_t head, struct cds_wfcq_tail *tail, int *state)
 {
-	int unused;
+	int ignored;
 
-	return (struct cds_wfcq_node *)quiesce_urcu__wfcq_dequeue(&head._h->quiesce, &tail->quiesce, state ? state : &unused);
+	return (struct cds_wfcq_node *)quiesce_urcu__wfcq_dequeue(&head._h->quiesce, &tail->quiesce, state ? state : &ignored);
 }
 
 static inline struct cds_wfcq_node *__cds_wfcq_dequeue_blocking(cds_wfcq_head_ptr_t head, struct cds_wfcq_tail *tail)
@@ -234,9 +234,9 @@ static inline struct cds_wfcq_node *__cds_wfcq_dequeue_blocking(cds_wfcq_head_pt
 static inline struct cds_wfcq_node *__cds_wfcq_dequeue_with_state_nonblocking(cds_wfcq_head_ptr_t head, struct cds_wfcq_tail *tail,
 									      int *state)
 {
-	int unused;
+	int ignored;
 
-	return (struct cds_wfcq_node *)quiesce__wfcq_dequeue(&head._h->quiesce, &tail->quiesce, state ? state : &unused);
+	return (struct cds_wfcq_node *)quiesce__wfcq_dequeue(&head._h->quiesce, &tail->quiesce, state ? state : &ignored);
 }
 
 static inline struct cds_wfcq_node *__cds_wfcq_dequeue_nonblocking(cds_wfcq_head_ptr_t head, struct cds_wfcq_tail *tail)

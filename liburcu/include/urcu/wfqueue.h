@@ -52,18 +52,18 @@ static inline CDS_WFQ_DEPRECATED void cds_wfq_enqueue(struct cds_wfq_queue *q, s
 
 static inline CDS_WFQ_DEPRECATED struct cds_wfq_node *__cds_wfq_dequeue_blocking(struct cds_wfq_queue *q)
 {
-	int unused;
+	int ignored;
 
-	return (struct cds_wfq_node *)quiesce__wfcq_dequeue_blocking(&q->head, &q->tail, &unused);
+	return (struct cds_wfq_node *)quiesce__wfcq_dequeue_blocking(&q->head, &q->tail, &ignored);
 }
 
 static inline CDS_WFQ_DEPRECATED struct cds_wfq_node *cds_wfq_dequeue_blocking(struct cds_wfq_queue *q)
 {
-	int unused;
+	int ignored;
 	struct wfcq_node *node;
 
 	quiesce_urcu__lock(&q->lock);
-	node = quiesce__wfcq_dequeue_blocking(&q->head, &q->tail, &unused);
+	node = quiesce__wfcq_dequeue_blocking(&q->head, &q->tail, &ignored);
 	quiesce_urcu__unlock(&q->lock);
 	return (struct cds_wfq_node *)node;
 }

@@ -130,9 +130,9 @@ static inline void cds_wfs_pop_unlock(struct cds_wfs_stack *s) { quiesce_urcu__u
 
 static inline struct cds_wfs_node *__cds_wfs_pop_with_state_blocking(cds_wfs_stack_ptr_t u_stack, int *state)
 {
-	int unused;
+	int ignored;
 
-	return (struct cds_wfs_node *)quiesce__wfs_pop_blocking(&u_stack._s->quiesce, state ? state : &unused);
+	return (struct cds_wfs_node *)quiesce__wfs_pop_blocking(&u_stack._s->quiesce, state ? state : &ignored);
 }
 
 static inline struct cds_wfs_node *__cds_wfs_pop_blocking(cds_wfs_stack_ptr_t u_stack)
@@ -142,9 +142,9 @@ static inline struct cds_wfs_node *__cds_wfs_pop_blocking(cds_wfs_stack_ptr_t u_
 
 static inline struct cds_wfs_node *__cds_wfs_pop_with_state_nonblocking(cds_wfs_stack_ptr_t u_stack, int *state)
 {
-	int unused;
+	int ignored;
 
-	return (struct cds_wfs_node *)quiesce__wfs_pop(&u_stack._s->quiesce, state ? state : &unused);
+	return (struct cds_wfs_node *)quiesce__wfs_pop(&u_stack._s->quiesce, state ? state : &ignored);
 }
 
 static inline struct cds_wfs_node *__cds_wfs_pop_nonblocking(cds_wfs_stack_ptr_t u_stack)
@@ -163,11 +163,11 @@ static inline struct cds_wfs_head *__cds_wfs_pop_all(cds_wfs_stack_ptr_t u_stack
 
 static inline struct cds_wfs_node *cds_wfs_pop_with_state_blocking(struct cds_wfs_stack *s, int *state)
 {
-	int unused;
+	int ignored;
 	struct wfs_node *node;
 
 	quiesce_urcu__lock(&s->lock);
-	node = quiesce__wfs_pop_blocking(&s->quiesce, state ? state : &unused);
+	node = quiesce__wfs_pop_blocking(&s->quiesce, state ? state : &ignored);
 	quiesce_urcu__unlock(&s->lock);
 	return (struct cds_wfs_node *)node;
 }
