@@ -58,7 +58,7 @@ QUIESCE_API void quiesce__promise_light_fences(void);
 __attribute__((constructor)) static void quiesce__promise(void) { quiesce__promise_light_fences(); }
 #endif
 
-/* The place of the slots of hazard pointers. */
+/* Slots of hazard pointers are in one of these places. */
 enum quiesce_slots {
 	QUIESCE_SLOTS_THREAD, /* slots of the first threads; without rseq, all but shared ones */
 	QUIESCE_SLOTS_CPU_ID, /* slots of the CPU; for kernels before 6.3 */
@@ -217,7 +217,7 @@ QUIESCE_API void quiesce_set_stall_timeout(uint64_t ns);
  * given. */
 QUIESCE_API void quiesce_set_garbage_warning(uint64_t bytes);
 
-/* The kinds of reports about a program that goes on. */
+/* Reports are of these kinds; the program goes on after a report. */
 enum quiesce_report_kind {
 	QUIESCE_REPORT_STALL,   /* a wait lasts too long */
 	QUIESCE_REPORT_GARBAGE, /* more garbage waits to be reclaimed than expected */
