@@ -56,7 +56,7 @@ public:
 	struct canary canary;
 
 private:
-	/* Kinds of rules for the names that end in a text. */
+	/* Rules for the names that end in a text are of these kinds. */
 	enum kind : uint8_t { RULE = 1, WILDCARD = 2, EXCEPTION = 4 };
 	struct slot {
 		uint32_t tag;  /* part of the hash */
