@@ -251,8 +251,8 @@ struct quiesce_report {
 QUIESCE_API void quiesce_set_report_hook(void (*hook)(const struct quiesce_report *report));
 
 /** quiesce_set_holdout_hook - call a function for each reader that holds up a grace period of RCU.
- * @hook: the function; NULL: none.  It gets the reader's thread, as gettid() returns it there;
- *   the time that the grace period has waited, in nanoseconds; and @arg.
+ * @hook: the function; NULL: none.  It gets the number of the reader's thread, as gettid() returns
+ *   it; the time that the grace period has waited, in nanoseconds; and @arg.
  * @arg: the last argument of @hook.
  *
  * Any wait for a grace period of RCU that lasts about a millisecond, of synchronize_rcu() or of
