@@ -17,7 +17,7 @@
  * I2. pending == notify flags set + decrements under way.  It is only a reason to
  *     sleep; the end of the wait is decided by the marks alone.
  * I3. The SLOW bit is lost if it is set between the owner's load of its mark and
- *     the plain store that follows.  So no sleep is longer than SLEEP_MAX_NS, and
+ *     the plain store that follows.  So no sleep is longer than 8 ms (wait_policy.c), and
  *     the waiter asks again after each scan.  This is the price of a reader without a wake-up test.
  * I4. No scan is repeated without bound: the waiter spins for a bounded number of scans, then sleeps.
  * I5. One thread at a time waits here, the leader of rcu_gp.c (gp.led): pending and force_not_before are those of its
@@ -36,7 +36,7 @@
 #define FORCE_DEFERRED_NS 10000000u /* some time slices of other threads */
 #define SPIN_EXPEDITED_NS 100000u
 #define NOTE_NS 1000000u     /* a wait is noted for the hook when it has lasted so long, and after so long again */
-#define VAIN 16u             /* forced yields without effect, after which the reader in the way is taken to sleep */
+#define VAIN 16u             /* stretches of yields without effect, after which the reader in the way is taken to sleep */
 #define PAUSE 4u             /* readers yield at most a fifth of the time, for normal waits */
 #define WATCH_MIN_NS 500000u /* first interval between two scans of a waiter that asks for no wake-up */
 #define WATCH_MAX_NS 8000000u /* longest such interval; each is twice the one before */
