@@ -149,7 +149,7 @@ static void print_line(json_t *object)
 	fputc('\n', stdout);
 	json_decref(object);
 	if (fflush(stdout))
-		exit(CASE_FAILED); /* nobody listens any more */
+		exit(CASE_FAILED); /* the reader of the output has gone */
 }
 
 void case_result(const struct case_run *run, const char *scenario, const struct case_value *values, size_t nr)
@@ -179,7 +179,7 @@ void case_note(const char *format, ...)
 	va_end(args);
 }
 
-/* What the parts of the tool that the cases use have to tell. */
+/* The parts of the tool that the cases use print their notes by this. */
 void job_send_note(const char *format, ...)
 {
 	va_list args;
@@ -222,7 +222,7 @@ void case_meter_end(struct case_meter *m)
 	m->grace_periods = now.grace_periods - m->grace_periods;
 }
 
-/* ---- objects that tell ---- */
+/* ---- objects that detect late uses ---- */
 
 #define ALIVE UINT64_C(0x5a1157a7ed0b1ec7)
 #define DEAD UINT64_C(0xdeadbeefdeadbeef)
@@ -240,7 +240,7 @@ static uint64_t dead;
 
 void canary_init(struct canary *canary)
 {
-	quiesce_store_relaxed(&canary->alive, ALIVE); /* Relaxed: nobody else has the object. */
+	quiesce_store_relaxed(&canary->alive, ALIVE); /* Relaxed: no other thread has the object. */
 }
 
 bool canary_sings(const struct canary *canary)

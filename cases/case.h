@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* case.h - what the programs of the case studies share: their command line, their results, objects that show who uses them late.
+/* case.h - code that the programs of the case studies share: command line, results, and objects that detect late uses.
  *
  * A program measures one variant in some scenarios, and prints one JSON object a line for each measurement:
  *	{"scenario": "others, Q=64", "variant": "shazptr", "ms": 0.12, "membarriers": 64}
  * or {"note": "..."}.  `quiesce study NAME` runs it for each variant in turn and makes a table.  With --check it measures
- * nothing, but looks for objects that are used after they were freed; of a variant that is busted it must find some.
+ * nothing, but checks whether objects are used after they were freed; in a variant that is busted it must find some.
  */
 #ifndef QUIESCE_CASE_H
 #define QUIESCE_CASE_H
@@ -29,18 +29,18 @@ struct case_choice {
 	bool busted;      /* a variant that forgets to wait: for --check, measured only when it is asked for */
 };
 
-/* What the command line says. */
+/* A run has the choices of the command line. */
 struct case_run {
 	const struct case_choice *variant;
 	const char *scenario; /* NULL: all */
-	double seconds;       /* of one measurement */
+	double seconds;       /* duration of one measurement */
 	int threads;          /* 0: the case's own choice */
 	bool quick, check;
 	unsigned int round;
-	void *own; /* of the case */
+	void *own; /* the case's own choices */
 };
 
-/* One that only this case has. */
+/* An option that only this case has. */
 struct case_option {
 	const char *name, *arg, *what; /* @arg NULL: a switch */
 	void (*take)(struct case_run *run, const char *value);
@@ -56,7 +56,7 @@ struct case_program {
 	int (*run)(struct case_run *run);
 };
 int case_main(const struct case_program *program, int argc, char **argv);
-/* Is @name to be measured? */
+/* Return whether @name is to be measured. */
 bool case_wants(const struct case_run *run, const char *name);
 void case_usage(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn, cold));
 
@@ -86,22 +86,22 @@ void case_meter_begin(struct case_meter *m);
 /* Turn it into the differences. */
 void case_meter_end(struct case_meter *m);
 
-/* ---- objects that tell ---- */
+/* ---- objects that detect late uses ---- */
 
 /* A member of each object that readers find. */
 struct canary {
 	uint64_t alive;
 };
 void canary_init(struct canary *canary);
-/* For a reader inside its section: is the object alive?  If not, that is counted, once for the program. */
+/* Return whether the object is alive, to a reader inside its section.  A dead one is counted, once for the program. */
 bool canary_sings(const struct canary *canary);
-/* Instead of free(): the object dies, and stays readable for a while (with AddressSanitizer free() is called at once). */
+/* Use this instead of free(): the object dies, and stays readable for a while (with AddressSanitizer free() is called at once). */
 void canary_free(void *object, struct canary *canary);
-/* How many readers met a dead object. */
+/* Return the number of readers that met a dead object. */
 uint64_t canary_dead(void);
-/* Sleep so long, or until one did. */
+/* Sleep for @seconds, or until a reader met a dead object. */
 void case_wait(double seconds);
-/* The end of a --check: print a line, and the exit status.  @reads, @frees: of which there must have been some. */
+/* End a --check: print a line, and return the exit status.  @reads, @frees: numbers that must not be 0. */
 int case_verdict(const struct case_run *run, uint64_t reads, uint64_t frees);
 
 #ifdef __cplusplus

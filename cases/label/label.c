@@ -23,15 +23,15 @@
 #include "policy.h"
 #include "server.h"
 
-#define WORKERS 8    /* of the server, and clients of wrk */
-#define LOOP_SHARE 4 /* one in so many: of the seconds of a measurement, for a loop, which has two */
+#define WORKERS 8    /* threads of the server, and clients of wrk */
+#define LOOP_SHARE 4 /* a measurement has two loops, and each takes 1 / LOOP_SHARE of its seconds */
 #define CHECK_WORKERS 3
 #define MAX_LOOPERS 1024
 #define SLICE 1000 /* turns */
 #define CHECK_SLICE 16
-#define CHECK_S 0.15 /* of one loop */
+#define CHECK_S 0.15 /* seconds of one loop */
 #define MAX_SLICES 128
-#define PASSES 500 /* of the ball, in a try */
+#define PASSES 500 /* passes of the ball in a try */
 #define PASS_TRIES 10
 #define BALL_NS 100000000u
 #define FAR_NS 60 /* cores with one cache: 20 to 40; without: 100 and more */
@@ -65,8 +65,8 @@ static void replace_label(uint64_t i)
 
 /* ---- the loop ---- */
 
-/* What a worker does beside the check, about a microsecond: hash a line of its own.  In four chains, because behind a single
- * one the CPU hides much of a wait for the label's line: it goes on with the hash of the turn before, a hundred ns and more. */
+/* The work of a worker beside the check, about a microsecond: it hashes its own line.  It has four chains, because with a single
+ * one the CPU hides much of a wait for the label's line: it continues the hash of the turn before, for a hundred ns and more. */
 static __attribute__((noinline)) uint64_t work(uint64_t *line)
 {
 	uint64_t a = 1, b = 2, c = 3, d = 4;
@@ -181,7 +181,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of all slices: most are not disturbed by what else there is on the machine, and these are meant. */
+/* Return the median of all slices, which stands for the majority that no other process on the machine disturbs. */
 static double median_slice(int threads)
 {
 	double *all = malloc((size_t)threads * MAX_SLICES * sizeof(*all)), median;
@@ -211,7 +211,7 @@ static void loop(int threads, enum loop_kind which, double seconds, double perio
 	*ret = (struct sums){ 0 };
 	kind = which;
 	set_stop(0);
-	quiesce_store_relaxed(&ball, 0u); /* Relaxed: nobody plays yet. */
+	quiesce_store_relaxed(&ball, 0u); /* Relaxed: no thread plays yet. */
 	gate_init(&gate, (uint32_t)threads + 1);
 	if (!team_start(&team))
 		exit(CASE_FAILED);
@@ -264,7 +264,7 @@ static void *administrate(void *unused)
 	struct client client;
 	int err = client_open(&client, server_port());
 
-	/* Once at least, however short the time. */
+	/* Replace the label at least once, however short the time is. */
 	for (double due = admin.period / 2; !err && (!stopped() || !(admin.replacements + admin.errors)); sleep_ns(100000)) {
 		if ((double)(now_ns() - begin) < due * 1e9)
 			continue;
@@ -279,7 +279,7 @@ static void *administrate(void *unused)
 	return unused;
 }
 
-/* Room for the administrator, and for the connection by which wrk tries whether anybody is there. */
+/* Start the server with room for the administrator, and for the connection by which wrk checks that it answers. */
 static int start_server(int workers, double period)
 {
 	int err = server_start(workers + 2, workers);
@@ -341,13 +341,13 @@ static int measure_http(const struct case_run *run, const char *scenario, double
 
 static uint64_t requests[CHECK_WORKERS], wrong[CHECK_WORKERS];
 
-/* What is busted is to be found out, and then nothing is left to do. */
+/* Return whether the error of a busted variant has been detected, so that its check may end. */
 static bool found(const struct case_run *run)
 {
 	return run->variant->busted && canary_dead();
 }
 
-/* Its file is allowed, a secret is not. */
+/* Ask for the client's file, which is allowed, and for a secret, which is not. */
 static void check_client(struct member *m)
 {
 	struct client client;
@@ -469,7 +469,7 @@ static int run_case(struct case_run *run)
 		case_note("no first label: %s", strerror(-err));
 		return CASE_FAILED;
 	}
-	prctl(PR_SET_PDEATHSIG, SIGTERM); /* with the parent, but not without a look at the directory */
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* end with the parent, but remove the directory first */
 	server_catch_signals();
 	if (run->check)
 		return check(run);

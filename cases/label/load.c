@@ -133,7 +133,7 @@ static int start(char *const argv[], pid_t *ret_pid, int *ret_from)
 	return -err;
 }
 
-/* All that it writes, for some time at most. */
+/* Collect all that a program writes, for a limited time. */
 static void collect(int from, int seconds, char *text, size_t size)
 {
 	struct pollfd p = { from, POLLIN, 0 };
@@ -161,7 +161,7 @@ static int finish(pid_t pid, const char *text, struct wrk_result *ret)
 {
 	int status;
 
-	kill(pid, SIGTERM); /* it has ended, or took too long */
+	kill(pid, SIGTERM); /* the program has ended, or took too long */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	server_child(0);

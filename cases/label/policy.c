@@ -16,7 +16,7 @@
  *
  * 1. A published label does not change, its count and its mark "stale" aside.
  * 2. `current` owns a reference of the label it points to, a worker with a credential (refcount, percpu_ref, condref) another.
- *    The last of them hands the label to call_rcu(), because repin() may be looking at it without having one.
+ *    The last of them hands the label to call_rcu(), because repin() may read it without having one.
  * 3. A worker trades its credential for the newest label at its first check after a replacement, not before: one that never
  *    checks again keeps an old label, as a process keeps its credential.
  */
@@ -37,7 +37,7 @@
 
 #define MAX_RULES 8
 #define MAX_PREFIX 32
-/* Checks, when watched: who sleeps outlasts a replacement. */
+/* A watched check yields or sleeps after so many turns; a sleep outlasts a replacement. */
 #define YIELD_EVERY 4
 #define SLEEP_EVERY 64
 #define SLEEP_NS 3000000
@@ -55,12 +55,12 @@ struct label {
 		struct counted counted; /* with its count */
 		struct rcu_head rcu;
 	};
-	union { /* on lines of their own: who asks the rules shall not wait for who counts */
+	union { /* counts have their own cache lines, so that checks of the rules do not wait for these */
 		int64_t refs;
 		struct percpu_ref users;
 	} __attribute__((aligned(64)));
 	struct canary canary __attribute__((aligned(64)));
-	uint32_t stale; /* it has been replaced */
+	uint32_t stale; /* 1: the label has been replaced */
 	bool complain;
 	int nr;
 	struct rule rule[MAX_RULES];
@@ -68,8 +68,8 @@ struct label {
 
 struct worker {
 	bool joined;
-	struct label *pin; /* its credential */
-	struct hazptr_context hazptr; /* of its own, because a thread's own slots shall not be held when its keys are destroyed */
+	struct label *pin; /* the worker's credential */
+	struct hazptr_context hazptr; /* a separate one, because a thread's own slots must not be held when its keys are destroyed */
 	hazptr_t *slot;
 	unsigned int turn;
 };
@@ -77,8 +77,8 @@ struct worker {
 struct protection {
 	bool (*check)(struct worker *w, const char *path);
 	void (*init)(struct label *fresh);  /* NULL: nothing to do */
-	void (*retire)(struct label *old);  /* it can no longer be found */
-	bool (*tryget)(struct label *l);    /* a credential, for who found it under RCU; NULL: workers have none */
+	void (*retire)(struct label *old);  /* called when the label can no longer be found */
+	bool (*tryget)(struct label *l);    /* takes a credential, of a label found under RCU; NULL: workers have none */
 	void (*put)(struct label *l);
 	bool slots;                         /* workers have one each */
 };
@@ -132,7 +132,7 @@ static __attribute__((cold, noinline)) void repin(struct worker *w)
 	struct label *old = w->pin, *l;
 
 	rcu_read_lock();
-	do /* a label without references was replaced before they went: the next look finds its successor */
+	do /* a label without references was replaced before the last was put: the next load finds its successor */
 		l = rcu_dereference(current);
 	while (!protection->tryget(l));
 	rcu_read_unlock();
@@ -143,7 +143,7 @@ static __attribute__((cold, noinline)) void repin(struct worker *w)
 
 FAST struct label *pinned(struct worker *w)
 {
-	/* Relaxed: the mark only says that there is a newer label.  Who missed it uses one that its own reference keeps, and a
+	/* Relaxed: the mark only means that there is a newer label.  A worker that missed it uses one that its own reference keeps, and a
 	 * request that came after the answer to the replacement does not miss it: the answer came after the store. */
 	if (quiesce_unlikely(!w->pin) || quiesce_unlikely(quiesce_load_relaxed(&w->pin->stale)))
 		repin(w);
@@ -157,7 +157,7 @@ static void mark_stale(struct label *old)
 
 static void refs_init(struct label *fresh)
 {
-	quiesce_store_relaxed(&fresh->refs, (int64_t)1); /* Relaxed: nobody else has it. */
+	quiesce_store_relaxed(&fresh->refs, (int64_t)1); /* Relaxed: no other thread has it. */
 }
 
 FAST void refs_get(struct label *l)
@@ -185,7 +185,7 @@ static void bury_rcu(struct rcu_head *head)
 
 FAST void refs_put(struct label *l)
 {
-	/* What was asked comes before the put, and each put before the free. */
+	/* All checks of the label come before the put, and each put before the free. */
 	/* LB1: full, pairs with LB1 in refs_put() and refs_tryget() */
 	if (quiesce_unlikely(quiesce_fetch_add(LB1, &l->refs, (int64_t)-1) == 1))
 		call_rcu(&l->rcu, bury_rcu);
@@ -352,7 +352,7 @@ const struct case_choice policy_variants[] = {
 	{ NULL, NULL, false },
 };
 
-/* In the order of policy_variants. */
+/* The entries have the order of policy_variants. */
 static const struct protection protections[] = {
 	{ .check = unchecked_check, .retire = bury },
 	{ refcount_check, refs_init, refs_retire, refs_tryget, refs_put_cold, false },

@@ -16,7 +16,7 @@
 
 extern const struct case_choice policy_variants[];
 
-/* Choose one of policy_variants and publish the first label.  @watched: look for labels that are asked after they were freed,
+/* Choose one of policy_variants and publish the first label.  @watched: detect labels that are used after they were freed,
  * and yield or sleep now and then in the middle of a check.  0, or -errno. */
 int policy_init(const struct case_choice *variant, const char *text, bool watched);
 /* All threads that called policy_check() have ended: free the last label, and wait until all are freed. */
@@ -25,7 +25,7 @@ void policy_exit(void);
 bool policy_check(const char *path);
 /* Any thread, any number at a time.  0, -EINVAL: that is no label, -ENOMEM. */
 int policy_replace(const char *text);
-/* Labels freed so far. */
+/* Return the number of labels freed so far. */
 uint64_t policy_freed(void);
 
 #endif

@@ -24,13 +24,13 @@ static struct {
 	char path[200];
 	int directory;
 	int files;
-	char name[SERVER_MAX_FILES + 1][16]; /* and the script */
+	char name[SERVER_MAX_FILES + 1][16]; /* names of the files and of the script */
 	pid_t child;
 } server;
 
 /* ---- the directory ---- */
 
-/* Also in a signal handler. */
+/* Remove the directory; may be called in a signal handler. */
 static void remove_directory(void)
 {
 	if (!server.path[0])
@@ -123,7 +123,7 @@ static enum MHD_Result say(struct MHD_Connection *connection, unsigned int statu
 	return answer(connection, status, MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT));
 }
 
-/* What the case is about: a look at the label for each open. */
+/* Open a file after a check of the label, which is the operation that the case measures. */
 static int open_checked(const char *path)
 {
 	if (!policy_check(path))
@@ -145,7 +145,7 @@ static enum MHD_Result get(struct MHD_Connection *connection, const char *path)
 			close(fd);
 		return say(connection, MHD_HTTP_NOT_FOUND, "there is no such file\n");
 	}
-	return answer(connection, MHD_HTTP_OK, MHD_create_response_from_fd((uint64_t)st.st_size, fd)); /* which closes it */
+	return answer(connection, MHD_HTTP_OK, MHD_create_response_from_fd((uint64_t)st.st_size, fd)); /* the response closes the file */
 }
 
 struct upload {
@@ -166,10 +166,10 @@ static void append(struct upload *upload, const char *data, size_t size)
 {
 	if (upload->size + size <= POLICY_TEXT_MAX)
 		memcpy(upload->text + upload->size, data, size);
-	upload->size += size; /* too much is told at the end */
+	upload->size += size; /* an upload that is too long is refused at its end */
 }
 
-/* Called with the headers, then for each part of a body, then for the answer. */
+/* Handle a request; the daemon calls this with the headers, then for each part of a body, then for the answer. */
 static enum MHD_Result request(void *unused, struct MHD_Connection *connection, const char *path, const char *method,
 			       const char *version, const char *data, size_t *size, void **state)
 {

@@ -11,7 +11,7 @@
  * that the policy does not allow is 403, PUT or POST of /label replaces the label.  There is one server at a time.
  * 0, or -errno. */
 int server_start(int clients, int files);
-/* Its threads have ended, and the directory is gone. */
+/* Stop the server: its threads have ended, and the directory is gone, when this returns. */
 void server_stop(void);
 int server_port(void);
 /* Where a file besides those that are served may be made; removed with the others. */

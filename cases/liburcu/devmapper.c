@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* devmapper.c - a device mapper without devices, by libdevmapper's names; preloaded, so that multipathd runs where the kernel has none.
  *
- * It also makes the events of a device that multipathd is told to ignore: a burst of them each 10 ms, which one section filters.
- * Nobody becomes a real-time thread: with more of these than CPUs, callbacks would only be called when the readers sleep.
+ * It also makes the events of a device that multipathd is configured to ignore: a burst of them each 10 ms, which one section filters.
+ * No thread becomes a real-time thread: with more of these than CPUs, callbacks would only be called when the readers sleep.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -74,7 +74,7 @@ void dm_hold_control_dev(int hold)
 int udev_monitor_get_fd(struct udev_monitor *monitor)
 {
 	(void)monitor;
-	return eventfd(1, 0); /* it is never read, so there is always another event */
+	return eventfd(1, 0); /* the descriptor is never read, so there is always another event */
 }
 
 struct udev_device *udev_monitor_receive_device(struct udev_monitor *monitor)
@@ -89,6 +89,6 @@ struct udev_device *udev_monitor_receive_device(struct udev_monitor *monitor)
 		usleep(10000);
 	for (int i = 0; variables[i]; i++) /* each time, as libudev cuts them where they are */
 		snprintf(text[i], sizeof(text[i]), "%s", event[i]);
-	environ = variables; /* nobody else asks for what was there, once events come */
+	environ = variables; /* no other code reads the previous environment once there are events */
 	return udev_device_new_from_environment(udev_monitor_get_udev(monitor));
 }

@@ -88,7 +88,7 @@ def updates(port, end, new=0, sockets=1):
 
 
 def await_server(port):
-    """Until it answers; at most ten seconds."""
+    """Wait until the server answers; at most ten seconds."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.connect(("127.0.0.1", port))
     sock.settimeout(0.1)
@@ -103,7 +103,7 @@ def await_server(port):
 
 
 def beside(opt, change, window=32, **asking):
-    """What change(port, end) returns, and the queries in a second that were answered beside it."""
+    """Return the result of change(port, end), and the queries in a second that were answered beside it."""
     await_server(opt.port)
     end, pipes = time.monotonic() + opt.seconds, []
     for _ in range(opt.clients):

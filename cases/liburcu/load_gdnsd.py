@@ -19,11 +19,11 @@ import load
 
 LABEL = b"\x0f_acme-challenge"
 SET, SETS = 50, 5  # names of a set, and sets between two loads of the zones
-SOCKETS = 8         # so that each thread of the server has queries, whichever ports the kernel gives to it
+SOCKETS = 8         # enough that each thread of the server has queries, whichever ports the kernel gives to it
 
 
 def text(i):
-    """The contents of the challenge of a name."""
+    """Return the contents of the challenge of a name."""
     return b"%043d" % i
 
 
@@ -61,7 +61,7 @@ def challenge():
 
 
 def await_challenge(sock):
-    """It is answered from when the request is done."""
+    """Check that the challenge is answered, as it has to be once the request is done."""
     sock.send(ask_challenge(0, random.randrange(SET)))
     answer = sock.recv(512)
     if bad(answer) or not answer[7]:

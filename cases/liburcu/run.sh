@@ -6,8 +6,8 @@
 #
 # NAME is one of cases/liburcu/programs.  Fetches its source from Debian, builds it for liburcu and for us, and runs its own tests with each of the
 # three, whose results must be the same.  Then it works, or serves under load, while its data changes and is reclaimed after a grace period; three
-# rounds by turns.  Last with grace periods that wait for nobody: then it has to crash or to answer wrongly, or the figures say nothing; where
-# nobody could notice that, the program's file says why, and so does the output.
+# rounds by turns.  The last run has grace periods that wait for no reader: then it has to crash or to answer wrongly, or the figures mean nothing; where
+# no test could detect that, the program's file gives the reason, and so does the output.
 # BUILD is our build directory (build).  SECONDS, a whole number, a run lasts (5).  DIR is kept, and what is in it is used again; without -d a scratch directory is, which is removed.
 # Exit status: 0 all three passed the same tests and did the same work; 77 not possible here.
 set -u -o pipefail
@@ -35,10 +35,11 @@ shift $((OPTIND - 1))
 [ $# = 1 ] && [ -e "$here/programs/$1.sh" ] || { usage >&2; exit 2; }
 
 # A program's file says which package it is and what that needs (pkg-config's name:Debian's name, or Debian's name), and how it is
-# compiled for the tests and the load.  It may name more ways to do so with our headers; compile() is told which as its third argument.
+# compiled for the tests and the load.  It may name more ways to do so with our headers; the third argument of compile() is the way.
 # A server has arguments(), and load WAY, which asks it at $port.  Another program has work WAY instead; it prints its figures, and
 # fails if the program does.
-# These it may leave as they are; blind is why nobody could notice grace periods that wait for nobody, preloads() what is loaded each way:
+# It may leave these as they are; blind is the reason why no test could detect grace periods that wait for no reader, preloads() prints
+# the libraries that each way preloads:
 suites= needs= more= blind=
 prepare() { :; }
 preloads() { :; }
@@ -101,7 +102,7 @@ for tree in ours $more; do
 done
 cc -O1 -shared -fPIC -pthread "$root/tests/liburcu/broken.c" -o broken.so || exit 1
 
-# Which program, and how it is run.
+# These functions choose the program, and how it is run.
 tree() {
 	case $1 in
 	liburcu | objects | broken) echo theirs ;;
@@ -157,7 +158,7 @@ stopped() {
 # served WAY: figures of the load; fails if the server does not live to the end of it.
 served() {
 	local ok=0
-	# Freed memory is overwritten, so that who reads it is found out.
+	# Freed memory is overwritten, so that a late read of it is detected.
 	# shellcheck disable=SC2046 # words are wanted
 	env $(how "$1") MALLOC_PERTURB_=85 "$(tree "$1")/$program" $(arguments) >"$1.server" 2>&1 &
 	server=$!

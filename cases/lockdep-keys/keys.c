@@ -7,14 +7,14 @@
  *	shazptr_object   has a guard of the key it stands on      for guards of that key
  *	hazptr_cohort    has a slot with the key it stands on     once, for slots with any of all the keys
  *
- * I1. Who changes a bucket has the registry's lock; lookups take no lock.
- * I2. A key's link gets its mark, the low bit, before the key is unlinked, and so before the wait: whoever reads a link without
+ * I1. An updater of a bucket has the registry's lock; lookups take no lock.
+ * I2. A key's link gets its mark, the low bit, before the key is unlinked, and so before the wait: a lookup that reads a link without
  *     it was at a key that was still in the list.
  * I3. So a lookup may go from key to key: it protects what the link leads to, reads the link again, and goes on only if that is the
  *     same and has no mark.  Either the wait for the next key sees the protection; or the lookup sees all that was written
  *     before the wait, that is another link, or the mark, and begins again at the bucket.  (The mark is for keys that are
  *     unlinked together.  With a wait for each, no key is unlinked while a lookup stands on the one before.)
- * I4. Buckets are never freed, so their addresses may be protected before the walk, and need no second look.
+ * I4. Buckets are never freed, so their addresses may be protected before the walk, and need not be checked again.
  *
  * Links are published by rcu_assign_pointer(), and followed by rcu_dereference() or by the protecting loads, which acquire.
  */
@@ -81,7 +81,7 @@ void unlink_key(struct bucket *bucket, struct key *key)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The control thread's. */
+/* Free a key, in the control thread. */
 void free_key(struct key *key)
 {
 	keys_freed++;
@@ -108,7 +108,7 @@ static bool stand_on(struct walker *w, const struct key *key)
 	return canary_sings(&key->canary);
 }
 
-/* Asleep, as whoever does not run is; in slices, so that a measurement can end. */
+/* Sleep on a key, as a reader that does not run does; in slices, so that a measurement can end. */
 static void stay(const struct walker *w)
 {
 	uint64_t slice;
@@ -124,7 +124,7 @@ static bool walk(struct walker *w, struct bucket *bucket, uintptr_t address)
 {
 	for (struct key *key = rcu_dereference(bucket->first); key; key = unmarked(rcu_dereference(key->next))) {
 		if (!stand_on(w, key))
-			return false; /* it leads anywhere */
+			return false; /* the link of a dead key may lead anywhere */
 		if ((uintptr_t)key == address) {
 			stay(w);
 			return true;
@@ -179,7 +179,7 @@ static bool find_shazptr_object(struct walker *w, struct bucket *bucket, uintptr
 	return found;
 }
 
-/* The same with two slots that the reader keeps: what one protected last is protected no more when it is set again. */
+/* Search with two slots that the reader keeps: a slot that is set again no longer protects its previous key. */
 static bool find_hazptr(struct walker *w, struct bucket *bucket, uintptr_t address)
 {
 	struct key **where = &bucket->first, *key;

@@ -9,7 +9,7 @@
 
 struct key {
 	struct hazptr_head hazptr; /* the first member, so its address is the key's */
-	struct key *next;          /* its low bit: this key has been unlinked */
+	struct key *next;          /* the low bit marks that this key has been unlinked */
 	struct canary canary;
 };
 
@@ -17,21 +17,21 @@ struct bucket {
 	struct key *first;
 };
 
-/* Who looks up. */
+/* Each thread that looks keys up has this state. */
 struct walker {
-	uint64_t stay_ns;     /* at a key that is found, before saying so */
+	uint64_t stay_ns;     /* time to stay at a key that is found, before the lookup returns */
 	const uint32_t *stop; /* do not stay any longer */
 	hazptr_t *slot[2];    /* NULL: the variant has none */
-	bool check;           /* look whether keys are alive, and take time for that */
+	bool check;           /* check whether keys are alive, and slow lookups down */
 	uint64_t random, visits;
 };
 
-/* How a variant works. */
+/* A method has the functions of a variant. */
 struct method {
 	bool (*find)(struct walker *w, struct bucket *bucket, uintptr_t address);
-	void (*wait)(struct bucket *bucket, struct key *key); /* after which nobody stands on the key */
+	void (*wait)(struct bucket *bucket, struct key *key); /* returns when no lookup stands on the key */
 	bool batched;                                         /* one wait for all keys */
-	void (*retire)(struct key *key);                      /* NULL: who waits frees */
+	void (*retire)(struct key *key);                      /* NULL: the waiter frees */
 	bool slots;
 };
 

@@ -3,10 +3,10 @@
  *
  * Lookups walk a bucket without pause and only compare addresses.  A control thread replaces the Q keys of a device, as
  * `tc qdisc replace` does: register a new key, unlink the old one, WAIT until no lookup stands on it, free it; then the next.
- * What lookups do to be waited for, and the waits, are in keys.c.
+ * keys.c has the protection of lookups, and the waits.
  *
- * The device has buckets of its own, the first ones, so that it is exact what "others" and "the same" are.  Nothing but
- * addresses is known of its keys to readers, who may look for one that has just gone.
+ * The device has its own buckets, the first ones, so that "others" and "the same" are exact.  Readers only know the addresses
+ * of its keys, and may look up a key that has just gone.
  */
 #include <math.h>
 #include <sched.h>
@@ -23,10 +23,10 @@
 #define RESIDENTS 5       /* in each bucket, for ever */
 #define DEVICE_BUCKETS 32 /* the first ones: for the keys of the device */
 #define MAX_Q 4096
-#define PAUSE_NS 1000000u /* between replacements, to twice that */
-#define TURN 64           /* lookups between two looks at the time */
+#define PAUSE_NS 1000000u /* shortest pause between replacements; the longest is twice that */
+#define TURN 64           /* lookups between two checks of the time */
 
-/* What a reader does all the time. */
+/* A reader repeats its habit all the time. */
 struct habit {
 	enum { NOTHING, OTHERS, DEVICE, ANY } keys; /* those it looks up */
 	uint32_t stay_us[2];                        /* how long it stays inside, from, to; 0: it does not */
@@ -36,7 +36,7 @@ struct habit {
 struct reader {
 	struct walker walker;
 	const struct habit *habit;
-	uint64_t due_ns;  /* of the next stay */
+	uint64_t due_ns;  /* time of the next stay */
 	uint64_t lookups; /* read by the control thread */
 } __attribute__((aligned(128)));
 
@@ -59,7 +59,7 @@ static struct bucket *device_bucket(uint32_t i)
 	return &registry[i % world.spread];
 }
 
-/* Readers look for the new key from now on; to them its address is a number.  Returns the old one. */
+/* Register a new key, which readers look up from now on by its address, a number to them.  Returns the old key. */
 static struct key *register_key(uint32_t i)
 {
 	struct key *old = (struct key *)quiesce_load_relaxed(&world.device[i]); /* Relaxed: the caller stored it. */
@@ -96,7 +96,7 @@ static void replace_one(uint32_t i)
 }
 
 /* Upwards and downwards in turn.  So the first to be unlinked is always the last that was added, and ahead of the others in its
- * chain: its link leads to what is unlinked next, and nobody changes that any more (I3). */
+ * chain: its link leads to the key that is unlinked next, and no updater changes that link any more (I3). */
 static uint32_t in_turn(uint32_t i)
 {
 	return world.downwards ? world.q - 1 - i : i;
@@ -231,7 +231,7 @@ static void reader_main(struct member *member)
 
 	if (world.method->slots)
 		take_slots(&r->walker);
-	look_up(r, 0); /* whoever sleeps is known to the library, too */
+	look_up(r, 0); /* the library then also knows readers that sleep */
 	(void)quiesce_fetch_add_relaxed(&world.ready, 1u);
 	while (!quiesce_load_relaxed(&world.stop)) /* Relaxed: soon is enough. */
 		turn(r);
@@ -285,7 +285,7 @@ static const struct case_choice scenarios[] = {
 static const struct scene {
 	int readers;     /* unless --threads says how many */
 	uint32_t spread; /* buckets that the device's keys are in */
-	struct habit first, rest; /* of the first reader, of the others */
+	struct habit first, rest; /* habits of the first reader, and of the others */
 } scenes[] = {
 	{ 3, DEVICE_BUCKETS, { NOTHING, { 0, 0 }, 0 }, { NOTHING, { 0, 0 }, 0 } },
 	{ 4, DEVICE_BUCKETS, { OTHERS, { 0, 0 }, 0 }, { OTHERS, { 1000, 1000 }, 0 } },
@@ -305,7 +305,7 @@ static uint64_t count_lookups(const struct team *team)
 	return sum;
 }
 
-/* What all replacements took. */
+/* The tally has the costs of all replacements. */
 struct tally {
 	uint64_t keys, ns, cpu_ns;
 	double interrupts, membarriers, grace_periods;
@@ -329,8 +329,8 @@ static void replace_and_count(struct tally *t, uint64_t end)
 	t->grace_periods += m.grace_periods;
 }
 
-/* Who replaces a device does so at any time: so there is a pause before each, for readers to be where they are most of the
- * time.  Replacements without pause come in bursts, when everybody happens to be outside. */
+/* Replace keys for some time.  Devices are replaced at any time, so there is a pause before each replacement, in which readers get to where
+ * they are most of the time.  Replacements without a pause would come in bursts, when all readers happen to be outside. */
 static void replace_for(const struct team *team, struct tally *t, double seconds, uint64_t random)
 {
 	uint64_t lookups = count_lookups(team), begin = now_ns(), end = begin + (uint64_t)(seconds * 1e9);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* readmostly.c - read locks in a second, of threads that share one pthread_rwlock_t that hardly anybody writes.
+/* readmostly.c - read locks in a second, of threads that share one pthread_rwlock_t and rarely write.
  *
  *	readmostly THREADS SECONDS WRITE_EVERY_MS      prints: reads, and writes that got in
  *

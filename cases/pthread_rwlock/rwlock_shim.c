@@ -4,7 +4,7 @@
  * A program's pthread_rwlock_t holds one pointer of ours, to a struct percpu_rw_semaphore that the lock gets when it is
  * first taken.  All bytes zero, which is what PTHREAD_RWLOCK_INITIALIZER is, means none yet.  Semaphores go from
  * destroyed locks to new ones and are never unmapped: to free one may take 20 ms, and programs
- * destroy locks by the thousand.  So the last unlock may also look at a semaphore whose lock is destroyed already.
+ * destroy locks by the thousand.  So the last unlock may also load from a semaphore whose lock is destroyed already.
  *
  * Each thread keeps a list of what it holds.  That is how unlock knows the side, how a second read lock of the same
  * thread gets in although a writer waits (percpu_rwsem alone would wait for ever), and how misuse becomes an error
@@ -33,7 +33,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Ours in the bytes of a pthread_rwlock_t. */
+/* The shim's lock in the bytes of a pthread_rwlock_t. */
 struct lock {
 	struct body *body; /* NULL: not taken yet */
 };
@@ -42,14 +42,14 @@ _Static_assert(_Alignof(pthread_rwlock_t) >= _Alignof(struct lock), "which must 
 
 struct body {
 	struct percpu_rw_semaphore sem;
-	struct body *next; /* of the free ones */
+	struct body *next; /* next in the list of free bodies */
 };
 
 static struct body destroyed; /* never locked: what a destroyed lock points to */
 
 struct held {
 	struct body *body;
-	uint32_t depth; /* of reading; WRITING */
+	uint32_t depth; /* number of read locks held, or WRITING */
 };
 #define WRITING 0u
 
@@ -57,13 +57,13 @@ struct held {
 static __thread struct {
 	uint32_t nr;
 	bool will_flush;
-	struct held held[HELD_MAX]; /* looked at from the end, where the newest is as a rule */
+	struct held held[HELD_MAX]; /* searched from the end, where the newest is as a rule */
 	struct rwlock_shim_counts counts;
 } self __attribute__((tls_model("initial-exec")));
 
 /* ---- counts ---- */
 
-static struct rwlock_shim_counts totals; /* of threads that have ended */
+static struct rwlock_shim_counts totals; /* counts of threads that have ended */
 static pthread_mutex_t totals_mutex = PTHREAD_MUTEX_INITIALIZER; /* nothing nests inside */
 static pthread_key_t flush_key;
 static bool have_flush_key;
@@ -105,13 +105,13 @@ EXPORT void rwlock_shim_get_counts(struct rwlock_shim_counts *ret_counts)
 	pthread_mutex_unlock(&totals_mutex);
 }
 
-/* An error that programs do not expect, and so do not look at: say it once. */
+/* Return an error that programs do not expect, and so do not check for: it is reported once. */
 static QUIESCE_COLD int refuse(int error, const char *what)
 {
 	static uint32_t said;
 
 	COUNT(refused);
-	/* Relaxed: who is first says it. */
+	/* Relaxed: the first thread reports it. */
 	if (!quiesce_fetch_add_relaxed(&said, 1))
 		fprintf(stderr, "rwlock_shim: %s, process %d: %s; further refusals are counted only\n", program_invocation_short_name,
 			(int)getpid(), what);
@@ -175,7 +175,7 @@ static QUIESCE_COLD int give_body(pthread_rwlock_t *rwlock, struct body **ret_bo
 	struct body *body, *found = NULL;
 
 #ifdef __GLIBC__
-	/* Another process initialised it, without us. */
+	/* Another process initialised it, without the shim. */
 	if (rwlock->__data.__shared)
 		return refuse(ENOTSUP, "a lock shared between processes, which another one initialised");
 #endif
@@ -237,7 +237,7 @@ static uint64_t until(clockid_t clock, const struct timespec *abstime)
 	return (uint64_t)(abstime->tv_sec - now.tv_sec) * SECOND + (uint64_t)(abstime->tv_nsec + SECOND - now.tv_nsec) - SECOND;
 }
 
-/* POSIX looks at @abstime only if the lock is not free. */
+/* POSIX checks @abstime only if the lock is not free. */
 static int check_time(clockid_t clock, const struct timespec *abstime)
 {
 	bool known = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
@@ -256,7 +256,7 @@ static inline int read_again(struct body *body, bool wait)
 		return wait ? EDEADLK : EBUSY;
 	if (held->depth == UINT32_MAX)
 		return EAGAIN;
-	/* No writer is inside as long as we are, whoever waits. */
+	/* No writer is inside while the caller is a reader, whichever writers wait. */
 	held->depth++;
 	COUNT(read);
 	COUNT(again);
@@ -428,7 +428,7 @@ EXPORT int pthread_rwlock_init(pthread_rwlock_t *rwlock, const pthread_rwlockatt
 
 EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *rwlock)
 {
-	/* Relaxed: whoever used the lock has told the caller that it is no longer in use. */
+	/* Relaxed: the caller has synchronised with all threads that used the lock. */
 	struct body *body = quiesce_load_relaxed(&ours(rwlock)->body);
 
 	if (body == &destroyed)

@@ -9,11 +9,11 @@
 struct rwlock_shim_counts {
 	uint64_t init, destroy;
 	uint64_t read, write, unlock; /* that succeeded */
-	uint64_t again;               /* of the reads: by a thread that had it already */
+	uint64_t again;               /* read locks by a thread that had the lock already */
 	uint64_t refused;             /* what a pthread_rwlock_t may do and this one does not */
 };
 
-/* Of threads that have ended and of the caller. */
+/* Return the counts of threads that have ended and of the caller. */
 void rwlock_shim_get_counts(struct rwlock_shim_counts *ret_counts) __attribute__((weak));
 
 #endif

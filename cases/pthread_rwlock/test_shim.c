@@ -4,7 +4,7 @@
  *	test_shim --shim     with the shim linked or preloaded: everything
  *	test_shim --plain    without: what POSIX says and both do; the control that shows that the test is fair
  *
- * Cases that wait for a thread to sleep look at /proc; none depends on how long something takes.
+ * Cases that wait for a thread to sleep read /proc; none depends on how long something takes.
  * raw, whole file: flags and counters of the test itself, without the layer's labels.
  */
 #include <errno.h>
@@ -120,7 +120,7 @@ static void until_asleep(struct other *other)
 
 		sched_yield();
 		if (!f)
-			return; /* it has ended, and the check that follows fails */
+			return; /* the thread has ended, and the check that follows fails */
 		if (!fgets(text, sizeof(text), f))
 			text[0] = '\0';
 		fclose(f);
@@ -205,7 +205,7 @@ static void timed(void)
 	struct other holder;
 
 	start(&holder, &lock, WRLOCK);
-	finish(&holder); /* and keeps it */
+	finish(&holder); /* the thread keeps the lock */
 	for (int i = 0; i < 2; i++) {
 		soon = in_ns(clocks[i], 2000000);
 		CHECK(pthread_rwlock_clockrdlock(&lock, clocks[i], &past), ETIMEDOUT);

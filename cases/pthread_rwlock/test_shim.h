@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-extern bool shim;    /* it is there */
-extern int failures; /* of this case */
+extern bool shim;    /* true if the shim is loaded */
+extern int failures; /* number of failures of this case */
 
 #define CHECK(got, want) check((got), (want), #got, __LINE__)
 void check(long got, long want, const char *what, int line);

@@ -280,7 +280,7 @@ static void in_child(pthread_rwlock_t *reading, pthread_rwlock_t *writing)
 {
 	pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 
-	alarm(20); /* else one that hangs would keep its parent waiting until nobody knows why */
+	alarm(20); /* a child that hangs must not keep its parent waiting */
 	failures = 0;
 	CHECK(in_other(reading, TRYWR), EBUSY);
 	CHECK(pthread_rwlock_unlock(reading), 0);

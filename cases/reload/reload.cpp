@@ -2,7 +2,7 @@
 /* reload.cpp - a service answers from a table, and reloads it from its file meanwhile: what do the clients notice?
  *
  * Threads look names up without pause.  A reloader reads and parses the file anew, publishes the table that it made of it, and
- * ends the old one when nobody can be in it any more.  How it knows that is the variant; all else is the same.
+ * ends the old one when no reader can be in it any more.  Variants only differ in how the reloader knows that.
  *
  * Two times are taken.  A lookup's own, from where its section begins to where it has ended.  And that of requests: they
  * come every 10 us for each thread, whether it is ready or not, and the next lookup that begins answers the oldest that
@@ -51,7 +51,7 @@ public:
 	}
 	crew(const crew &) = delete;
 	crew &operator=(const crew &) = delete;
-	/* Also where the reloader throws. */
+	/* Stop and join the threads, also where the reloader throws. */
 	~crew()
 	{
 		quiesce_store_relaxed(&stop, true); /* Relaxed: publishes nothing. */
@@ -74,7 +74,7 @@ private:
 
 		try {
 			self->each(*self, m->index);
-		} catch (const std::bad_alloc &) { /* of a slot; the others wait for this thread */
+		} catch (const std::bad_alloc &) { /* no memory for a slot; the others wait for this thread */
 			case_note("no memory");
 			std::_Exit(CASE_FAILED);
 		}
@@ -97,18 +97,18 @@ struct settings {
 
 constexpr uint64_t REQUEST_NS = 10000;
 
-/* Of one thread. */
+/* Each thread has a tally. */
 struct tally {
 	histogram lookup = {}, request = {}; /* in ticks */
 	uint64_t found = 0;
 };
 
-/* Of the reloader. */
+/* The reloader counts its work here. */
 struct work {
 	uint64_t reloads = 0, total_ns = 0, build_ns = 0;
 };
 
-/* The life of a thread: the names in their order, from a place of its own. */
+/* A reader looks the names up in their order, and begins at its own place. */
 template<class Reader, class Crew>
 void answer(Reader &reader, Crew &all, const queries &asked, size_t at, uint64_t period, tally &t)
 {
@@ -155,7 +155,7 @@ void sleep_until(uint64_t when)
 		sleep_ns(when - now);
 }
 
-/* At a steady rate; at least one, however short the time. */
+/* Reload at a steady rate; at least once, however short the time is. */
 template<class Way> work reload_until(Way &way, uint64_t begin, uint64_t end)
 {
 	uint64_t due = begin + std::min(settings.every_ns, end - begin) / 2;
@@ -280,7 +280,7 @@ bool right(const table &in, const auto &example, bool stay)
 	uint32_t got;
 
 	if (!canary_sings(&in.canary))
-		return true; /* that is counted elsewhere */
+		return true; /* the canary has counted this error */
 	got = in.find({ example.name, 0 });
 	if (stay)
 		sched_yield();
@@ -387,7 +387,7 @@ int run_shared_ptr(case_run *)
 constexpr auto run_shared_ptr = run_way<by_shared_ptr>;
 #endif
 
-/* In the order of the variants. */
+/* The entries have the order of the variants. */
 int (*const ways[])(case_run *) = {
 	run_way<by_rcu>, run_way<by_hazptr>, run_way<by_shazptr>, run_way<by_percpu_rwsem>, run_way<by_rwlock>,
 	run_way<by_mutex>, run_shared_ptr, run_way<by_rwlock_whole>, run_way<by_nothing>,

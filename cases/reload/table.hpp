@@ -27,13 +27,13 @@ namespace reload {
 
 class table;
 
-/* The deleter of every variant. */
+/* Every variant deletes tables by this. */
 struct bury {
 	static inline bool with_canary; /* in a --check: the dead stay readable for a while */
 	void operator()(table *gone) const noexcept;
 };
 
-/* Of one kind or the other. */
+/* A query is of one kind or the other. */
 struct query {
 	std::string_view name;
 	uint32_t address;
@@ -56,17 +56,17 @@ public:
 	struct canary canary;
 
 private:
-	/* What a rule says of the names that end in its text. */
+	/* Rules for the names that end in a text are of these kinds. */
 	enum kind : uint8_t { RULE = 1, WILDCARD = 2, EXCEPTION = 4 };
 	struct slot {
-		uint32_t tag;  /* of the hash */
+		uint32_t tag;  /* part of the hash */
 		uint32_t text; /* where its rule is in texts(): kinds, length, characters; 0: the slot is free */
 	};
 	struct end {
 		uint32_t last;
 		uint32_t country;
 	};
-	/* As parsed. */
+	/* A rule has this form after it was parsed. */
 	struct rule {
 		std::string_view text;
 		kind what;
@@ -89,7 +89,7 @@ private:
 	static table *of_ranges(const std::vector<range> &ranges);
 	void add(const rule &r, uint32_t *ret_used) noexcept;
 
-	/* Behind the table: slots and texts, or first addresses and the rest of the ranges. */
+	/* Slots and texts, or first addresses and the rest of the ranges, follow the table in memory. */
 	template<class T> T *at(size_t offset) noexcept { return reinterpret_cast<T *>(reinterpret_cast<char *>(this + 1) + offset); }
 	template<class T> const T *at(size_t offset) const noexcept { return const_cast<table *>(this)->at<T>(offset); }
 	slot *slots() noexcept { return at<slot>(0); }
@@ -144,7 +144,7 @@ private:
 				return uint32_t(name.size() - at);
 			if (kinds & RULE)
 				best = labels;
-			if (kinds & WILDCARD && at) /* it has a label for the asterisk */
+			if (kinds & WILDCARD && at) /* the name has a label for the asterisk */
 				best = labels + 1;
 			if (at)
 				hash = mix(hash, name[--at]);
@@ -161,10 +161,10 @@ private:
 	}
 };
 
-/* The whole file.  std::system_error. */
+/* Return the contents of the file; throws std::system_error. */
 std::string read_file(const char *path);
 
-/* What clients will ask, in an order of its own for each @seed: of suffixes a host below each rule, and some below none; of
+/* Return the queries of clients, in another order for each @seed: of suffixes a host below each rule, and some below none; of
  * ranges addresses inside, and some anywhere.  Names are in the text that comes along. */
 struct queries {
 	std::vector<query> list;

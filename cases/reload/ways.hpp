@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ways.hpp - the variants: how readers find the table, how the reloader replaces it.
  *
- * A thread makes itself a reader, and calls it with what it wants to do with the table.  reload() is called with what builds
- * the new table.  When a way is destroyed nobody reads any more, and it ends the last table.
+ * A thread creates a reader, and calls it with a function that uses the table.  reload() is called with a function that builds
+ * the new table.  A way is destroyed when there are no readers any more, and then it ends the last table.
  */
 #ifndef RELOAD_WAYS_HPP
 #define RELOAD_WAYS_HPP
@@ -56,7 +56,7 @@ private:
 	published current;
 };
 
-/* Readers say in which table they are; the library ends those that nobody is in. */
+/* Readers protect the table that they are in; the library ends tables that no reader protects. */
 class by_hazptr {
 public:
 	explicit by_hazptr(table *first) : current(first) {}
@@ -83,7 +83,7 @@ private:
 	published current;
 };
 
-/* The same, but the reloader itself waits for the readers of the old table, and for no others. */
+/* Readers protect the table that they are in; the reloader itself waits for the readers of the old table, and for no others. */
 class by_shazptr {
 public:
 	explicit by_shazptr(table *first) : current(first) {}
@@ -112,7 +112,7 @@ private:
 	published current;
 };
 
-/* A lock around each lookup, and around the swap; with @Whole around all of the reload. */
+/* There is a lock around each lookup, and around the swap; with @Whole around all of the reload. */
 template<class Lock, template<class> class Reading, bool Whole = false> class by_lock {
 public:
 	explicit by_lock(table *first) : current(first) {}
@@ -150,7 +150,7 @@ using by_rwlock_whole = by_lock<std::shared_mutex, std::shared_lock, true>;
 using by_mutex = by_lock<std::mutex, std::unique_lock>;
 
 #ifdef HAVE_STD_ATOMIC_SHARED_PTR
-/* A counted reference for each lookup; whoever gives back the last one ends the table, be it a reader. */
+/* Each lookup takes a counted reference; the thread that gives back the last one, perhaps a reader, ends the table. */
 class by_shared_ptr {
 public:
 	explicit by_shared_ptr(table *first) : current(std::shared_ptr<table>(first, bury())) {}

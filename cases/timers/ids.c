@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* ids.c - ids to timers: what a lookup must hold until it has the timer's own lock.
+/* ids.c - from ids to timers: the locks or sections that a lookup must hold until it has the timer's own lock.
  *
  * Workers ask for their timers again and again, as timer_gettime() does: find the id in the table of all, lock the timer, make
- * sure that it is theirs, read two words, unlock.  Nobody wants another's timer; all they have in common is the table.  A
- * variant is lock_timer(), and what deletion does so that a timer does not go away between the table and its lock:
+ * sure that it is theirs, read two words, unlock.  No worker needs another's timer; they only share the table.  A
+ * variant is lock_timer(), and the steps of deletion that keep a timer from going away between the table and its lock:
  *
- *	            from the table to the timer's lock      deletion, when the timer has been made nobody's
+ *	            from the table to the timer's lock      deletion, when the timer has no owner any more
  *	global_*    one lock for all, then handed over      remove it under that lock, free it
  *	bucket_lock the same, one lock for each chain       the same
  *	rcu_lock    a section                               remove it, free it after a grace period
  *	rcu_seqlock a section, and no lock at all           the same
  *	none        nothing                                 remove it, free it: a lookup may still have its address
  *
- * 1. A timer's owner is read and changed under its lock.  Deletion makes the timer nobody's before it takes it out of the table.
+ * 1. A timer's owner is read and changed under its lock.  Deletion clears the owner before it removes the timer from the table.
  *    So a lookup that has the lock of a timer, and finds it its own, needs nothing else: deletion waits for that lock.
- * 2. A lookup that finds a timer not its own unlocks it before it lets go of the table or leaves the section: such a timer
- *    may be nobody's, out of the table next, and free then.
+ * 2. A lookup that finds a timer not its own unlocks it before it releases the table or leaves the section: such a timer
+ *    may have no owner, be out of the table next, and free then.
  * 3. idr gives out the lowest free id, so an id that was read a moment ago may be another's timer by now.  No grace period
  *    helps against that, which is why the owner is compared.
  * 4. rcu_seqlock's lookup has no lock that keeps the timer, so its section lasts until the words are read; they were right together
- *    at one moment, and the timer may be nobody's at the next.
+ *    at one moment, and the timer may have no owner at the next.
  */
 #include "ids.h"
 
@@ -59,7 +59,7 @@ struct way {
 	void (*get_own)(struct worker *w, uint32_t n);
 	struct timer *(*lock_timer)(uintptr_t id, uint32_t owner);
 	int (*insert)(struct worker *w, struct timer *t, uintptr_t *ret_id); /* 0, or -errno */
-	void (*retire)(struct timer *t, uintptr_t id);                       /* it is nobody's */
+	void (*retire)(struct timer *t, uintptr_t id);                       /* the timer has no owner */
 };
 
 static struct {
@@ -122,7 +122,7 @@ QUIESCE_FAST void read_and_unlock(struct timer *t, struct setting *ret)
 	spin_unlock(&t->lock);
 }
 
-/* Under the lock, or before anybody can find it. */
+/* Write owner and setting; the caller has the timer's lock, or no worker can find the timer yet. */
 static void write_setting(struct timer *t, uint32_t owner, uint64_t time)
 {
 	uint64_t interval = time * MAX_OWNERS + owner % MAX_OWNERS;
@@ -186,9 +186,9 @@ QUIESCE_FAST void get_own(struct worker *w, uint32_t n, bool (*get)(uintptr_t id
 
 /* ---- global_*: the lock is held until the timer's own is held ----
  *
- * Removal takes the same lock, so nobody is on the way to the timer any more, and by 1. nobody has it.  Nothing waits.
- * Insertion takes it too, and must not allocate under a spinlock: hence the preloaded nodes.  (idr has a lock of its own for
- * updates, for which nobody waits here.)
+ * Removal takes the same lock, so no lookup is between the table and the timer, and by 1. none has its lock.  Nothing waits.
+ * Insertion takes it too, and must not allocate under a spinlock: hence the preloaded nodes.  (idr has its own lock for
+ * updates, which is never contended here.)
  */
 #define GLOBAL(name, LOCK, UNLOCK)                                                                         \
 	QUIESCE_FAST struct timer *name##_lock_timer(uintptr_t id, uint32_t owner)                         \
@@ -324,7 +324,7 @@ static void rcu_retire(struct timer *t, uintptr_t id)
 
 /* ---- rcu_seqlock: readers write nothing ---- */
 
-/* False: somebody was writing, and what was read is anything. */
+/* Read the timer once; false: a writer was active, and the values are not valid. */
 QUIESCE_FAST bool read_once(const struct timer *t, uint32_t *ret_owner, struct setting *ret)
 {
 	uint32_t count = sequence_read_begin(&t->sequence);
@@ -426,7 +426,7 @@ const struct case_choice ids_variants[] = {
 	{ NULL, NULL, false },
 };
 
-/* In the order of ids_variants. */
+/* The entries have the order of ids_variants. */
 static const struct way ways[] = {
 	{ global_spin_get, global_spin_get_own, global_spin_lock_timer, global_spin_insert, global_spin_retire },
 	{ global_ticket_get, global_ticket_get_own, global_ticket_lock_timer, global_ticket_insert, global_ticket_retire },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* locks.h - the locks of the case: two spinlocks, and a sequence count.
  *
- * Who spins in the kernel has switched preemption off, so the owner of a lock keeps its CPU.  Nobody can in a process: the owner
+ * The kernel disables preemption under a spinlock, so the owner of a lock keeps its CPU.  A process cannot do that: the owner
  * may have been preempted, and then it is the waiting thread that keeps the CPU from it.  So these spin for a microsecond or
  * two and then offer their CPU to others, as a careful program does; a wait that only spins lasts until the scheduler ends it.
  */
@@ -24,7 +24,7 @@ static inline void spin_or_yield(unsigned int *spins)
 		sched_yield();
 }
 
-/* ---- whoever comes at the right moment ---- */
+/* ---- a spinlock without an order of its waiters ---- */
 
 struct spin {
 	uint32_t held;
@@ -88,10 +88,10 @@ QUIESCE_FAST void ticket_unlock(struct ticket *lock)
 	quiesce_store_release(TM2, &lock->serving, mine + 1);
 }
 
-/* ---- a sequence count: odd while somebody writes, who has a lock ----
+/* ---- a sequence count: odd while a writer, which has a lock, is active ----
  *
  * No fences, but an order of each access to the data: it is read by load_acquire(TM3, ...) and written by store_release(TM3, ...).
- * So who has read one new word has read it after the count became odd, and finds that at the second look.
+ * So a reader that has read one new word has read it after the count became odd, and finds that when it reads the count again.
  */
 
 struct sequence {

@@ -2,8 +2,8 @@
 /* timers.c - workers that ask for their own timers without pause, as 16 processes did in timer_gettime(); see ids.c.
  *
  * A worker replaces a timer after each so many lookups: it deletes one and creates another, which is two operations.  With
- * --check workers look up one another's timers, too, to meet them as they die, and two workers share an owner, so that somebody
- * may read a setting while it is changed.
+ * --check workers look up one another's timers, too, to meet them as they die, and two workers share an owner, so that one
+ * may read a setting while the other changes it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,17 +20,17 @@
 #define WORKERS 16 /* the document's */
 #define CHECK_WORKERS 8
 #define HOT 4       /* timers of each, of which --check speaks, so that workers meet there */
-#define LOOKUPS 256 /* between two looks at the time, where there are no updates */
+#define LOOKUPS 256 /* number between two checks of the time, where there are no updates */
 
 enum { ALL, ONE, TWO, EACH_CPU };
 
-/* What they do. */
+/* Each scene has the workers, and how often they update. */
 static const struct scene {
 	int workers;      /* one of the above */
 	uint32_t lookups; /* for each timer that is replaced: 198 and 2 make 1 %; 0: none is */
 } scenes[] = { { ALL, 0 }, { ALL, 198 }, { ALL, 18 }, { ONE, 0 }, { TWO, 0 }, { EACH_CPU, 0 } };
 
-/* In the order of scenes. */
+/* The entries have the order of scenes. */
 static const struct case_choice scenarios[] = {
 	{ "0 % updates", "16 workers, or --threads", false },
 	{ "1 % updates", "the same, of 100 operations one creates or deletes a timer", false },
@@ -97,7 +97,7 @@ static void turn(struct worker *w)
 		replace(w, w->at);
 }
 
-/* Anybody's, and mostly one of the owner's that the other worker has. */
+/* Choose a worker whose timer is looked up: mostly the other one with the same owner, else any. */
 static const struct worker *somebody(const struct worker *w, uint64_t random)
 {
 	uint64_t k = random & 1 ? random >> 1 : w->index ^ 1;
@@ -105,7 +105,7 @@ static const struct worker *somebody(const struct worker *w, uint64_t random)
 	return &world.worker[k % (uint64_t)world.nr];
 }
 
-/* Its own timers a worker must find; of others only those of its owner, and only as they were set. */
+/* Look up a timer and check the result: a worker must find its own timers; of others only those of its owner, and only as they were set. */
 static void look_up(struct worker *w, const struct worker *whose, uint32_t i)
 {
 	uintptr_t id = quiesce_load_relaxed(&whose->id[i]); /* Relaxed: a number, and perhaps another's by now. */
@@ -183,7 +183,7 @@ static void run_workers(double seconds, bool pinned)
 	struct team team = { .nr = world.nr, .pinned = pinned, .body = worker_main };
 
 	gate_init(&world.gate, (uint32_t)world.nr + 1);
-	world.stop = false; /* nobody else is there */
+	world.stop = false; /* no other thread runs yet */
 	if (!team_start(&team))
 		exit(CASE_FAILED);
 	gate_pass(&world.gate);
@@ -203,7 +203,7 @@ static void drop_workers(void)
 	free(world.begin);
 }
 
-/* Of all workers. */
+/* Return the sum of all workers' counts. */
 static struct worker sum(void)
 {
 	struct worker s = { .lookups = 0 };

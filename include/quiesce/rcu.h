@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* quiesce/rcu.h - read-copy update: readers that cost nothing, updaters that wait for all of them.
  *
- * Use when readers traverse several objects and may delay every updater alike;
- * use a hazard pointer when an updater must wait for the readers of one object only.
+ * Use it when readers traverse several objects and may delay every updater alike; use a hazard
+ * pointer when an updater must wait for the readers of one object only.
  *
  *	rcu_read_lock();                            // reader
  *	p = rcu_dereference(config);
@@ -15,13 +15,15 @@
  *
  * Ordering.  If a read-side section saw a pointer, then synchronize_rcu() called
  * after that pointer was replaced returns only after the section has ended, and
- * everything the section read or wrote happens before the return.  Conversely a
- * section that begins after synchronize_rcu() was called and that the call does
- * not wait for sees everything that the updater wrote before the call.
+ * all accesses of the section happen before the return.  Conversely a section
+ * that begins after synchronize_rcu() was called, and that the call does not wait
+ * for, sees everything that the updater wrote before the call.
  * Proof: docs/design/rcu.md; tests/litmus/RU*.litmus; docs/ordering.md.
  *
- * Fibers and coroutines (docs/fibers.md) leave a section in the thread that they entered it in: they may switch inside of it only if
- * they come back there.  An unlock in a thread without a section is reported by every build, one that ends another's by none.
+ * Fibers and coroutines (docs/fibers.md) leave a section in the thread in which they entered it:
+ * they may switch inside a section only if they return to that thread before its end.  Every build
+ * reports an unlock in a thread that is in no section; no build detects an unlock that ends the
+ * section of another fiber.
  */
 #ifndef QUIESCE_RCU_H
 #define QUIESCE_RCU_H
@@ -36,7 +38,7 @@ QUIESCE_BEGIN_DECLS
  *
  * Context: any thread, no registration; signal handlers; nests up to 8190 deep.
  *   The section may sleep, but then delays every updater.
- *   A section ends in the thread that began it.  A thread must leave through its C
+ *   A section ends in the thread that began it.  A thread must exit through its C
  *   library; a first use in the last round of its key destructors, or in a signal
  *   handler after them, is not supported.  Where a program made more than 32
  *   thread-specific keys before it loaded the library, the first use allocates.
@@ -55,8 +57,8 @@ QUIESCE_FAST void rcu_read_lock(void) { quiesce__rcu_read_lock(); }
 /** rcu_read_unlock - leave a read-side section.
  *
  * Context: the thread that called rcu_read_lock(); signal handlers.
- * Cost: two instructions and a test; a system call only if an updater waits for this very thread
- *   or if readers were asked to yield.
+ * Cost: two instructions and a test; a system call only if an updater waits for this very
+ *   thread, or forces readers to yield.
  * Misuse: an unlock without a lock is reported and, by default, aborts.
  * Orders: the outermost unlock is a release.
  */
@@ -66,9 +68,10 @@ static inline void rcu_read_unlock(void) { quiesce__rcu_unlock_debug(); }
 QUIESCE_FAST void rcu_read_unlock(void) { quiesce__rcu_read_unlock(); }
 #endif
 
-/** rcu_read_lock_held - is the calling thread inside a read-side section?
+/** rcu_read_lock_held - report whether the calling thread is inside a read-side section.
  *
- * Context: any.  Return: non-zero inside.
+ * Context: any.
+ * Return: non-zero inside a section, else 0.
  */
 QUIESCE_FAST int rcu_read_lock_held(void)
 {
@@ -77,7 +80,7 @@ QUIESCE_FAST int rcu_read_lock_held(void)
 	return (quiesce_own_load_relaxed(self, rcu_word) & QUIESCE_RCU_DEPTH) != 0 || quiesce_own_load_u32(self, unregistered) != 0;
 }
 
-/* In the debug build: is it true that the caller may do @what?  Otherwise not evaluated. */
+/* The debug build reports @what if @held is false; other builds do not evaluate @held. */
 #ifdef QUIESCE_DEBUG
 #define QUIESCE_RCU_CHECK(held, what) quiesce__rcu_check_debug((held) ? 1 : 0, what)
 #define QUIESCE_IN_SECTION(call) quiesce__rcu_section_debug(call)
@@ -86,58 +89,89 @@ QUIESCE_FAST int rcu_read_lock_held(void)
 #define QUIESCE_IN_SECTION(call) ((void)0)
 #endif
 
-/** rcu_dereference_raw - rcu_dereference() in any context; the caller knows why: a hazard pointer, say, protects the object.
- * Never checked. */
-#define rcu_dereference_raw(p) quiesce_load_consume(RU3, &(p)) /* RU3: acquire, pairs with the caller */
-
-/** rcu_dereference - fetch a pointer that an updater may replace.
+/** rcu_dereference_raw - rcu_dereference() in any context, without a check.
  * @p: the pointer variable (an lvalue).
  *
- * Context: inside a section; the debug build reports anything else as QUIESCE_MISUSE_NOT_HELD.  Updaters, and functions of
- *   theirs and readers', have the calls below.
+ * Context: any in which the object is protected, by a hazard pointer for example. */
+#define rcu_dereference_raw(p) quiesce_load_consume(RU3, &(p)) /* RU3: acquire, pairs with the caller */
+
+/** rcu_dereference - load a pointer that an updater may replace.
+ * @p: the pointer variable (an lvalue).
+ *
+ * Context: inside a section; the debug build reports anything else as QUIESCE_MISUSE_NOT_HELD.
+ *   Updaters use rcu_dereference_protected(), and functions of both readers and updaters
+ *   rcu_dereference_check().
  * Cost: a load (an acquire load on CPUs where that differs).
- * Orders: everything written before the matching rcu_assign_pointer() is visible through the result.
+ * Orders: everything written before the matching rcu_assign_pointer() is visible through the
+ * result.
  */
 #define rcu_dereference(p) \
 	(QUIESCE_IN_SECTION("rcu_dereference(" #p ")"), quiesce_load_consume(RU3, &(p))) /* RU3: acquire, pairs with the caller */
 
 /** rcu_dereference_check - rcu_dereference() by readers and by updaters alike.
- * @c: true where the updater is excluded: that a lock is held, say.
+ * @p: the pointer variable (an lvalue).
+ * @c: a condition that is true where other updaters are excluded, such as that a lock is held.
  *
- * Context: inside a section, or where @c is true; in the debug build anything else is reported as
- *   QUIESCE_MISUSE_NOT_HELD, with the text of the call.  Otherwise @c is not evaluated.
- * Cost, order: as rcu_dereference(). */
+ * Context: inside a section, or where @c is true; the debug build reports anything else as
+ *   QUIESCE_MISUSE_NOT_HELD, with the text of the call.  Other builds do not evaluate @c.
+ * Cost: that of rcu_dereference().
+ * Orders: everything written before the matching rcu_assign_pointer() is visible through the
+ * result.
+ */
 #define rcu_dereference_check(p, c) \
 	(QUIESCE_RCU_CHECK(rcu_read_lock_held() || (c), "rcu_dereference_check(" #p ", " #c ")"), rcu_dereference_raw(p))
 
-/** rcu_dereference_protected - fetch a pointer that nobody can replace meanwhile.
- * @c: true, because the caller holds what excludes updaters; checked as for rcu_dereference_check().
+/** rcu_dereference_protected - load a pointer that no other thread can replace meanwhile.
+ * @p: the pointer variable (an lvalue).
+ * @c: a condition that is true because the caller excludes other updaters; checked as for
+ *   rcu_dereference_check().
  *
- * Context: under what updaters hold.  Cost: a load.  Orders: nothing. */
+ * Context: where other updaters are excluded.
+ * Cost: a load.
+ * Orders: nothing. */
 #define rcu_dereference_protected(p, c) \
 	(QUIESCE_RCU_CHECK(c, "rcu_dereference_protected(" #p ", " #c ")"), quiesce_load_relaxed(&(p))) /* Relaxed: it stays. */
 
-/** rcu_access_pointer - fetch a pointer only to compare it.  Any context; no order. */
+/** rcu_access_pointer - load a pointer only to compare it.
+ * @p: the pointer variable (an lvalue).
+ *
+ * Context: any.
+ * Orders: nothing; no order is promised. */
 #define rcu_access_pointer(p) quiesce_load_relaxed(&(p))
 
 /** rcu_assign_pointer - publish a pointer.
- * @p: the pointer variable (an lvalue).  @v: the new value, its object completely initialised; it is converted as by an assignment,
- *   here and below.
+ * @p: the pointer variable (an lvalue).
+ * @v: the new value, whose object is completely initialised; all calls that publish convert it as
+ *   an assignment does.
  *
- * Context: any; updaters exclude each other.  Orders: release.
+ * Context: any; updaters exclude each other.
+ * Orders: release.
  */
 #define rcu_assign_pointer(p, v) quiesce_store_release(RU3, &(p), (v)) /* RU3: release, pairs with the caller */
 
-/** RCU_INIT_POINTER - set a pointer that no reader can see yet, or to NULL.  No order. */
+/** RCU_INIT_POINTER - set a pointer that no reader can load yet, or set one to NULL.
+ * @p: the pointer variable (an lvalue).
+ * @v: the new value.
+ * Orders: nothing; no order is promised. */
 #define RCU_INIT_POINTER(p, v) quiesce_store_relaxed(&(p), (v))
 
-/** rcu_xchg_pointer - publish @v in *@p and return what was there.  Full fence. */
+/** rcu_xchg_pointer - publish a pointer, and return the one that it replaces.
+ * @p: address of the pointer variable.
+ * @v: the new value.
+ * Return: the previous value.
+ * Orders: full fence. */
 #define rcu_xchg_pointer(p, v) quiesce_xchg(RU3, (p), (v)) /* RU3: full, pairs with the caller */
 
-/** rcu_replace_pointer - publish @v in @p, an lvalue, and return what was there.
- * @c: true, because the caller holds what excludes updaters; checked as for rcu_dereference_check().
+/** rcu_replace_pointer - publish a pointer under a lock, and return the one that it replaces.
+ * @p: the pointer variable (an lvalue).
+ * @v: the new value.
+ * @c: a condition that is true because the caller excludes other updaters; checked as for
+ *   rcu_dereference_check().
  *
- * Context: under what updaters hold.  Cost: a load and a store.  Orders: release. */
+ * Context: where other updaters are excluded.
+ * Cost: a load and a store.
+ * Return: the previous value.
+ * Orders: release. */
 #define rcu_replace_pointer(p, v, c)                                                                             \
 	__extension__({                                                                                          \
 		__typeof__(&(p)) quiesce__where = &(p);                                                          \
@@ -148,12 +182,20 @@ QUIESCE_FAST int rcu_read_lock_held(void)
 		quiesce__old;                                                                                    \
 	})
 
-/** rcu_try_cmpxchg_pointer - publish @v in *@p if *@p is *@expected.
- * Return: true if stored; else *@expected holds what was found.  Full fence when stored. */
+/** rcu_try_cmpxchg_pointer - publish a pointer if the variable has the expected value.
+ * @p: address of the pointer variable.
+ * @expected: address of the expected value; if it differs, the value found is stored there.
+ * @v: the new value.
+ * Return: true if @v was stored.
+ * Orders: full fence if @v was stored. */
 #define rcu_try_cmpxchg_pointer(p, expected, v) quiesce_cmpxchg(RU3, (p), (expected), (v)) /* RU3: full, pairs with the caller */
 
-/** rcu_cmpxchg_pointer - publish @v in *@p if *@p is @old.
- * Return: what was found: @old if @v was stored.  Full fence when stored.
+/** rcu_cmpxchg_pointer - publish a pointer if the variable has the old value.
+ * @p: address of the pointer variable.
+ * @old: the expected value.
+ * @v: the new value.
+ * Return: the value found: @old if @v was stored.
+ * Orders: full fence if @v was stored.
  * Source: liburcu, and the kernel's cmpxchg(). */
 #define rcu_cmpxchg_pointer(p, old, v)                                    \
 	__extension__({                                                   \
@@ -166,109 +208,145 @@ QUIESCE_FAST int rcu_read_lock_held(void)
 
 /** synchronize_rcu - wait until every read-side section that is now open has ended.
  *
- * Context: may sleep; not in a section (reported, aborts), not in a signal handler;
- *   in a callback of call_rcu() allowed.  Concurrent callers share grace periods.  Creates no thread and runs no
- *   callback; where no worker thread could be had it frees what kfree_rcu() has queued.
- *   A signal handler that interrupts it, or any other call that is not a reader's, returns: one that leaves by siglongjmp() leaves
- *   locks of the library held for good, behind which other threads wait and exit.
- * Cost: one membarrier, and sleep while a reader is in the way.  If that one is kept from a CPU, readers on its CPU yield as
- *   they leave, at most a fifth of the time; see quiesce_set_yield().
+ * Concurrent callers share grace periods.  The call creates no thread and runs no callback; where
+ * no worker thread can be started it frees the objects that kfree_rcu() has queued.
+ * A signal handler that interrupts it, or any other call that is not a reader's, returns: one that
+ * leaves by siglongjmp() leaves locks of the library held for good, which other threads and their
+ * exits then wait for.
+ *
+ * Context: may sleep; not in a section (reported, aborts), not in a signal handler; allowed in a
+ *   callback of call_rcu().
+ * Cost: one membarrier, and sleep while a reader is in the way.  If that reader does not get a CPU,
+ *   readers on its CPU yield when they leave their sections, at most a fifth of the time; see
+ *   quiesce_set_yield().
  * Orders: full fence before and after.
  */
 static inline void synchronize_rcu(void) { quiesce_synchronize_rcu(); }
 
-/** synchronize_rcu_expedited - the same; where a reader in the way is kept from a CPU, others yield up to half of the time,
- * whatever quiesce_set_yield() says, and the caller may use a CPU for 0.1 ms to find that out. */
+/** synchronize_rcu_expedited - synchronize_rcu() with a shorter wait, at the expense of readers.
+ *
+ * Where a reader in the way does not get a CPU, other readers yield up to half of the time,
+ * whatever quiesce_set_yield() has set, and the caller may use a CPU for 0.1 ms to detect that.
+ *
+ * Context: that of synchronize_rcu().
+ * Orders: full fence before and after. */
 static inline void synchronize_rcu_expedited(void) { quiesce_synchronize_rcu_expedited(); }
 
 /* ---- polled grace periods: cookies, from any thread ---- */
 
-/** get_state_synchronize_rcu - a cookie for the grace period that would begin now.
+/** get_state_synchronize_rcu - return a cookie for the grace period that would begin now.
  *
- * Context: any thread, also in a section.  Cost: a full fence.  It starts nothing. */
+ * Context: any thread, also in a section.
+ * Cost: a full fence.  It starts no grace period. */
 static inline struct rcu_gp_seq get_state_synchronize_rcu(void) { return quiesce_get_state_synchronize_rcu(); }
 
-/** start_poll_synchronize_rcu - a cookie, and a grace period that will complete it.
+/** start_poll_synchronize_rcu - return a cookie, and start a grace period that will complete it.
  *
  * Context: any thread, also in a section; does not sleep. */
 static inline struct rcu_gp_seq start_poll_synchronize_rcu(void) { return quiesce_start_poll_synchronize_rcu(); }
 
-/** poll_state_synchronize_rcu - has the grace period of this cookie completed?
+/** poll_state_synchronize_rcu - check whether the grace period of a cookie has completed.
+ * @seq: the cookie.
  *
- * Context: any but signal handlers.  Return: non-zero if so, and then it is a full fence.  Without a
- * worker thread to run grace periods the call itself tries one.  Beside a worker that has not completed a started cookie in
- * 1 ms, because it is in a callback (of which the caller may be a part) or has no CPU, one call in each millisecond does so.
- * It waits for no reader. */
+ * Without a worker thread to run grace periods, the call itself tries to complete one.  Beside a
+ * worker that has not completed a started cookie in 1 ms, because it is in a callback (which the
+ * caller may be in, too) or has no CPU, one call in each millisecond does so.  It never waits for
+ * readers.
+ *
+ * Context: any but signal handlers.
+ * Return: non-zero if it has completed, else 0.
+ * Orders: full fence if it has completed. */
 static inline int poll_state_synchronize_rcu(struct rcu_gp_seq seq) { return quiesce_poll_state_synchronize_rcu(seq); }
 
-/** cond_synchronize_rcu - synchronize_rcu() unless the cookie has completed already. */
+/** cond_synchronize_rcu - call synchronize_rcu() unless a cookie has completed already.
+ * @seq: the cookie.
+ * Context: that of synchronize_rcu(). */
 static inline void cond_synchronize_rcu(struct rcu_gp_seq seq) { quiesce_cond_synchronize_rcu(seq); }
 
-/** get_completed_synchronize_rcu - a cookie that always polls as completed. */
+/** get_completed_synchronize_rcu - return a cookie that always polls as completed. */
 static inline struct rcu_gp_seq get_completed_synchronize_rcu(void)
 {
 	struct rcu_gp_seq seq = { 0 };
 	return seq;
 }
 
-/** same_state_synchronize_rcu - do both cookies stand for the same grace period? */
+/** same_state_synchronize_rcu - check whether two cookies stand for the same grace period.
+ * @a: a cookie.
+ * @b: a cookie.
+ * Return: non-zero if they do, else 0. */
 static inline int same_state_synchronize_rcu(struct rcu_gp_seq a, struct rcu_gp_seq b) { return a.value == b.value; }
 
 /* ---- deferred reclamation ---- */
 
-/* The debug build keeps account of what is queued, and reports what is queued again before its callback was called. */
+/* The debug build records queued objects, and reports an object that is queued again before its
+ * callback was called. */
 #ifdef QUIESCE_DEBUG
 #define QUIESCE__CALL_RCU quiesce__call_rcu_debug
 #else
 #define QUIESCE__CALL_RCU quiesce_call_rcu
 #endif
 
-/* What an object counts as when its size is not told. */
+/* Bytes that an object without a given size adds to the garbage. */
 #define QUIESCE_OBJECT_BYTES 64
 
-/** call_rcu - call @func(@head) after a grace period.
- * @head: in the object to be reclaimed, the library's until @func is called; queued again before that is reported by the
- *   debug build.  @func: run by a worker thread, may call call_rcu() and may wait for readers, not
- *   for callbacks.  One that queues its own object again runs some thousand times a second.
+/** call_rcu - call a function for an object after a grace period.
+ * @head: member of the object to be reclaimed; it belongs to the library until @func is called.
+ *   The debug build reports an object that is queued again before that.
+ * @func: called with @head, by a worker thread.  It may call call_rcu(), and may wait for
+ *   readers, but not for callbacks.  A function that queues its own object again runs some
+ *   thousand times a second.
  *
- * @func returns, as all functions do that the library calls: it throws no exception (reported, aborts), is not left by longjmp(),
- *   and does not end its thread.  That is reported (QUIESCE_MISUSE_EXIT_IN_CALLBACK); it counts as run, and others go on with
- *   the rest.  It runs with cancellation disabled.
- * Context: any thread, also in a section and under locks that readers and callbacks take; not in a signal handler.  Also in the
- *   malloc() and free() of the program's own allocator, which the library calls, too: there it waits for nothing, and
- *   rcu_barrier() is reported.
- *   Does not sleep (but see quiesce_set_throttle()).  May create a thread: the first call of a process does.  Runs no
- *   callbacks.
- * Cost: a few stores into the thread's own queue; for about each 120th object a kilobyte from malloc().
- * Bound: none by itself.  A program that retires faster than readers let go calls rcu_throttle() at safe points.
- *   Where no worker thread can be had callbacks wait for rcu_barrier(), rcu_throttle(), or the next start that succeeds: calls
- *   of any thread that has something queued try again, 1 to 16 ms after a failure.
- * Return: nothing; out of memory costs speed, not the callback.
+ * @func returns, as all functions do that the library calls: it throws no exception (reported,
+ * aborts), is not left by longjmp(), and does not end its thread.  If it ends its thread, that is
+ * reported (QUIESCE_MISUSE_EXIT_IN_CALLBACK), it counts as run, and other threads run the remaining
+ * callbacks.  It runs with cancellation disabled.
+ *
+ * A program that retires faster than readers leave their sections calls rcu_throttle() at safe
+ * points: call_rcu() by itself does not bound the garbage.  Where no worker thread can be started,
+ * callbacks wait for rcu_barrier(), rcu_throttle(), or the next start that succeeds: calls of any
+ * thread with queued objects try again, 1 to 16 ms after a failure.
+ *
+ * Context: any thread, also in a section and under locks that readers and callbacks take; not in a
+ *   signal handler.  Also in the malloc() and free() of the program's own allocator, which the
+ *   library calls, too: there it never waits, and rcu_barrier() is reported.
+ *   Does not sleep (but see quiesce_set_throttle()).  May create a thread: the first call of a
+ *   process does.  Runs no callbacks.
+ * Cost: a few stores into the thread's own queue; for about each 120th object a kilobyte from
+ *   malloc().
+ * Return: nothing; without memory the call takes longer, but the callback is not lost.
  */
 static inline void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
 	QUIESCE__CALL_RCU(head, func, QUIESCE_OBJECT_BYTES);
 }
 
-/** call_rcu_sized - call_rcu() that also tells how many bytes wait for reclamation. */
+/** call_rcu_sized - call_rcu() for an object whose size is known.
+ * @head: member of the object, as for call_rcu().
+ * @func: the callback, as for call_rcu().
+ * @bytes: bytes that the object adds to the garbage until it is reclaimed; call_rcu() assumes
+ * 64. */
 static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
 {
 	QUIESCE__CALL_RCU(head, func, bytes);
 }
 
-/* A function "pointer" from 1 up to this is 1 + the offset of the rcu_head in an object for free(). */
+/* A function "pointer" from 1 up to this value is 1 + the offset of the rcu_head in an object for
+ * free(). */
 #define QUIESCE_KFREE_OFFSET_MAX 4096
 #define quiesce__kfree_func(ptr, field, head)                                                             \
 	QUIESCE_AS_POINTER(void (*)(head *), 1 + quiesce__kfree_offset(quiesce__offset(__typeof__(*(ptr)), field, head)))
 #define quiesce__kfree_offset(offset) ((offset) + 0 * sizeof(char[(offset) < QUIESCE_KFREE_OFFSET_MAX ? 1 : -1]))
 
-/** kfree_rcu - free() @ptr after a grace period, without a callback.
- * @ptr: from malloc(), or NULL: nothing to do; @field: its struct rcu_head, less than 4096 bytes from its start.
+/** kfree_rcu - free() an object after a grace period, without a callback.
+ * @ptr: the object, from malloc(); NULL: the call does nothing.
+ * @field: its member struct rcu_head, less than 4096 bytes from its start.
  *
- * Context: as call_rcu().
- * Cost: as call_rcu().  The thread itself frees what it has retired, once its grace period is over, some 32 objects at
- *   every 16th call, so that memory goes back to where it came from; the worker frees what is left alone for 10 ms.  Where fewer than 64
- *   objects come in 50 ms they share a grace period: the last of them is freed in about 0.1 s. */
+ * Context: that of call_rcu().
+ * Cost: that of call_rcu().  The thread itself frees the objects that it has retired, once
+ *   their grace period is over, some 32 at every 16th call, so that memory returns to the
+ *   thread that allocated it; the worker frees objects that their thread has left for 10 ms.
+ *   Where fewer than 64 objects are retired in 50 ms they share a grace period: the last of
+ *   them is freed in about 0.1 s. */
 #define kfree_rcu(ptr, field)                                                                                          \
 	__extension__({                                                                                                \
 		__typeof__(ptr) quiesce__gone = (ptr);                                                                 \
@@ -277,27 +355,33 @@ static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
 					  sizeof(*quiesce__gone));                                             \
 	})
 
-/** kfree_rcu_mightsleep - free() @ptr after a grace period; @ptr needs no rcu_head.  NULL: nothing to do.
+/** kfree_rcu_mightsleep - free() an object that has no rcu_head, after a grace period.
+ * @ptr: the object, from malloc(); NULL: the call does nothing.
  *
- * Context: may sleep, for memory and above the ceiling; not in a section (reported).  May create a thread.  Runs no
- *   callbacks. */
+ * Context: may sleep, for memory and above the ceiling; not in a section (reported).  May create a
+ *   thread.  Runs no callbacks. */
 #define kfree_rcu_mightsleep(ptr) quiesce_kfree_rcu_mightsleep((ptr), sizeof(*(ptr)))
 
-/** rcu_barrier - wait until every callback queued before the call has run, and every object of kfree_rcu() is freed.
+/** rcu_barrier - wait until all callbacks and frees that were queued before the call are done.
  *
- * Callbacks have returned then, and so has free(), also where the thread that retired an object frees it.
- * Context: may sleep; neither in a section nor in a callback (reported, aborts), nor under a lock that callbacks take.
- *   May create a thread; where none can be had it runs the callbacks itself, those of SRCU domains that may run, too.
- *   It is not a grace period: it returns at once when nothing is queued. */
+ * All callbacks of call_rcu() have returned then, and so have all calls of free() for
+ * kfree_rcu(), also where the thread that retired an object frees it.  It is not a grace period:
+ * it returns at once when nothing is queued.
+ *
+ * Context: may sleep; neither in a section nor in a callback (reported, aborts), nor under a
+ *   lock that callbacks take.  May create a thread; where none can be started it runs the
+ *   callbacks itself, including callbacks of SRCU domains that are ready. */
 static inline void rcu_barrier(void) { quiesce_rcu_barrier(); }
 
-/** rcu_throttle - wait until the process has less garbage than its ceiling (quiesce_set_garbage_ceiling()).
+/** rcu_throttle - wait until the process has less garbage than its ceiling.
  *
- * To be called now and then by threads that retire much, where they hold no lock that readers or callbacks take.  What
- * call_srcu() has queued is garbage, too.
- * Context: may sleep, as long as a reader keeps garbage; not in a section (reported), nor in one of an SRCU domain.  In a
- *   callback it does nothing.
- *   May create a thread; where none can be had it runs the callbacks itself, below the ceiling too.
+ * Threads that retire much call it regularly, where they hold no lock that readers or callbacks
+ * take.  The ceiling is that of quiesce_set_garbage_ceiling(); callbacks that call_srcu() has
+ * queued count as garbage, too.
+ *
+ * Context: may sleep, as long as a reader prevents reclamation; not in a section (reported), nor in
+ *   one of an SRCU domain.  In a callback it does nothing.  May create a thread; where none can be
+ *   started it runs the callbacks itself, also below the ceiling.
  * Cost: below the ceiling an addition to a word of the process. */
 static inline void rcu_throttle(void) { quiesce_rcu_throttle(); }
 

@@ -74,6 +74,7 @@
 	X(cb_ended_beside, "a thread that ended in a pass gives back queues whose callbacks helpers still run") \
 	X(cb_helpers_unawaited, "a pass ends while a helper runs callbacks of it")     \
 	X(cb_shared_twice, "a queue that one reclaimer has taken is taken by another one") \
+	X(cb_inherited_shared, "callbacks that a forking thread has queued before and after run at the same time") \
 	X(cb_child_helps, "a helper whose callback has forked goes on with its queue in the child") \
 	X(cb_ended_waits, "a thread that ended in a wait for callbacks counts as a waiter") \
 	X(helper_ended_unlisted, "a job whose step has ended its thread gets no other step") \

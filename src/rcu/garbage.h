@@ -5,13 +5,13 @@
 
 #include "runtime/report.h"
 
-/* Bytes reported by who queued less bytes reported by who reclaimed: both report in steps, so the sum lags a little, and may
- * dip below zero. */
+/* Garbage of RCU: bytes that retirers reported less bytes that reclaimers reported.  Both report in steps, so the sum lags a little, and
+ * may fall below zero. */
 extern int64_t quiesce__garbage;
-/* The same of SRCU; apart because a forked child counts it anew. */
+/* Garbage of all SRCU domains, a separate sum because a forked child counts it anew. */
 extern int64_t quiesce__garbage_srcu;
 
-/* Bytes of RCU. */
+/* Return the garbage of RCU in bytes; a sum below zero counts as none. */
 static inline uint64_t quiesce__garbage_rcu(void)
 {
 	int64_t bytes = quiesce_load_relaxed(&quiesce__garbage); /* Relaxed: a sum. */
@@ -42,14 +42,14 @@ static inline bool quiesce__garbage_above_ceiling(void)
 	return quiesce__garbage_above(quiesce_load_relaxed(&quiesce__settings.ceiling)); /* Relaxed: a setting. */
 }
 
-/* @call of the program may sleep: until there is less than the ceiling, at most @max_ns.  At a @safe_point the caller runs
- * callbacks if no thread can be had that would; elsewhere it does not wait for them then. */
+/* Sleep in the program's @call until the garbage is below the ceiling, at most @max_ns.  At a @safe_point the caller runs callbacks if no
+ * thread can be started that would; elsewhere it does not wait in that case. */
 void quiesce__throttle(const char *call, uint64_t max_ns, bool safe_point);
-/* Garbage has got less: wake who waits for that, if it is below the ceiling now. */
+/* Wake the callers that wait for less garbage, if it is below the ceiling now. */
 void quiesce__throttle_wake(void);
-/* Tell of it, if it is time to. */
+/* Report the garbage of RCU, if a report is due. */
 void quiesce__rcu_check_garbage(void);
-/* Begin a report of how much waits for grace periods of RCU. */
+/* Begin a report of the garbage that waits for grace periods of RCU. */
 void quiesce__rcu_report_garbage(struct quiesce__report *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* heads.h - lists of objects that are linked by their heads. */
+/* heads.h - lists of objects that are linked by their rcu_head. */
 #ifndef QUIESCE_RCU_HEADS_H
 #define QUIESCE_RCU_HEADS_H
 
@@ -17,7 +17,7 @@ static inline uint64_t quiesce__heads_count(const struct rcu_head *list)
 	return nr;
 }
 
-/* Is @head in @list? */
+/* True if @head is in @list. */
 static inline bool quiesce__heads_have(const struct rcu_head *list, const struct rcu_head *head)
 {
 	while (list && list != head)

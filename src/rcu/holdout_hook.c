@@ -4,16 +4,17 @@
  *   waiter:  sleeps for a while --> notes its number in the slot, starts the job
  *   helper:  a step: from where the last one ended, find a reader that blocks the noted number --> call the hook --> the next step
  *
- * I1. The slot is a hint.  Waiters overwrite each other's notes, the newest wins, and each notes again as long as it waits.  The note of
- *     a wait that is over names a number that is completed, and is ignored; a waiter that gives up takes its note back.  Nobody waits for
- *     a note to be read.
- * I2. A reader is named if its mark, read in the step that calls the hook, while its thread cannot end, blocks the noted grace
- *     period.  Of a thread that died the mark stays, so the kernel is asked whether the thread is there.
- * I3. A round visits each entry once, some in each step, and goes on where the one before ended: whoever is in the way is named in
- *     time, whatever is noted meanwhile.
- * I4. When a reader was named is in its block, where it ends with it.  Only steps access that, one at a time.
- * I5. The hook and its argument change under the lock, with their version.  A step says which version it uses, and when it does no
- *     longer; the caller that changes them waits while an older one is in use, unless it is in the hook itself.
+ * I1. The slot is a hint.  Waiters overwrite each other's notes, the newest wins, and each waiter repeats its note while it waits.  The
+ *     note of a wait that is over has a completed number, and is ignored; a waiter that gives up takes its note back.  No waiter waits
+ *     for its note to be read.
+ * I2. A reader is named only if its reader word, loaded in the step that calls the hook, while its thread cannot end, blocks the noted
+ *     grace period.  The word of a thread that died remains, so the kernel is asked whether the thread still exists.
+ * I3. A round visits each entry once, some entries in each step, and each step resumes where the previous one ended: so each reader in
+ *     the way is named in time, however often the note changes.
+ * I4. The time at which a reader was last named is in the block of its thread, and goes away with it.  Only steps access it, one at a
+ *     time.
+ * I5. The hook and its argument change under the lock, with their version.  A step publishes the version that it uses, and clears it at
+ *     its end; the caller that changes them waits while an older version is in use, unless it is in the hook itself.
  */
 #include "holdouts.h"
 
@@ -27,7 +28,7 @@
 #if defined(QUIESCE_SIM)
 #define VISITS 1u
 #else
-#define VISITS 1024u /* in a step, at the most */
+#define VISITS 1024u /* most entries that a step visits */
 #endif
 
 static uint64_t step(struct quiesce__job *job);
@@ -36,17 +37,17 @@ static struct {
 	struct quiesce__lock lock;
 	void (*fn)(int tid, uint64_t waited_ns, void *arg);
 	void *arg;
-	uint32_t version; /* of these two */
+	uint32_t version; /* version of @fn and @arg */
 	uint32_t used;    /* the version that a step uses; 0: none.  Futex of callers that wait for its end */
-	bool awaited;     /* there are some */
+	bool awaited;     /* callers sleep on @used */
 	const struct quiesce_tls_v1 *user; /* the thread that takes that step */
 	struct quiesce__job job;
-	/* The slot. */
-	uint64_t number; /* 0: nobody waits */
+	/* Waiters write the slot, and steps read it (I1). */
+	uint64_t number; /* number of the grace period that a waiter noted; 0: no note */
 	uint64_t start;  /* when that wait began */
-	/* Of the steps. */
-	uint64_t visited_for; /* the number of the round */
-	uint32_t at, left;    /* the next entry, and how many are left of the round */
+	/* Only steps access the state of the round (I3). */
+	uint64_t visited_for; /* number of the grace period that the round is for */
+	uint32_t at, left;    /* next entry to visit, and number of entries left in the round */
 } hook = { .version = 1, .job = { .step = step } };
 
 /* ---- waiters ---- */
@@ -55,7 +56,7 @@ void quiesce__holdout_hook_note(uint64_t number, uint64_t start)
 {
 	if (!quiesce_load_relaxed(&hook.fn)) /* Relaxed: a hint. */
 		return;
-	quiesce_store_relaxed(&hook.start, start);   /* Relaxed: I1; that of another wait is as good. */
+	quiesce_store_relaxed(&hook.start, start);   /* Relaxed: I1; the time of another wait does as well. */
 	quiesce_store_relaxed(&hook.number, number); /* Relaxed: I1. */
 	quiesce__job_start(&hook.job);
 }
@@ -90,7 +91,7 @@ static bool is_to_be_named(struct quiesce__reader *r, struct quiesce_tls_v1 *tls
 	return n->tid != 0;
 }
 
-/* The next reader of this round that is to be named, as far as a step goes; false: none yet. */
+/* Find the next reader of this round to name, within the entries of one step; false: none in these. */
 static bool find(struct naming *n)
 {
 	uint32_t nr = quiesce__readers_nr(), from, to;
@@ -109,12 +110,12 @@ static bool find(struct naming *n)
 	return n->tid && (platform_thread_alive(n->tid) || QUIESCE_MUTANT(holdout_dead_named));
 }
 
-/* False: there is no hook, or nobody waits. */
+/* Publish that this step uses the hook; false: there is no hook, or no wait to name readers for. */
 static bool begin_use(struct naming *n)
 {
 	n->number = quiesce_load_relaxed(&hook.number); /* Relaxed: I1. */
-	/* Without a helper the step is taken by a caller that waits for something else, where no hook is expected. */
-	if (!n->number || quiesce__rcu_cookie_done(n->number) || !quiesce__helper_running())
+	/* Without a helper, callers with other waits run the steps, where the program does not expect its hook to be called. */
+	if (!n->number || quiesce__rcu_cookie_done(n->number) || !quiesce__in_helper_thread())
 		return false;
 	quiesce__lock(&hook.lock);
 	n->fn = hook.fn;
@@ -146,7 +147,7 @@ static void call_hook(struct quiesce__run *run)
 {
 	struct naming *n = (struct naming *)run;
 
-	n->fn((int)n->tid, platform_now_ns() - quiesce_load_relaxed(&hook.start), n->arg); /* Relaxed: as in the note. */
+	n->fn((int)n->tid, platform_now_ns() - quiesce_load_relaxed(&hook.start), n->arg); /* Relaxed: I1. */
 }
 
 static uint64_t step(struct quiesce__job *job)
@@ -169,7 +170,7 @@ static uint64_t step(struct quiesce__job *job)
 
 /* ---- callers ---- */
 
-/* With the lock, which it lets go of meanwhile. */
+/* Wait until no step uses a version older than @version.  The caller holds the lock, which is released during each sleep. */
 static void await_older(uint32_t version)
 {
 	while (hook.used && (int32_t)(hook.used - version) < 0 && hook.user != quiesce__self()) {
@@ -186,13 +187,13 @@ int quiesce_set_holdout_hook(void (*fn)(int tid, uint64_t waited_ns, void *arg),
 {
 	quiesce__init();
 	quiesce__lock(&hook.lock);
-	/* In this order for the child of a fork that comes in between.  Relaxed: under the lock. */
+	/* The child of a fork between these stores must not call the old function with the new argument.  Relaxed: under the lock. */
 	quiesce_store_relaxed(&hook.fn, NULL);
 	quiesce_fence_compiler();
 	hook.arg = arg;
 	hook.version += hook.version == UINT32_MAX ? 2 : 1;
 	quiesce_fence_compiler();
-	quiesce_store_relaxed(&hook.fn, fn); /* Relaxed: as above. */
+	quiesce_store_relaxed(&hook.fn, fn); /* Relaxed: under the lock. */
 	if (!QUIESCE_MUTANT(holdout_hook_unwaited))
 		await_older(hook.version);
 	quiesce__unlock(&hook.lock);

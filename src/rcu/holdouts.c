@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* holdouts.c - find who is in the way, force them to yield, sleep until nobody is.
+/* holdouts.c - find the readers in the way of a grace period, force them to yield, and sleep until none is left.
  *
  *   updater                                   reader in the way
  *   notify = 1, pending++          (RU7)
@@ -7,19 +7,21 @@
  *   mark still blocks?
  *   sleep while pending > 0, timed            unlock: SLOW seen: clear mark
  *                                             notify taken?  (RU7)  pending--, last one wakes
- *   look at the marks again <-----------------
+ *   scan the marks again <--------------------
  *
- * I1. A mark that was seen not to block needs no second look: the sections that set it
+ * A mark is a reader's word, rcu_word in its thread's block.
+ *
+ * I1. A mark that was seen not to block is not scanned again: the sections that set it
  *     later began after the fence and find the new pointer, whatever number they carry.
- *     So the scan resumes where it stopped, and ends with the last one that was in the way when all were asked.
+ *     So the scan resumes where it stopped, and ends at the last entry that blocked when all readers in the way were asked.
  * I2. pending == notify flags set + decrements under way.  It is only a reason to
  *     sleep; the end of the wait is decided by the marks alone.
  * I3. The SLOW bit is lost if it is set between the owner's load of its mark and
- *     the plain store that follows.  So no sleep is longer than SLEEP_MAX_NS, and
- *     each look asks again.  This is the price of a reader without a wake-up test.
- * I4. Nothing is polled without bound: SPINS looks, then sleep.
+ *     the plain store that follows.  So no sleep is longer than 8 ms (wait_policy.c), and
+ *     the waiter asks again after each scan.  This is the price of a reader without a wake-up test.
+ * I4. No scan is repeated without bound: the waiter spins for a bounded number of scans, then sleeps.
  * I5. One thread at a time waits here, the leader of rcu_gp.c (gp.led): pending and force_not_before are those of its
- *     wait, so the last reader wakes one thread.  Threads that go on alone only watch, and change neither.
+ *     wait, so the last reader wakes one thread.  Threads that run a grace period alone only watch, and change neither.
  *
  * RU7  notify set, then mark read | mark cleared, then notify read, and taken
  * RU8  unregistered sections: see rcu.c
@@ -31,32 +33,32 @@
 #include "runtime/wait_policy.h"
 
 #define FORCE_NORMAL_NS 50000u
-#define FORCE_DEFERRED_NS 10000000u /* some time slices of others */
+#define FORCE_DEFERRED_NS 10000000u /* some time slices of other threads */
 #define SPIN_EXPEDITED_NS 100000u
 #define NOTE_NS 1000000u     /* a wait is noted for the hook when it has lasted so long, and after so long again */
-#define VAIN 16u             /* stretches without effect: then the reader in the way is taken to sleep */
-#define PAUSE 4u             /* readers yield at most a fifth of the time, for plain waits */
-#define WATCH_MIN_NS 500000u /* between two looks of who asks for no wake-up, */
-#define WATCH_MAX_NS 8000000u /* longer each time */
+#define VAIN 16u             /* stretches of yields without effect, after which the reader in the way is taken to sleep */
+#define PAUSE 4u             /* readers yield at most a fifth of the time, for normal waits */
+#define WATCH_MIN_NS 500000u /* first interval between two scans of a waiter that asks for no wake-up */
+#define WATCH_MAX_NS 8000000u /* longest such interval; each is twice the one before */
 
 struct wait {
 	const char *call;
-	enum quiesce__urgency urgency; /* the caller's */
-	uint64_t number;      /* of the grace period */
-	uint32_t at, nr;      /* entries before @at, and from @nr on, are clear */
-	uint32_t asked;       /* requests are in entries before this one */
-	uint64_t cpus;        /* of those in the way, as in struct quiesce__yield */
-	uint64_t first_cpu;   /* of the first of them */
-	/* When a stretch was judged last: */
-	uint32_t judged_at;   /* the first in the way */
-	uint32_t vain;        /* so many stretches it had been that already */
-	uint64_t yields;
+	enum quiesce__urgency urgency; /* urgency that the caller wants */
+	uint64_t number;      /* number of the grace period */
+	uint32_t at, nr;      /* entries before @at, and from @nr on, do not block */
+	uint32_t asked;       /* only entries before this one can have requests */
+	uint64_t cpus;        /* CPUs of the readers in the way, as in struct quiesce__yield */
+	uint64_t first_cpu;   /* CPU of the first of these readers, in the same form */
+	/* These describe the last call of progress(), which judges a stretch of forced yields. */
+	uint32_t judged_at;   /* first entry in the way */
+	uint32_t vain;        /* number of stretches in a row for which it had been the first */
+	uint64_t yields;      /* forced yields in the process */
 	struct quiesce__wait_policy policy;
 	uint64_t reap_at, note_at;
 };
 
 static uint32_t pending;        /* I2; the futex that waiters sleep on */
-/* The urgency that others want of the present wait, by the parity of the grace period that they wait for: this one or the next. */
+/* The urgency that followers want of the present wait, by the parity of the grace period that they need: this one or the next. */
 static uint32_t raised[2];
 static uint64_t force_not_before; /* I5 */
 
@@ -72,7 +74,7 @@ static bool is_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, voi
 	return QUIESCE_MUTANT(gp_stops_at_first_idle);
 }
 
-/* Move on to the first entry that blocks; true if there is none. */
+/* Advance @at to the first entry that blocks; true if there is none. */
 static bool scan(void *wait)
 {
 	struct wait *w = wait;
@@ -86,7 +88,7 @@ static bool scan(void *wait)
 	return w->at >= (QUIESCE_MUTANT(gp_stops_at_first_idle) ? w->nr : nr);
 }
 
-/* Take back the request at @r if its owner has not answered it. */
+/* Cancel the request in @r if its owner has not taken it. */
 static void cancel_request(struct quiesce__reader *r)
 {
 	/* RU7: full, pairs with RU7 in quiesce__holdouts_notify() */
@@ -99,7 +101,7 @@ static void ask(struct wait *w, struct quiesce__reader *r, struct quiesce_tls_v1
 	quiesce_fetch_add_relaxed(&pending, 1u); /* Relaxed: I2. */
 	/* RU7: full, pairs with RU7 in quiesce__holdouts_notify() */
 	if (quiesce_xchg(RU7, &r->notify, 1))
-		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2; asked before. */
+		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2; the request was set already, and counted. */
 	if (!quiesce__rcu_ask(tls, w->number))
 		cancel_request(r);
 }
@@ -124,7 +126,7 @@ static bool ask_if_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls,
 	return false;
 }
 
-/* Ask everybody who blocks; take back what is no longer needed. */
+/* Ask each reader in the way for a wake-up; a request is cancelled if its reader has left meanwhile. */
 static void ask_all(struct wait *w)
 {
 	uint32_t nr = w->nr;
@@ -134,7 +136,7 @@ static void ask_all(struct wait *w)
 	quiesce__readers_walk(w->at, nr, ask_if_in_way, w);
 }
 
-/* Requests that were answered by time, not by their reader. */
+/* Cancel the requests of readers that left without taking them. */
 static void cancel_requests(struct wait *w)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
@@ -147,7 +149,8 @@ static void cancel_requests(struct wait *w)
 
 void quiesce__holdouts_notify(struct quiesce__reader *r)
 {
-	/* While readers yield each unlock comes here, of threads too that nobody waits for, and others' entries are on the same line. */
+	/* While readers are forced to yield, each unlock comes here, also of threads that no waiter waits for.  Entries of other threads
+	 * are on the same cache line, so the flag is loaded before it is exchanged. */
 	/* RU7: full, pairs with RU7 in ask() */
 	quiesce_fence_full(RU7);
 	if (!quiesce_load_relaxed(&r->notify)) /* Relaxed: the fence. */
@@ -162,8 +165,9 @@ void quiesce__holdouts_notify(struct quiesce__reader *r)
 	}
 }
 
-/* Has the first in the way left since the last time?  For a while it is taken for a success, too, that others have yielded on the CPUs of
- * those in the way.  Then these do not run: they wait for a CPU, behind hogs perhaps, or sleep, which looks the same, and lasts longer. */
+/* True if the stretch of forced yields helped: the first reader in the way has left since the last call.  For VAIN calls it is enough that
+ * threads have yielded on the CPUs of the readers in the way: these readers do not run then.  They may wait for a CPU, behind threads that
+ * do not yield, or sleep, which cannot be distinguished and takes longer. */
 static bool progress(void *arg)
 {
 	struct wait *w = arg;
@@ -176,8 +180,8 @@ static bool progress(void *arg)
 	return !w->vain || (yielded && w->vain < VAIN);
 }
 
-/* Where those in the way wait is known only from when they ran last.  Where it did not help that their neighbours yielded they may have
- * been moved. */
+/* The CPUs on which threads are to yield.  The CPU on which a reader in the way waits is known only from when it ran last; where yields on
+ * that CPU did not help, the scheduler may have moved the reader, and threads yield on all CPUs. */
 static uint64_t aim(const struct wait *w)
 {
 	return w->policy.backoff_ns ? QUIESCE_ALL_CPUS : w->cpus;
@@ -187,13 +191,13 @@ static uint64_t aim(const struct wait *w)
 
 struct holdout {
 	const struct wait *wait;
-	uint32_t tid;     /* 0: it has just left */
-	const void *site; /* debug build: where its section began, and when */
-	uint64_t since;
-	uint32_t others;
+	uint32_t tid;     /* first reader in the way; 0: it has just left */
+	const void *site; /* debug build: where its section began */
+	uint64_t since;   /* debug build: when its section began */
+	uint32_t others;  /* number of other readers in the way */
 };
 
-/* Relaxed throughout: a report. */
+/* Relaxed throughout: a report needs no order. */
 static bool note_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
 	struct holdout *h = arg;
@@ -287,7 +291,7 @@ static void apply_policy(struct wait *w, uint64_t now)
 
 	w->policy.expedited |= how == QUIESCE_EXPEDITED;
 	w->policy.force_after_ns = how != QUIESCE_DEFERRED ? FORCE_NORMAL_NS : FORCE_DEFERRED_NS;
-	quiesce_store_relaxed(&quiesce__rcu_yield.cpus, aim(w)); /* Relaxed: a request that comes a little late. */
+	quiesce_store_relaxed(&quiesce__rcu_yield.cpus, aim(w)); /* Relaxed: readers may see the request a little late. */
 	quiesce__wait_policy_step(&w->policy, now);
 }
 
@@ -318,7 +322,7 @@ static void wait_begin(struct wait *w, uint64_t number, const char *call)
 	w->nr = w->asked = quiesce__readers_nr();
 }
 
-/* What follows takes time, and may have effects. */
+/* Begin to measure the wait: the spin is over, and from here on it may force yields, be noted for the hook, and be reported. */
 static void start_clock(struct wait *w)
 {
 	w->yields = quiesce__yields();
@@ -328,7 +332,7 @@ static void start_clock(struct wait *w)
 	w->note_at = w->policy.start + NOTE_NS;
 }
 
-/* Sleep in steps until the count of sections without an entry is 0; they are few and rare. */
+/* Sleep in steps until the count of unregistered readers is 0; these are few and rare, so they wake no waiter. */
 static void wait_for_count(struct wait *w, const uint64_t *count)
 {
 	uint32_t never = 0;
@@ -345,9 +349,9 @@ static void wait_for_count(struct wait *w, const uint64_t *count)
 	}
 }
 
-/* Empty the count that new sections do not take, turn them to it, empty the other: so
- * each is waited for only while nobody new joins it.  A section that chose before the
- * turn and counts after it is newer than the fence, and needs no waiting for. */
+/* Wait until the count that new sections do not use is 0, direct new sections to it, then wait
+ * until the other is 0: so no new section joins a count while it is waited for.  A section that
+ * chose before the change and counts after it is newer than the fence, and need not be waited for. */
 static void wait_for_unregistered(struct wait *w)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
@@ -359,12 +363,12 @@ static void wait_for_unregistered(struct wait *w)
 	/* RU8: acquire, pairs with RU8 in quiesce__unregistered_leave() */
 	if (!quiesce_load_acquire(RU8, &rs->unregistered[phase]))
 		return;
-	quiesce_store_relaxed(&rs->phase, !phase); /* Relaxed: late is as good. */
+	quiesce_store_relaxed(&rs->phase, !phase); /* Relaxed: a reader that sees it late only prolongs the wait. */
 	wait_for_count(w, &rs->unregistered[phase]);
 }
 
-/* An expedited wait does not sleep soon: where all CPUs are busy it would not get one back for long.  But if the first in the way is on
- * the waiter's own CPU it stands still because of the waiter. */
+/* An expedited wait spins for longer before it sleeps: where all CPUs are busy, a waiter that sleeps gets no CPU back for long.  But a
+ * reader in the way that was last on the waiter's own CPU cannot run while the waiter spins. */
 static bool scan_for_longer(struct wait *w)
 {
 	if (urgency(w) != QUIESCE_EXPEDITED || (w->first_cpu & 1ull << platform_cpu() % 64))
@@ -400,11 +404,11 @@ void quiesce__holdouts_wait(uint64_t number, enum quiesce__urgency urgency, cons
 		wait_for_readers(&w);
 	quiesce__wait_policy_end(&w.policy);
 	wait_for_unregistered(&w);
-	quiesce_store_relaxed(&raised[number & 1], QUIESCE_DEFERRED); /* Relaxed: a hint; who raised it has what it wanted. */
+	quiesce_store_relaxed(&raised[number & 1], QUIESCE_DEFERRED); /* Relaxed: a hint; the grace period of those followers is over. */
 	sim__alone(&pending, false);
 }
 
-/* Each of the two counts has to be seen empty once; new sections are sent to one that has been. */
+/* True if each of the two counts has been seen to be 0 once; new sections are directed to the first one that has. */
 static bool unregistered_ended(uint32_t *empty)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
@@ -414,7 +418,7 @@ static bool unregistered_ended(uint32_t *empty)
 		if (!quiesce_load_acquire(RU8, &rs->unregistered[i]))
 			*empty |= 1u << i;
 	if (*empty == 1 || *empty == 2)
-		quiesce_store_relaxed(&rs->phase, *empty - 1); /* Relaxed: late is as good. */
+		quiesce_store_relaxed(&rs->phase, *empty - 1); /* Relaxed: a reader that sees it late only prolongs the wait. */
 	return *empty == 3 || QUIESCE_MUTANT(gp_ignores_unregistered);
 }
 
@@ -441,7 +445,7 @@ bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(u
 			quiesce__holdout_hook_take_back(number);
 			return false;
 		}
-		quiesce__rcu_force_yield(false); /* what was begun by somebody who does not run, nobody else ends */
+		quiesce__rcu_force_yield(false); /* no other thread ends yields that a leader began which does not run */
 		check_stall(&w, now);
 		quiesce__rcu_scan_by(now + ns);
 		quiesce__count(sleeps);
@@ -458,7 +462,7 @@ void quiesce__holdouts_raise_urgency(uint64_t number, enum quiesce__urgency how)
 	/* Relaxed: a hint that may get lost; followers raise it again, and the waiter's sleep is timed. */
 	if (quiesce_load_relaxed(theirs) >= (uint32_t)how)
 		return;
-	quiesce_store_relaxed(theirs, (uint32_t)how); /* Relaxed: as above. */
+	quiesce_store_relaxed(theirs, (uint32_t)how); /* Relaxed: a hint. */
 	platform_futex_wake(&pending, 1);
 }
 

@@ -464,10 +464,13 @@ static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 void quiesce__pass_fork_child(void)
 {
 	const struct quiesce_tls_v1 *survivor = quiesce__fork_survivor;
-	bool in_callback = survivor && (survivor->state & QUIESCE_TLS_IN_CALLBACK) && !(survivor->state & QUIESCE_TLS_RECLAIMER);
+	uint32_t state = survivor ? survivor->state : 0;
+	bool in_callback = (state & QUIESCE_TLS_IN_CALLBACK) && !(state & QUIESCE_TLS_RECLAIMER);
 	struct quiesce__queue *before = NULL;
 
 	quiesce__lock_reset(&quiesce__pass.lock, in_callback);
+	if (state & QUIESCE_TLS_IN_CALLBACK && !in_callback)
+		(void)quiesce__trylock(&quiesce__pass.lock); /* passes wait for the helper's callback: I4 of reclaimers.c */
 	quiesce__reclaimers_fork_child(in_callback);
 	quiesce__pass.waiting = quiesce__pass.again = 0;
 	quiesce__pass.wanted = quiesce__pass.ran;

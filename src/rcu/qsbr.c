@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* qsbr.c - an RCU of its own, whose readers say when they are quiescent.
+/* qsbr.c - a separate RCU, whose readers report when they are quiescent.
  *
  *   reader                                     updater
  *   word = gp; full fence       (online)       unlink                      (the caller)
  *   ... reads ...                              full fence                  QS1
- *   gp != word?  word = gp      (release)      number = gp + 2, raised by it or by one who came later
+ *   gp != word?  word = gp      (release)      number = gp + 2, raised by this updater or by a later one
  *                full fence                    every word: 0, or not older than number?  (acquire, QS2)
  *   ... reads ...                              completed = number, unless it is newer    QS3
  *
- * I1. A word that is older than the number: its thread may have found what was unlinked; wait for it.
- * I2. A thread whose word is the number, or newer, has read gp when it had come to that: after its fence it sees the unlinking.
+ * I1. The thread of a word that is older than the number may have found what was unlinked; wait for it.
+ * I2. A thread whose word is the number, or newer, has read gp after it reached the number: after its fence it sees the unlinking.
  * I3. A thread that is found offline, or not registered, sees the unlinking when it comes online: both have a fence (QS1).
- *     So an entry that was passed needs no second look, and entries beyond those of the first look none.
- * I4. Each updater looks for itself, and depends on no other one; whoever is the first to have passed all tells the others.  It may be
- *     told so by one who fenced before it unlinked: so there is a fence between gp, raised or found raised, and the words, too.
- *     256 updaters at once are 256 walks over the words, of which each reader writes one line, once a grace period; but those who
- *     come while one walks raise gp once for all of them.
- * I5. An updater sleeps until the thread in its way is quiescent: it says so in that thread's block, which stays while it is
- *     visited.  All sleepers look again then.
+ *     So an entry that was passed is not scanned again, and entries beyond those of the first scan are not scanned at all.
+ * I4. Each updater scans for itself, and depends on no other one; the first updater to have passed all words completes the number
+ *     for the others.  An updater may be completed by one that fenced before this one unlinked: so there is a fence also between gp,
+ *     raised or found raised, and the words.  256 updaters at once make 256 walks over the words, of which each reader writes one
+ *     line, once a grace period; but updaters that arrive during a walk raise gp once for all of them.
+ * I5. An updater sleeps until the thread in its way is quiescent: it sets a flag in that thread's block, which stays while it is
+ *     visited.  The thread wakes all sleepers, and these scan again.
  *
  * QS1  word set, then the section's reads          | unlink, then gp read and raised, then words read
  * QS2  the reads before, then word set             | word read, then the caller frees
@@ -40,14 +40,14 @@
 struct quiesce_qsbr_v1 quiesce_qsbr_v1 __attribute__((aligned(128))) = { .gp = 1, .reserved = { 0 } };
 
 static struct {
-	uint64_t completed; /* the newest number that all have passed */
-	uint32_t woken;     /* futex of all who sleep; changes with every wake-up */
+	uint64_t completed; /* the newest number that all words have passed */
+	uint32_t woken;     /* futex of all updaters that sleep; changes with every wake-up */
 } qsbr __attribute__((aligned(QUIESCE_CACHELINE))) = { .completed = 1 };
 
 struct wait {
 	uint64_t number, reap_at;
 	uint32_t at, nr; /* entries before @at have been passed */
-	uint32_t tid;    /* of who was in the way; 0: not known */
+	uint32_t tid;    /* thread that was in the way; 0: not known */
 	struct quiesce__wait_policy stalls;
 };
 
@@ -56,7 +56,7 @@ struct wait {
 void quiesce__qsbr_wake(void)
 {
 	quiesce__init();
-	quiesce_store_relaxed(&quiesce__self()->qsbr_waiting, 0); /* Relaxed: who sets it reads @woken before. */
+	quiesce_store_relaxed(&quiesce__self()->qsbr_waiting, 0); /* Relaxed: an updater loads @woken before it sets this. */
 	/* QS4: full, pairs with QS4 in sleep_once() */
 	quiesce_fetch_add(QS4, &qsbr.woken, 1u);
 	if (!QUIESCE_MUTANT(qsbr_wake_lost))
@@ -71,7 +71,7 @@ void quiesce__qsbr_quiescent_slow(void)
 
 	quiesce__init();
 	if (!quiesce_load_relaxed(&self->qsbr_word)) /* Relaxed: the thread's own word. */
-		return; /* offline it has been quiescent all the time */
+		return; /* a thread that is offline is quiescent */
 	/* QS2: release, pairs with QS2 in quiesce__qsbr_blocks() */
 	quiesce_store_release(QS2, &self->qsbr_word, gp);
 	/* QS1: full, pairs with QS1 in raise() */
@@ -112,7 +112,7 @@ static bool older(uint64_t a, uint64_t b)
 	return (int64_t)(a - b) < 0;
 }
 
-/* A number that was raised after the call began: by the caller, or by another one. */
+/* Return a number that was raised after the call began: by the caller, or by another updater. */
 static uint64_t raise(void)
 {
 	uint64_t gp;
@@ -127,7 +127,7 @@ static uint64_t raise(void)
 	/* QS1: pairs with QS1 in quiesce__qsbr_online() and quiesce__qsbr_quiescent_slow() */
 	if (quiesce_cmpxchg(QS1, &quiesce_qsbr_v1.gp, &gp, gp + 2))
 		gp += 2;
-	/* Who finds our number and is told that all have passed it relies on what we read after this. */
+	/* An updater that finds this number, and then finds it completed, relies on the words that the caller loads after this. */
 	/* QS3: full, pairs with QS3 in completed() */
 	quiesce_fence_full(QS3);
 	return gp;
@@ -165,7 +165,7 @@ static bool is_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, voi
 {
 	struct wait *w = arg;
 
-	/* While it is visited the entry is that thread's. */
+	/* While an entry is visited its owner keeps it, so the number is that of the thread with this word. */
 	w->tid = quiesce__reader_tid(r);
 	return quiesce__qsbr_blocks(tls, w->number);
 }
@@ -183,7 +183,7 @@ static bool all_passed(void *wait)
 	return true;
 }
 
-/* After a scan that found a thread in the way. */
+/* Report the thread that the last scan found in the way. */
 static QUIESCE_COLD void report_stall(const struct wait *w, uint64_t now)
 {
 	struct quiesce__report r;
@@ -202,7 +202,7 @@ static void check_stall(struct wait *w, uint64_t now)
 		w->reap_at = quiesce__readers_reap(now, &w->at, all_passed, w);
 }
 
-/* Unless it is quiescent by then. */
+/* Ask the thread in the way for a wake-up; false: it is not in the way, or was quiescent by then. */
 static bool ask_to_be_woken(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
 	if (!is_in_way(r, tls, arg))

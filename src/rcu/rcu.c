@@ -23,12 +23,12 @@ static bool register_self(struct quiesce_tls_v1 *self)
 	if (!QUIESCE_MUTANT(fork_registers_blind) || !quiesce__readers.entry)
 		quiesce__init();
 	if (self->state & QUIESCE_TLS_EXITING) {
-		platform_arm_thread_exit(); /* if a destructor forgets to unlock, end its section too */
+		platform_arm_thread_exit(); /* end also the section of a destructor that forgets to unlock */
 		return false;
 	}
 	quiesce__used();
 	platform_signals_block(&mask);
-	/* A handler may have been first, just before the signals were blocked. */
+	/* A signal handler may have registered the thread just before the signals were blocked. */
 	if (!self->reader && platform_arm_thread_exit() == 0 && quiesce__reader_register(self))
 		quiesce_store_relaxed(&self->rcu_word, idle_word()); /* Relaxed: outside. */
 	platform_signals_restore(&mask);
@@ -38,12 +38,12 @@ static bool register_self(struct quiesce_tls_v1 *self)
 bool quiesce__reader_ensure(struct quiesce_tls_v1 *self, uint32_t layout)
 {
 	quiesce__check_layout(layout);
-	/* Not inside a section without an entry: it ends without one, too. */
+	/* A thread does not register inside its section as an unregistered reader, which has to end as it began. */
 	return self->reader || (!self->unregistered && register_self(self));
 }
 
-/* Sections without an entry.  self->unregistered is depth * 2 + index of the count, 0 outside:
- * one word, stored after counting, so that a signal handler that finds it set finds it counted. */
+/* Sections of unregistered readers.  self->unregistered is depth * 2 + index of the count, 0 outside:
+ * one word, stored after the section is counted, so that a signal handler that finds it set finds it counted. */
 
 static void unregistered_lock(struct quiesce_tls_v1 *self)
 {
@@ -53,7 +53,7 @@ static void unregistered_lock(struct quiesce_tls_v1 *self)
 		self->unregistered += 2;
 		return;
 	}
-	/* Relaxed: the wrong one of the two delays an updater, no more. */
+	/* Relaxed: the wrong one of the two counts only delays an updater. */
 	index = quiesce_load_relaxed(&quiesce__readers.phase) & 1;
 	/* RU8: full, pairs with RU8 in wait_for_count() */
 	quiesce_fetch_add(RU8, &quiesce__readers.unregistered[index], (uint64_t)1);
@@ -79,7 +79,7 @@ static void unregistered_unlock(struct quiesce_tls_v1 *self)
 		self->unregistered -= 2;
 }
 
-/* A mark that is set but not yet fenced, in full-fence mode; no nesting gets as deep. */
+/* The depth in a reader word that is set but not yet fenced, in full-fence mode; no section nests as deep. */
 #define ENTERING QUIESCE_RCU_DEPTH
 
 static uint64_t entered(uint64_t word, uint64_t depth)
@@ -87,8 +87,8 @@ static uint64_t entered(uint64_t word, uint64_t depth)
 	return (word & ~QUIESCE_RCU_DEPTH) | depth;
 }
 
-/* The outermost lock in full-fence mode.  A signal handler may come between the mark and
- * the fence: it must not take the mark for a protection, so it finds ENTERING there. */
+/* The outermost lock in full-fence mode.  A signal handler may interrupt it between the store and
+ * the fence: the word does not protect yet, and has the depth ENTERING so that the handler knows. */
 static void fenced_lock(struct quiesce_tls_v1 *self, uint64_t now)
 {
 	uint64_t word;
@@ -98,12 +98,12 @@ static void fenced_lock(struct quiesce_tls_v1 *self, uint64_t now)
 	/* RU1: full, pairs with RU1 in gp_advance() */
 	quiesce_fence_full(RU1);
 	word = quiesce_load_relaxed(&self->rcu_word); /* Relaxed: the thread's own word. */
-	/* A handler that comes now leaves what is stored here. */
+	/* A handler that interrupts here leaves the word with the value that is stored here. */
 	if ((word & QUIESCE_RCU_DEPTH) == ENTERING)
 		quiesce_store_relaxed(&self->rcu_word, entered(word, 1)); /* Relaxed: protected already. */
 }
 
-/* In a handler that interrupted fenced_lock(): fence for both, and nest. */
+/* A lock in a handler that interrupted fenced_lock(): fence for both sections, and nest. */
 static void finish_entering(struct quiesce_tls_v1 *self, uint64_t word)
 {
 	/* RU1: full, pairs with RU1 in gp_advance() */
@@ -114,8 +114,8 @@ static void finish_entering(struct quiesce_tls_v1 *self, uint64_t word)
 /* The outermost lock of a registered thread. */
 static void counted_lock(struct quiesce_tls_v1 *self)
 {
-	/* As in rcu_read_lock(): the updater sees the word, or the section sees what was unlinked. */
-	/* Relaxed: an old number only makes an updater wait for us in vain. */
+	/* As in rcu_read_lock(), either the updater sees the word, or the section sees the unlinking. */
+	/* Relaxed: an old number only makes an updater wait for this section in vain. */
 	uint64_t now = quiesce_load_relaxed(&quiesce_rcu_v1.gp);
 
 	if (idle_word()) {
@@ -127,7 +127,7 @@ static void counted_lock(struct quiesce_tls_v1 *self)
 	quiesce_fence_light(RU1);
 }
 
-/* Whoever comes here is not registered, or interrupted fenced_lock(), or nests too deep. */
+/* The lock of a thread that is not registered, or whose handler interrupted fenced_lock(), or that nests too deep. */
 static QUIESCE_COLD void rare_lock(struct quiesce_tls_v1 *self, uint64_t word, uint32_t layout)
 {
 	if (self->unregistered)
@@ -154,7 +154,7 @@ void quiesce__rcu_lock_slow(uint32_t layout)
 	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
 
 	if (quiesce_likely((uint16_t)word == QUIESCE_RCU_FULL))
-		/* Relaxed: an old number only makes an updater wait for us in vain. */
+		/* Relaxed: an old number only makes an updater wait for this section in vain. */
 		fenced_lock(self, quiesce_load_relaxed(&quiesce_rcu_v1.gp));
 	else
 		rare_lock(self, word, layout);
@@ -162,11 +162,11 @@ void quiesce__rcu_lock_slow(uint32_t layout)
 
 static QUIESCE_COLD void after_slow_unlock(struct quiesce_tls_v1 *self)
 {
-	quiesce__init(); /* in an unannounced child others may wait for this thread to come */
+	quiesce__init(); /* in a child of an unannounced fork, other threads may wait for this one to initialise it */
 	quiesce__holdouts_notify(self->reader);
-	/* Relaxed: a request that comes a little late or goes a little late. */
+	/* Relaxed: readers may see the request, or its end, a little late. */
 	if ((quiesce_load_relaxed(&quiesce_rcu_v1.gp) & QUIESCE_RCU_SLOW) && !quiesce__yield(&quiesce__rcu_yield))
-		quiesce__rcu_force_yield(false); /* who asked does not run */
+		quiesce__rcu_force_yield(false); /* the waiter that forces yields does not run */
 }
 
 /* Ends the section of an unregistered reader; outside of any section, reports the unlock that @caller made. */
@@ -198,7 +198,7 @@ void quiesce__rcu_unlock_slow(void)
 		after_slow_unlock(self);
 }
 
-/* Of the section that begins, for reports of others; NULL: it has ended. */
+/* Note where and when the thread's section began, for reports of other threads; @site NULL: the section has ended. */
 static void begin_note(struct quiesce_tls_v1 *self, const void *site)
 {
 	quiesce_store_relaxed(&self->site, site);
@@ -246,7 +246,7 @@ void quiesce__rcu_section_debug(const char *call)
 				platform_place(site, &here));
 }
 
-/* The debug build knows where the section began. */
+/* In the debug build the report says where the section began. */
 bool quiesce__rcu_wait_is_misuse(const char *call, const void *caller)
 {
 	const void *site = quiesce__self()->site;
@@ -301,8 +301,8 @@ struct rcu_gp_seq quiesce_start_poll_synchronize_rcu(void)
 	return seq;
 }
 
-/* Without a worker, each time, but in a section, which may be in the way.  Beside one, which may be in a callback, or not have a
- * CPU, now and then: if the cookie was asked for and not completed in time. */
+/* True if a poller takes part in grace periods.  Without a worker it does each time, but not inside a section, which may be in the way.
+ * Beside a worker, which may be in a callback or have no CPU, it does only if the cookie was requested and not completed in time. */
 static bool takes_part(uint64_t cookie)
 {
 	if (!quiesce__reclaim_has_worker() && !rcu_read_lock_held())

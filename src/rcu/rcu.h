@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu.h - RCU, for the rooms above. */
+/* rcu.h - the internal interface of RCU, for the other files of the library. */
 #ifndef QUIESCE_SRC_RCU_H
 #define QUIESCE_SRC_RCU_H
 
@@ -7,34 +7,34 @@
 
 #include "holdouts.h"
 
-/* Readers look here at an outermost unlock while the grace period's word has QUIESCE_RCU_SLOW. */
+/* Readers load this at an outermost unlock while the grace period's word has QUIESCE_RCU_SLOW. */
 extern struct quiesce__yield quiesce__rcu_yield;
-/* Let them, or stop that. */
+/* Make readers yield at their outermost unlock, or stop that. */
 void quiesce__rcu_force_yield(bool on);
-/* Does the mark of @tls block the grace period @number? */
+/* True if the reader word of @tls blocks the grace period @number. */
 bool quiesce__rcu_blocks(struct quiesce_tls_v1 *tls, uint64_t number);
-/* Ask its owner, if it still does, to call quiesce__holdouts_notify() when it clears it; false if it does no longer.  The request may
- * get lost. */
+/* Ask the owner of @tls to call quiesce__holdouts_notify() when it clears its reader word; false if that blocks @number no longer.  The
+ * request may get lost. */
 bool quiesce__rcu_ask(struct quiesce_tls_v1 *tls, uint64_t number);
-/* The waiter, which is going to sleep, scans again before @when at the latest, if it runs. */
+/* Announce that the waiter, which is going to sleep, scans again at @when at the latest, provided that it runs. */
 void quiesce__rcu_scan_by(uint64_t when);
-/* Add what waits behind a grace period, to its report. */
+/* Add to the report of a grace period the callers and objects that wait for it. */
 void quiesce__rcu_report_behind(struct quiesce__report *report);
-/* Somebody wants the grace period in progress to have at least this urgency. */
+/* Raise the urgency of the grace period in progress to at least @urgency. */
 void quiesce__rcu_raise_urgency(enum quiesce__urgency urgency);
-/* Wait for a grace period that begins after this call.  @call: of the program, for reports. */
+/* Wait for a grace period that begins after this call.  @call is the program's call, for reports. */
 void quiesce__rcu_wait(enum quiesce__urgency urgency, const char *call);
-/* Would @call, made at @caller, wait for a section of its own thread?  Then it is reported. */
+/* True if @call, made at @caller, would wait for a section of its own thread; that is reported here. */
 bool quiesce__rcu_wait_is_misuse(const char *call, const void *caller);
-/* A cookie for the grace period that would begin now. */
+/* Return a cookie for the grace period that would begin now. */
 uint64_t quiesce__rcu_cookie(void);
 bool quiesce__rcu_cookie_done(uint64_t cookie);
 /* Try to complete @cookie without waiting for readers. */
 void quiesce__rcu_try(uint64_t cookie);
 void quiesce__rcu_fork_child(void);
-/* Register the calling thread unless it is; false if that cannot be. */
+/* Register the calling thread if it is not registered; false if it cannot be. */
 bool quiesce__reader_ensure(struct quiesce_tls_v1 *self, uint32_t layout);
-/* End the calling thread's section without an entry, if it is in one. */
+/* End the calling thread's section as an unregistered reader, if it is in one. */
 void quiesce__unregistered_leave(struct quiesce_tls_v1 *self);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu_gp.c - grace periods: their numbers, who runs one for all, and who does not wait for a leader that does not run.
+/* rcu_gp.c - grace periods: their numbers, the leader that runs one for all callers, and callers that run one without it.
  *
  *   reader                               updater
  *   mark = gp            (light fence)   unlink                 (the caller)
@@ -9,20 +9,20 @@
  *                                        every mark: outside, or number not older?  (acquire, RU2)
  *                                        completed = number, unless it is newer     RU5
  *
- * I1. A mark that is inside and older than a number began before gp came to that: wait for it.
+ * I1. A mark that is inside a section and has an older number was set before gp reached the number: wait for it.
  * I2. A mark that carries the number, or a newer one, was set after the reader's share of that one's heavy fence.
  *     It took its number after ours was taken, and ours was taken after the unlinking: so the section sees that, and is
  *     ignored.  This needs gp to advance after the fence.
  * I3. A mark set before the reader's share of the fence is visible to the scan.
  * I4. An old number stored late only makes an updater wait in vain.
  * I5. A caller needs a number that is taken after the call began: its cookie, or a newer one.  As a rule one thread at a time
- *     leads, and the others follow: when it is done, one of those who came meanwhile leads for all of them.
- * I6. Nobody depends on a thread that does not run.  A leader says when it looks next.  If it is overdue, a follower, one each
- *     millisecond, runs a grace period alone, with a number and a fence of its own; it asks no reader for a wake-up, because
- *     requests are the leader's.  Grace periods overlap then, so gp and completed are maxima.
- * I7. A poller that takes part in grace periods does not lead, and nobody follows it: it has a number and a fence of its own, too,
- *     which later pollers go on with, and it does not wait for readers.  While a leader is not overdue it leaves all to that.
- * I8. Because the unlock is a release and the scan an acquire, no closing fence.
+ *     leads, and the others follow: when it is done, one of the callers that arrived meanwhile leads for all of them.
+ * I6. No caller depends on a thread that does not run.  A leader announces when it scans next.  If it is overdue, a follower, one
+ *     each millisecond, runs a grace period alone, with a number and a fence of its own; it asks no reader for a wake-up, because
+ *     only the leader makes requests.  Grace periods overlap then, so gp and completed are maxima.
+ * I7. A poller that takes part in grace periods does not lead, and no caller follows it: it has a number and a fence of its own, which
+ *     later pollers continue with, and it does not wait for readers.  While a leader is not overdue, pollers leave the work to it.
+ * I8. Because the unlock is a release and the scan an acquire, no closing fence is needed.
  *
  * RU1  mark set, then the section's reads        | unlink, then marks are read
  * RU2  the section's accesses, then mark cleared | mark read, then the caller frees
@@ -30,7 +30,7 @@
  * RU6  unlink, then started read (a cookie)      | started set, then marks are read
  * RU9  unlink, then the number taken             | a newer number taken, then its fence
  * GP1  completed, led; then waiting read         | waiting raised, then completed, led read
- * GP2  the leader's last word                    | the next leader's first
+ * GP2  the leader's last store                   | the next leader's first load
  *
  * Paper: M. Desnoyers et al., "User-Level Implementations of Read-Copy Update", IEEE TPDS 23(2), 2012, for the
  * idea of a reader without fences; the numbering and the single membarrier are ours and argued in docs/design/rcu.md.
@@ -41,40 +41,40 @@
 #include "runtime/overdue.h"
 
 #if defined(QUIESCE_DEBUG_WRAP) || defined(QUIESCE_SIM)
-#define FIRST_NUMBER (0xffffffffffffull - 2) /* wraps soon, so that wrapping is tested */
+#define FIRST_NUMBER (0xffffffffffffull - 2) /* numbers wrap soon, so that wrapping is tested */
 #else
 #define FIRST_NUMBER 1ull
 #endif
 #define WORD(number) ((number) << 16 | 1)
 #define MARK_NUMBER (~0xffffull)
-#define COOKIE_VALID (1ull << 48) /* tells a cookie from get_completed_synchronize_rcu() */
+#define COOKIE_VALID (1ull << 48) /* distinguishes a cookie from that of get_completed_synchronize_rcu() */
 
-#define LOOK_NS 1000u           /* a scan takes so long for each reader, at the most */
+#define LOOK_NS 1000u           /* longest time that a scan takes for each reader */
 
 struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WORD(FIRST_NUMBER), .reserved = { 0 } };
 
-/* Those who need a grace period of an odd number, or an even one. */
+/* Each side has the followers that need a grace period of an odd number, or of an even one. */
 struct side {
-	uint32_t waiting;
-	uint32_t word;  /* futex that changes when they are to look */
+	uint32_t waiting; /* number of followers */
+	uint32_t word;    /* futex of these, which changes when they are to check gp.completed and gp.led */
 };
 
 static struct {
 	uint64_t started;   /* the newest number taken */
-	uint64_t completed; /* the newest whose grace period is over */
-	uint64_t due;       /* when whoever scans looks next, at the latest */
-	uint32_t led;       /* somebody leads */
-	uint32_t claims;    /* of followers, to go on alone */
+	uint64_t completed; /* the newest number whose grace period is over */
+	uint64_t due;       /* time of the next scan, at the latest */
+	uint32_t led;       /* 1: there is a leader */
+	uint32_t claims;    /* number of claims of followers to run a grace period alone */
 	struct side side[2];
 } gp __attribute__((aligned(QUIESCE_CACHELINE))) = { .started = FIRST_NUMBER, .completed = FIRST_NUMBER };
 
-/* Numbers of 48 bits, which wrap. */
+/* Compare numbers, which have 48 bits and wrap. */
 static bool older(uint64_t a, uint64_t b)
 {
 	return (int64_t)((a << 16) - (b << 16)) < 0;
 }
 
-/* ---- what the scan asks ---- */
+/* ---- readers, as the scan finds them ---- */
 
 bool quiesce__rcu_blocks(struct quiesce_tls_v1 *tls, uint64_t number)
 {
@@ -116,7 +116,7 @@ void quiesce__rcu_force_yield(bool on)
 
 void quiesce__rcu_scan_by(uint64_t when)
 {
-	quiesce_store_relaxed(&gp.due, when); /* Relaxed: who comes to another opinion runs a grace period too many. */
+	quiesce_store_relaxed(&gp.due, when); /* Relaxed: a follower that sees it late runs a grace period too many. */
 }
 
 void quiesce__rcu_report_behind(struct quiesce__report *r)
@@ -139,7 +139,7 @@ static void publish(uint64_t number)
 	uint64_t word = quiesce_load_relaxed(&quiesce_rcu_v1.gp); /* Relaxed: the exchange decides. */
 
 	while (older(word >> 16, number))
-		/* I2 needs this after RU1's heavy fence, no more. */
+		/* I2 only needs this store after RU1's heavy fence. */
 		/* RU9: full, pairs with RU9 in gp_advance() */
 		if (quiesce_cmpxchg(RU9, &quiesce_rcu_v1.gp, &word, WORD(number) | (word & QUIESCE_RCU_SLOW)))
 			break;
@@ -153,8 +153,8 @@ static uint64_t gp_advance(void)
 
 	if (QUIESCE_MUTANT(gp_advance_before_fence))
 		publish(number);
-	/* If the scan misses a reader's word, the reader's section sees what was unlinked before this fence; if the section misses
-	 * that, its word is seen, with an older number, and waited for. */
+	/* If the scan misses a reader's word, the reader's section sees the unlinking that precedes this fence; if the section misses
+	 * the unlinking, the scan sees its word, with an older number, and waits for it. */
 	/* RU1: pairs with RU1 in rcu_read_lock() */
 	/* RU6: pairs with RU6 in quiesce__rcu_cookie() */
 	quiesce_fence_heavy(RU1);
@@ -170,7 +170,7 @@ static void wake(struct side *side, uint32_t nr)
 		platform_futex_wake(&side->word, nr);
 }
 
-/* Completed comes to @number, unless it is newer.  Whoever needed that one, or one that was skipped, is done. */
+/* Advance gp.completed to @number, unless it is newer, and wake the followers that need @number or one that was skipped. */
 static void gp_complete(uint64_t number)
 {
 	uint64_t before = quiesce_load_relaxed(&gp.completed); /* Relaxed: the exchange decides. */
@@ -189,9 +189,9 @@ static void gp_complete(uint64_t number)
 
 void quiesce__rcu_raise_urgency(enum quiesce__urgency urgency)
 {
-	/* Relaxed: hints.  Where nobody leads the next wait would get it. */
+	/* Relaxed: hints.  Without a leader the next wait would get the urgency. */
 	if (quiesce_load_relaxed(&gp.led))
-		quiesce__holdouts_raise_urgency(quiesce_load_relaxed(&gp.started), urgency); /* Relaxed: as above. */
+		quiesce__holdouts_raise_urgency(quiesce_load_relaxed(&gp.started), urgency); /* Relaxed: a hint. */
 }
 
 /* ---- leading ---- */
@@ -206,10 +206,11 @@ static bool take_lead(void)
 	return quiesce_cmpxchg(GP2, &gp.led, &nobody, 1u);
 }
 
-/* One of those who came while @number ran leads next; or, if others took numbers meanwhile, whoever is first. */
+/* Wake one of the callers that arrived while @number ran, to lead next; or, if other threads took numbers meanwhile, all followers, of
+ * which the first leads. */
 static void hand_over(uint64_t number)
 {
-	bool alone = quiesce_load_relaxed(&gp.started) == number; /* Relaxed: who misses it, sleeps a little. */
+	bool alone = quiesce_load_relaxed(&gp.started) == number; /* Relaxed: followers sleep for a limited time. */
 
 	/* GP2: full, pairs with GP2 in take_lead() */
 	quiesce_xchg(GP2, &gp.led, 0);
@@ -227,14 +228,14 @@ static void gp_lead(enum quiesce__urgency urgency, const char *call)
 	if (QUIESCE_MUTANT(gp_completed_early))
 		quiesce_store_relaxed(&gp.completed, number);
 	quiesce__holdouts_wait(number, urgency, call);
-	/* Before the hand-over: who is quick to come back shares the next grace period. */
+	/* Followers are served before the hand-over: one that calls again at once shares the next grace period. */
 	gp_complete(number);
 	hand_over(number);
 }
 
 /* ---- alone ---- */
 
-/* Once the leader has gone it is better to lead: with wake-ups, and with readers that yield. */
+/* True once the cookie is done, or the leader has gone: then it is better to lead, with wake-ups and forced yields. */
 static bool alone_is_enough(uint64_t cookie)
 {
 	return quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&gp.led); /* Relaxed: a hint. */
@@ -250,25 +251,25 @@ static void gp_alone(uint64_t cookie, const char *call)
 
 /* ---- following ---- */
 
-/* When whoever scans is late. */
+/* Time from which the leader, or the follower that scans for it, counts as overdue. */
 static uint64_t late_at(struct quiesce__overdue *late, uint64_t now)
 {
-	/* Relaxed throughout: a guess. */
+	/* Relaxed throughout: an estimate. */
 	uint64_t progress = quiesce_load_relaxed(&gp.started) + quiesce_load_relaxed(&gp.completed);
 
 	return quiesce__overdue_at(late, now, progress, quiesce_load_relaxed(&gp.due));
 }
 
-/* One of those who find it late at the same time.  Relaxed: if two go on alone, nothing is lost. */
+/* Claim to run alone; only one of the followers that find the leader overdue at the same time gets true. */
 static bool claim(uint32_t seen, uint64_t now)
 {
-	if (quiesce_fetch_add_relaxed(&gp.claims, 1u) != seen) /* Relaxed: as above. */
+	if (quiesce_fetch_add_relaxed(&gp.claims, 1u) != seen) /* Relaxed: two that run alone do no harm. */
 		return false;
 	quiesce__rcu_scan_by(now + QUIESCE_OVERDUE_NS);
 	return true;
 }
 
-/* True: it is up to the caller to go on alone, and others give it some time.  Else sleep, as long as @word is that of @side. */
+/* True: the caller is to run a grace period alone, and other followers give it some time.  Else it has slept while @side had @word. */
 static bool watch_or_sleep(struct quiesce__overdue *late, uint32_t rank, struct side *side, uint32_t word)
 {
 	uint32_t claims = quiesce_load_relaxed(&gp.claims); /* Relaxed: claim(). */
@@ -280,7 +281,7 @@ static bool watch_or_sleep(struct quiesce__overdue *late, uint32_t rank, struct 
 	return false;
 }
 
-/* Until the grace period is over, or nobody leads. */
+/* Wait until the grace period is over, or there is no leader. */
 static void follow(uint64_t cookie, enum quiesce__urgency urgency, const char *call)
 {
 	struct side *side = &gp.side[cookie & 1];
@@ -294,13 +295,13 @@ static void follow(uint64_t cookie, enum quiesce__urgency urgency, const char *c
 
 		if (quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&gp.led)) /* Relaxed: GP1. */
 			break;
-		quiesce__holdouts_raise_urgency(cookie, urgency); /* who leads is in our way */
+		quiesce__holdouts_raise_urgency(cookie, urgency); /* the leader's wait delays this one */
 		if (watch_or_sleep(&late, rank, side, word)) {
 			gp_alone(cookie, call);
 			break;
 		}
 	}
-	quiesce_fetch_add_relaxed(&side->waiting, (uint32_t)-1); /* Relaxed: who wakes nobody loses nothing. */
+	quiesce_fetch_add_relaxed(&side->waiting, (uint32_t)-1); /* Relaxed: a wake-up for no sleeper does no harm. */
 }
 
 void quiesce__rcu_wait(enum quiesce__urgency urgency, const char *call)
@@ -345,11 +346,11 @@ bool quiesce__rcu_cookie_done(uint64_t cookie)
 
 /* ---- polling ---- */
 
-/* I7. */
+/* The grace period that pollers share (I7). */
 static struct {
 	struct quiesce__lock lock;
-	uint64_t number; /* its fence is over */
-	uint32_t empty;  /* which counts of unregistered sections have been seen empty since */
+	uint64_t number; /* number of the newest grace period of a poller, whose fence is over */
+	uint32_t empty;  /* bit set of the counts of unregistered readers that have been seen to be 0 since */
 	struct quiesce__overdue late;
 } polled = { .number = FIRST_NUMBER };
 
@@ -363,7 +364,7 @@ static bool somebody_leads(void)
 	return now < late_at(&polled.late, now) || QUIESCE_MUTANT(gp_poll_trusts_leader);
 }
 
-/* What has been seen of @number: of a newer one than all before, or more of the same. */
+/* Record what a poller has seen for @number: it begins anew for a newer number, and adds to the record of the same number. */
 static void merge(uint64_t number, uint32_t empty)
 {
 	quiesce__lock(&polled.lock);
@@ -376,7 +377,7 @@ static void merge(uint64_t number, uint32_t empty)
 	quiesce__unlock(&polled.lock);
 }
 
-/* False: nothing is to be done.  Else *@ret_number is the last one that was begun here, and *@ret_empty is what has been seen of it. */
+/* True: the poller is to take part; *@ret_number is then the last number begun by a poller, and *@ret_empty what was seen for it. */
 static bool may_try(uint64_t cookie, uint64_t *ret_number, uint32_t *ret_empty)
 {
 	bool may;
@@ -389,7 +390,7 @@ static bool may_try(uint64_t cookie, uint64_t *ret_number, uint32_t *ret_empty)
 	return may;
 }
 
-/* The lock is held for the number alone: a poller that fences or scans may be preempted, and others poll meanwhile. */
+/* The lock only guards the record: a poller that fences or scans may be preempted, and other pollers work meanwhile. */
 void quiesce__rcu_try(uint64_t cookie)
 {
 	uint64_t number;
@@ -397,7 +398,7 @@ void quiesce__rcu_try(uint64_t cookie)
 
 	if (!may_try(cookie, &number, &empty))
 		return;
-	if (older(number, cookie)) { /* else that of an earlier try will do */
+	if (older(number, cookie)) { /* if it is not older, the number of an earlier try is new enough */
 		number = gp_advance();
 		empty = 0;
 	}
@@ -409,11 +410,11 @@ void quiesce__rcu_try(uint64_t cookie)
 
 void quiesce__rcu_fork_child(void)
 {
-	/* Whoever ran a grace period is not in the child; its number stays incomplete, a later one covers it. */
+	/* The threads that ran grace periods are not in the child; their numbers stay incomplete until a later one covers them. */
 	gp.led = 0;
 	gp.due = 0;
 	gp.side[0] = gp.side[1] = (struct side){ .waiting = 0 };
 	quiesce__lock_reset(&polled.lock, false);
-	polled.empty = 0; /* it may be that of the number before */
+	polled.empty = 0; /* the bits may belong to the number before */
 	quiesce__rcu_force_yield(false);
 }

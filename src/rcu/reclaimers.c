@@ -11,10 +11,14 @@
  * I3. What is left of a queue when a callback has ended its helper's thread is run by the maker, as that of any other queue.  If a
  *     callback ends the maker's thread, helpers finish the queues that they have, and the maker gives back all that is left.
  * I4. In the child of a helper's callback that has forked the queue is not the helper's any more: all queues are listed for the
- *     child's passes.  The helper finds another generation when the callback returns, and does not touch the queue: it may be gone.
+ *     child's passes.  These wait until the callback has returned, because the helper holds pass.lock in the child.  It finds another
+ *     generation then, gives the lock back, and does not touch the queue: it may be gone.
  * I5. Nobody waits for a helper to come or to wake: the maker takes queues itself until none is left.
  * I6. Helpers are woken, or started, where several queues have SHARE_NR callbacks or those are expected to take SHARE_NS, by what
  *     those of the last pass took.
+ * I7. The thread that forked has a queue of the parent's and a new one in the child, so the passes that run callbacks of the parent's
+ *     queues are not shared: I1 is of queues.  The first pass that begins in the child takes all of them; what is left of one, if a
+ *     callback ends its thread, is in the next one.
  */
 #include "queue.h"
 #include "reclaim.h"
@@ -45,6 +49,7 @@ static struct {
 	uint32_t stop;
 	uint64_t each_ns; /* a callback of the last pass took; the maker's */
 	uint64_t helped;  /* queues, ever, that a helper took */
+	uint64_t unshared; /* I7: passes up to this one are not shared; of the maker */
 } shared;
 
 /* ---- running ---- */
@@ -184,8 +189,11 @@ struct helping {
 static void through(const struct quiesce__reclaimer *me)
 {
 	if (in_child(me)) {
+		quiesce__unlock(&quiesce__pass.lock); /* I4 */
 		if (quiesce__worker_ensure())
 			quiesce__worker_wake();
+		else
+			quiesce__pass_yourself(true); /* this may be the child's only thread, and no caller comes again */
 		return;
 	}
 	quiesce__lock(&shared.lock);
@@ -200,9 +208,9 @@ static void help_in_run(struct quiesce__run *run)
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct helping *h = (struct helping *)run;
 
-	self->state |= QUIESCE_TLS_IN_CALLBACK;
+	self->state |= QUIESCE_TLS_IN_CALLBACK | QUIESCE_TLS_RECLAIMER;
 	run_callbacks(h->me, h->queue, true);
-	self->state &= ~QUIESCE_TLS_IN_CALLBACK;
+	self->state &= ~(QUIESCE_TLS_IN_CALLBACK | QUIESCE_TLS_RECLAIMER);
 }
 
 static void help_ended(struct quiesce__run *run)
@@ -257,7 +265,6 @@ static void helper_main(void)
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct quiesce__reclaimer *me;
 
-	self->state |= QUIESCE_TLS_RECLAIMER;
 	quiesce__lock(&shared.lock);
 	me = find_place(NULL);
 	me->by = self;
@@ -349,6 +356,8 @@ void quiesce__share_callbacks(struct quiesce__queue *queues)
 
 	if (quiesce_likely(limit == 1) || !(quiesce__self()->state & QUIESCE_TLS_WORKER))
 		return;
+	if (quiesce__pass.begun <= shared.unshared && !QUIESCE_MUTANT(cb_inherited_shared)) /* I7 */
+		return;
 	nr = count_queues(queues, &callbacks);
 	if (nr < 2)
 		return;
@@ -365,6 +374,8 @@ void quiesce__share_callbacks(struct quiesce__queue *queues)
 void quiesce__reclaimers_ended(void)
 {
 	ended(quiesce__pass_maker);
+	if (quiesce__pass.begun <= shared.unshared)
+		shared.unshared = quiesce__pass.begun + 1; /* I7: what is left is in the next one */
 	quiesce__lock(&shared.lock);
 	shared.next = NULL;
 	if (!QUIESCE_MUTANT(cb_ended_beside))
@@ -437,6 +448,7 @@ void quiesce__reclaimers_fork_child(bool in_callback)
 
 	quiesce__lock_reset(&shared.lock, false);
 	shared.active = shared.nr = shared.stop = 0;
+	shared.unshared = quiesce__pass.begun + 1;
 	if (!in_callback)
 		shared.next = NULL;
 	for (uint32_t i = 0; i < QUIESCE_RECLAIMERS_MAX; i++) {
@@ -445,7 +457,9 @@ void quiesce__reclaimers_fork_child(bool in_callback)
 		each->in_gate = 0;
 		if (each->by && each->by == survivor) {
 			shared.nr++;
-			lay_down(each); /* I4 */
+			if (each->queue)
+				sim__alone(&each->queue->running, false);
+			each->queue = NULL; /* I4; @func stays, as it runs */
 		} else if (i || !in_callback) {
 			*each = (struct quiesce__reclaimer){ .func = 0 };
 		}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* segments.c - the segments of queues come and go. */
+/* segments.c - allocation and release of the segments of queues. */
 #include "segments.h"
 
 QUIESCE_COLD bool quiesce__append_segment(struct quiesce__append *to)
@@ -26,12 +26,12 @@ QUIESCE_COLD bool quiesce__append_segment(struct quiesce__append *to)
 	return true;
 }
 
-/* The next segment is where @taken is before the old one is given back: so a fork finds one that is there. */
+/* The consumer moves to the next segment before it gives back the old one: so the child of a fork never finds a segment that is gone. */
 static QUIESCE_COLD void next_segment(struct quiesce__consume *from, const struct quiesce__append *end)
 {
 	struct quiesce__segment *old = from->head;
 
-	/* Relaxed: CB1, as for the address. */
+	/* Relaxed: CB1 orders it, as it orders the addresses. */
 	from->head = old ? quiesce_load_relaxed(&old->next) : quiesce_load_relaxed(&end->first);
 	if (old)
 		platform_block_put(old, sizeof *old);
@@ -41,10 +41,10 @@ uintptr_t *quiesce__consume_at(struct quiesce__consume *from, const struct quies
 {
 	uint64_t i, left = until - from->taken;
 
-	/* Relaxed: CB1, as for the address. */
+	/* Relaxed: CB1 orders it, as it orders the addresses. */
 	if (!from->head || from->taken - quiesce_load_relaxed(&from->head->base) == QUIESCE_SEGMENT_SLOTS)
 		next_segment(from, end);
-	i = from->taken - quiesce_load_relaxed(&from->head->base); /* Relaxed: as above. */
+	i = from->taken - quiesce_load_relaxed(&from->head->base); /* Relaxed: CB1 orders it. */
 	*ret_nr = (uint32_t)(left < QUIESCE_SEGMENT_SLOTS - i ? left : QUIESCE_SEGMENT_SLOTS - i);
 	return &from->head->slot[i];
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* segments.h - a queue of addresses with one owner, who appends, and one consumer at a time.
+/* segments.h - a queue of addresses, with one owner that appends, and one consumer at a time.
  *
  *      taken       ready            queued
  *        |           |                |
@@ -7,12 +7,12 @@
  *   [gone][ consume  ][ still waiting ][ free ...
  *   first ----> segment ----> segment ----> segment (the owner's)
  *
- * Addresses and no links, so that the consumer prefetches what it will touch and an object for free() is not touched before.
- * A segment is allocated by the owner as it gets there, and freed by the consumer as it leaves it, so a queue that is
+ * The queue has addresses instead of links, so that the consumer can prefetch objects, and touches an object for free() only in free().
+ * The owner allocates a segment when it needs one, and the consumer frees a segment when it leaves it, so a queue that is
  * rarely used has one.
  *
- * I1. Between the last address of a segment and the first of the next nothing is appended: an allocator that retires while the
- *     owner has a segment from it is told that there is no memory.
+ * I1. Nothing is appended while the owner allocates a segment: an append by an allocator that retires inside that allocation
+ *     fails as if there were no memory.
  */
 #ifndef QUIESCE_SEGMENTS_H
 #define QUIESCE_SEGMENTS_H
@@ -33,29 +33,29 @@ struct quiesce__segment {
 
 /* The owner's end. */
 struct quiesce__append {
-	uint64_t queued; /* addresses ever appended; read by who consumes */
-	uint64_t bytes;  /* of them, and of what else the owner counts here; read by who consumes */
+	uint64_t queued; /* addresses ever appended; read by the consumer */
+	uint64_t bytes;  /* bytes ever appended, and other bytes that the owner counts here; read by the consumer */
 	uintptr_t *at, *end; /* free slots of the last segment */
 	struct quiesce__segment *last;
-	struct quiesce__segment *first; /* of all, ever; read by who consumes */
+	struct quiesce__segment *first; /* first segment that was ever appended; read by the consumer */
 };
 
-/* The other end. */
+/* The consumer's end. */
 struct quiesce__consume {
 	uint64_t taken;     /* addresses ever taken; read by the owner */
-	uint64_t bytes_out; /* of what was reclaimed */
-	struct quiesce__segment *head; /* the one that @taken is in, or has just left; NULL: before the first */
+	uint64_t bytes_out; /* bytes ever reclaimed */
+	struct quiesce__segment *head; /* the segment that @taken is in, or has just left; NULL: before the first */
 };
 
-/* What was queued before a grace period. */
+/* A snapshot has the totals of a queue before a grace period. */
 struct quiesce__snapshot {
-	uint64_t nr, bytes; /* ever */
+	uint64_t nr, bytes; /* addresses and bytes ever appended */
 };
 
-/* Another segment at the end; false: there is no memory, or this is a call by the allocator. */
+/* Append a segment; false: there is no memory, or the allocator itself makes this call. */
 bool quiesce__append_segment(struct quiesce__append *to);
 
-/* False: there is no memory. */
+/* Append an address; false: there is no memory. */
 static inline bool quiesce__append_item(struct quiesce__append *to, uintptr_t item, size_t bytes)
 {
 	if (quiesce_unlikely(to->at == to->end) && !quiesce__append_segment(to))
@@ -72,15 +72,15 @@ static inline void quiesce__take_snapshot(struct quiesce__snapshot *ret, const s
 {
 	/* CB1: acquire, pairs with CB1 in quiesce__append_item() */
 	ret->nr = quiesce_load_acquire(CB1, &end->queued);
-	/* Relaxed: at least the bytes of what the snapshot covers, because of CB1; what is more is not counted again. */
+	/* Relaxed: because of CB1 these include the bytes of all addresses in the snapshot; bytes beyond them are not counted again. */
 	ret->bytes = quiesce_load_relaxed(&end->bytes);
 }
 
-/* Where the address of number @taken is; and how many follow each other there, it included, of those before @until.
- * There is one.  Gives back the segment that this leaves. */
+/* Return the place of address number @taken, which is before @until; *@ret_nr is the number of addresses from there on that are contiguous
+ * and before @until.  A segment that the consumer leaves is given back. */
 uintptr_t *quiesce__consume_at(struct quiesce__consume *from, const struct quiesce__append *end, uint64_t until, uint32_t *ret_nr);
 
-/* Give back what an empty queue that has no owner any more still has. */
+/* Give back the segments of an empty queue whose owner has gone. */
 void quiesce__segments_end(struct quiesce__consume *from, const struct quiesce__append *end);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* subsystem.c - what the runtime asks of RCU. */
+/* subsystem.c - the functions of RCU that the runtime calls. */
 #include "runtime/subsystem.h"
 
 #include "qsbr.h"
@@ -29,7 +29,7 @@ static void fork_child(void)
 	quiesce__rcu_fork_child();
 	quiesce__urcu_fork_child();
 	quiesce__lock_reset(&quiesce__queues.lock, false);
-	/* A callback may have called fork(): then the worker is the child's only thread. */
+	/* If a callback called fork(), the worker is the child's only thread. */
 	quiesce__worker = (struct quiesce__worker){
 		.running = survivor && (survivor->state & QUIESCE_TLS_WORKER) ? QUIESCE_WORKER_RUNS : QUIESCE_WORKER_NONE,
 	};
@@ -40,7 +40,7 @@ static void fork_child(void)
 static void fork_survivor(struct quiesce_tls_v1 *self)
 {
 	quiesce__urcu_fork_survivor(self);
-	self->queue = NULL; /* it has been given to the passes */
+	self->queue = NULL; /* the queue has been given to the passes */
 }
 
 static void thread_report(const struct quiesce_tls_v1 *self)
@@ -58,7 +58,7 @@ static void thread_report(const struct quiesce_tls_v1 *self)
 				"thread %u exited inside an RCU read-side section; the section is ended", platform_tid());
 }
 
-/* Of debug builds only: who calls exit() because of an error does no harm by that. */
+/* Only the debug build reports this: a thread that calls exit() inside a section because of an error does no harm. */
 static void process_report(const struct quiesce_tls_v1 *self)
 {
 	struct platform_place began;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* urcu_words.c - grace periods over the words of liburcu's inlined readers.
  *
- * What inlined code does, and cannot be asked to do otherwise:
+ * The code that liburcu's headers inline into programs, which the library cannot change:
  *
  *   lock     ctr's low half 0?  ctr = gp (the whole word), fence;  else ctr + 1
  *   unlock   low half 1?  fence, ctr - 1, fence, and if futex is -1: futex = 0, wake one;  else ctr - 1
  *   qsbr     quiescent: gp != ctr?  fence, ctr = gp, fence, and if waiting: waiting = 0, fence, futex -1?  0, wake one;  fence
  *            offline: fence, ctr = 0, fence, and the same;  online: ctr = gp, fence
  *
- * The fences are compiler barriers in LIGHT where the process has a membarrier, else full.
- * liburcu counts phases in one bit of the high half, waits for two of them, and so needs two membarriers or three.  The high half may as
- * well be the number of the grace period; then one wait and one membarrier are enough, as in rcu_gp.c:
+ * Its fences are compiler barriers in LIGHT domains where the process has a membarrier, else full.
+ * liburcu counts phases in one bit of the high half, waits for two of them, and so needs two or three membarriers.  Here the high half is
+ * the number of the grace period, so one wait and one membarrier are enough, as in rcu_gp.c:
  *
  *   reader                             updater
  *   ctr = gp; light fence              unlink                        (the caller)
@@ -20,22 +20,25 @@
  *                                      every ctr: low half 0, or of this number?  (acquire, UW2)
  *                                      completed = number            UW2
  *
- * I1. A ctr that is inside and has another number was set before gp came to this one: wait for it.  Grace periods do not overlap
- *     (@driving), so another number is an older one.  It wraps after 2^32: a thread would have to stop between the two halves of
- *     "ctr = gp" for just so many grace periods, hours, to be taken for a later one.
- * I2. A ctr with this number was set by who read gp after the fence, so the interrupt of that fence came before, and whatever follows sees
- *     the unlinking, on any CPU.  But the inlined unlock is a plain store: only a CPU that keeps it after loads, x86, makes it a
- *     release (UW2).  Others would need a second heavy fence after the last look: so these objects exist on x86 only.
- * I3. A reader that is passed once needs no second look (@passed): what it enters later is of I2, or sees the unlinking by its fence.
- * I4. The state of a grace period outlives who began it: who polls leaves it where it is.
- * I5. Sleep: futex = -1, heavy fence, look again (UW4).  Any unlock wakes, so it is set anew before each sleep; the inlined wake-up is for
- *     a futex that processes may share, so the sleep is, too.  Where readers wake nobody, it is timed.  Wake-ups by those who are
- *     not in the way are paid by them and by a heavy fence: after some of these it sleeps for a time, with the futex 0.
- * I6. Where nobody but the caller is registered nobody is waited for, and there is no heavy fence: who left did so under @lock, and who
- *     comes later comes by it.
- * I7. A forked child has the records of its one thread; where other threads of the child come first, the parent's stay until that one
- *     has come.  A grace period that had begun goes on in it; its number may not have been written yet.
- * I8. @lock is held with signals on: a handler must not add a record.  bp, whose readers register by themselves, sees to that.
+ * I1. A ctr that is inside a section and has another number was set before gp reached this one: wait for it.  Grace periods do not
+ *     overlap (@driving), so another number is an older one.  Numbers wrap after 2^32: a thread would have to stop between the load and
+ *     the store of "ctr = gp" for exactly so many grace periods, which takes hours, to be taken for a later reader.
+ * I2. A ctr with this number was set by a reader that loaded gp after the fence, so the interrupt of that fence came before, and all later
+ *     loads see the unlinking, on any CPU.  But the inlined unlock is a plain store: only a CPU that keeps it after loads, x86, makes it a
+ *     release (UW2).  Others would need a second heavy fence after the last scan: so these domains exist on x86 only.
+ * I3. A reader that was passed once is not scanned again (@passed): for its later sections I2 holds, or they see the unlinking by the
+ *     fence.
+ * I4. The state of a grace period outlives the thread that began it: a poller leaves it as it is.
+ * I5. To sleep, the waiter sets futex to -1, executes a heavy fence, and scans again (UW4).  Any unlock wakes it, so the futex is set anew
+ *     before each sleep; the inlined wake-up is for a futex that processes may share, and so is the sleep.  Where readers wake no waiter,
+ *     sleeps are timed.  Each wake-up by a reader that is not in the way costs that reader a system call and the waiter a heavy fence:
+ *     after some of these the waiter sleeps for a time, with the futex 0.
+ * I6. Where no thread but the caller is registered, there is no reader to wait for and no heavy fence: a thread that has left did so under
+ *     @lock, and a later one takes @lock after the caller.
+ * I7. A forked child keeps the records of its one thread; where other threads of the child arrive first, the parent's records stay until
+ *     that one has arrived.  A grace period that had begun continues in the child; its number may not have been written to gp yet.
+ * I8. @lock is held with signals enabled, so a handler must not add a record.  bp, whose readers register by themselves, takes care of
+ *     that.
  *
  * UW1  ctr set, then the section's reads       | unlink, then ctrs read
  * UW2  the section's accesses, then ctr        | ctr read, then completed; completed read, then the caller frees
@@ -50,10 +53,10 @@
 #include "runtime/wait_policy.h"
 #include "urcu_words.h"
 
-#define SLEEP_MIN_NS 20000u   /* where readers wake nobody */
+#define SLEEP_MIN_NS 20000u   /* first sleep where readers wake no waiter */
 #define SLEEP_MAX_NS 1000000u
 #define SLEEP_WOKEN_NS 50000000u
-#define BACKOFF_PART 4u /* of the wait so far, which backing off may add to it */
+#define BACKOFF_PART 4u /* a sleep without wake-ups adds at most a fourth to the wait so far */
 #if defined(QUIESCE_SIM)
 #define VAIN_WAKEUPS 0u
 #else
@@ -61,14 +64,14 @@
 #endif
 #define ASLEEP UINT32_MAX
 
-static struct quiesce_urcu_domain *domains; /* added while the process begins */
+static struct quiesce_urcu_domain *domains; /* constructors add them */
 static struct quiesce__lock domains_lock;
 
 struct wait {
 	struct quiesce_urcu_domain *d;
 	struct quiesce__wait_policy stalls;
 	uint64_t now, sleep_ns;
-	uint32_t vain; /* wake-ups that found all in the way who were */
+	uint32_t vain; /* number of wake-ups after which all readers in the way were still there */
 };
 
 /* ---- domains and records ---- */
@@ -109,7 +112,7 @@ void quiesce_urcu_record_remove(struct quiesce_urcu_domain *d, struct quiesce_ur
 	quiesce__unlock(&d->lock);
 }
 
-/* ---- grace periods; the functions of who drives ---- */
+/* ---- grace periods; functions of the holder of @driving ---- */
 
 static uint64_t word_of(const struct quiesce_urcu_domain *d, uint64_t number)
 {
@@ -138,8 +141,8 @@ static void fence_before_sleep(const struct quiesce_urcu_domain *d)
 		quiesce_fence_full(UW4);
 }
 
-/* Is any other thread registered?  One that comes later takes the lock after us, and so sees what was unlinked; what one that has left did
- * in its sections was before. */
+/* True if another thread is registered.  A thread that registers later takes the lock after the caller, and so sees the unlinking; the
+ * sections of a thread that has left are over. */
 static bool anybody_else(struct quiesce_urcu_domain *d)
 {
 	bool any = false;
@@ -151,7 +154,7 @@ static bool anybody_else(struct quiesce_urcu_domain *d)
 	return any;
 }
 
-/* Take up the grace period that is not over, or begin the next one.  @others: there are some, or were just now. */
+/* Continue the grace period that is not over, or begin the next one.  @others: other threads are registered, or were just now. */
 static void begin(struct quiesce_urcu_domain *d, bool others)
 {
 	if (d->started != d->completed)
@@ -160,7 +163,7 @@ static void begin(struct quiesce_urcu_domain *d, bool others)
 	if (QUIESCE_MUTANT(urcu_gp_first))
 		quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: a mutant. */
 	if ((others || anybody_else(d)) && !QUIESCE_MUTANT(urcu_others_unfenced))
-		fence_before_look(d); /* UW3, too: for one who is alone, the lock is that fence */
+		fence_before_look(d); /* UW3, too; where no other thread is registered, the lock is that fence */
 	quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: I2. */
 }
 
@@ -176,15 +179,16 @@ static bool blocks(const struct quiesce_urcu_domain *d, const struct quiesce_urc
 	return (uint32_t)word && word >> 32 != (uint32_t)d->started;
 }
 
-/* What a look has found. */
+/* A scan returns the readers that it found in the way. */
 struct looked {
-	uint32_t nr;  /* in the way */
-	uint32_t tid; /* of the first of them */
+	uint32_t nr;  /* number of readers in the way */
+	uint32_t tid; /* thread of the first of these */
 };
 
-enum look { LOOK_FOR_ONE, LOOK_AT_ALL, LOOK_AND_ASK }; /* those in the way are to wake who sleeps */
+/* A scan stops at the first reader in the way, or counts all of them, or also asks each of them to wake the waiter. */
+enum look { LOOK_FOR_ONE, LOOK_AT_ALL, LOOK_AND_ASK };
 
-/* Under the lock. */
+/* Scan the records; the caller holds the lock. */
 static struct looked look_at_records(struct quiesce_urcu_domain *d, enum look how)
 {
 	struct looked seen = { 0, 0 };
@@ -224,7 +228,7 @@ static bool all_passed(void *d)
 static void complete(struct quiesce_urcu_domain *d)
 {
 	if (d->futex)
-		quiesce_store_relaxed(d->futex, 0); /* Relaxed: who wakes in vain does no harm. */
+		quiesce_store_relaxed(d->futex, 0); /* Relaxed: a reader that wakes in vain does no harm. */
 	/* UW2: release, pairs with UW2 in done() */
 	quiesce_store_release(UW2, &d->completed, d->started);
 	quiesce__count(grace_periods);
@@ -262,14 +266,15 @@ static void sleep_timed(uint64_t ns)
 	platform_futex_wait(&never, 0, ns);
 }
 
-/* For readers that wake nobody. */
+/* Sleep for a limited time, in a domain whose readers wake no waiter. */
 static void sleep_unwoken(struct wait *w)
 {
 	sleep_timed(w->sleep_ns);
 	w->sleep_ns = w->sleep_ns < SLEEP_MAX_NS ? 2 * w->sleep_ns : SLEEP_MAX_NS;
 }
 
-/* Until an unlock wakes; @nr: so many were in the way.  After too many unlocks of others back off, where none of them is disturbed. */
+/* Sleep until an unlock wakes; @nr readers were in the way.  After too many wake-ups by readers that were not, back off for a time in which
+ * unlocks wake no waiter. */
 static void sleep_until_woken(struct wait *w, uint32_t nr)
 {
 	struct quiesce_urcu_domain *d = w->d;
@@ -281,7 +286,7 @@ static void sleep_until_woken(struct wait *w, uint32_t nr)
 		sleep_timed(ns < SLEEP_MAX_NS ? ns : SLEEP_MAX_NS);
 }
 
-/* Ask, look, sleep; true if all have passed. */
+/* Ask the readers in the way for a wake-up, and sleep; true if all have passed. */
 static bool sleep_once(struct wait *w)
 {
 	struct quiesce_urcu_domain *d = w->d;
@@ -348,7 +353,7 @@ int quiesce_urcu_poll(struct quiesce_urcu_domain *d, uint64_t cookie)
 	if (done(d, cookie))
 		return true;
 	if (!quiesce__trylock(&d->driving))
-		return false; /* somebody waits, and will have completed it, or what precedes it */
+		return false; /* a waiter completes this grace period, or the one before it */
 	while (!done(d, cookie)) {
 		begin(d, false);
 		if (!all_passed(d))
@@ -375,7 +380,7 @@ void quiesce__urcu_fork_parent(void)
 	quiesce__unlock(&domains_lock);
 }
 
-/* Their links back, too: a thread may have been about to change them. */
+/* Mark all records as the parent's, and repair the links back, which a thread may have been about to change. */
 static void mark_inherited(struct quiesce_urcu_domain *d)
 {
 	struct quiesce_urcu_record **at = &d->records;
@@ -395,13 +400,13 @@ void quiesce__urcu_fork_child(void)
 		quiesce__lock_reset(&d->lock, false);
 		quiesce__lock_reset(&d->driving, false);
 		if (d->futex)
-			quiesce_store_relaxed(d->futex, 0); /* Relaxed: nobody else is inside the library. */
-		quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: the same. */
+			quiesce_store_relaxed(d->futex, 0); /* Relaxed: no other thread is inside the library. */
+		quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: no other thread is inside the library. */
 		mark_inherited(d);
 	}
 }
 
-/* Keep of the parent's records those of @self.  The others are memory of threads that are gone. */
+/* Remove the parent's records, except those of @self: the others are in memory of threads that the child does not have. */
 static void forget_others(struct quiesce_urcu_domain *d, const struct quiesce_tls_v1 *self)
 {
 	struct quiesce_urcu_record *next;

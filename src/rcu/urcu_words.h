@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu_words.h - grace periods over liburcu's words, for their own room. */
+/* urcu_words.h - the internal interface of urcu_words.c: what a fork has to do. */
 #ifndef QUIESCE_SRC_URCU_WORDS_H
 #define QUIESCE_SRC_URCU_WORDS_H
 

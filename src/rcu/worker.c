@@ -217,6 +217,7 @@ static void worker_main(void)
 /* Asked to stop, or a callback has ended it. */
 static void worker_over(void)
 {
+	quiesce__self()->state &= ~QUIESCE_TLS_WORKER; /* a destructor may fork yet, and the child has no worker */
 	/* CB4: full, pairs with CB4 in quiesce__worker_stop() */
 	quiesce_xchg(CB4, &quiesce__worker.running, QUIESCE_WORKER_NONE);
 	/* CB9: full, pairs with CB9 in wake_if_asleep() */

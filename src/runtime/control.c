@@ -29,12 +29,12 @@ uint32_t quiesce__in_use;
 struct quiesce__counters quiesce__counters;
 
 #define NOT_ASKED 1
-static int membarrier_status = NOT_ASKED; /* else what platform_membarrier_init() said */
+static int membarrier_status = NOT_ASKED; /* or the result of platform_membarrier_init() */
 
 /* ---- initialisation ---- */
 
-/* Are light fences possible?  0 or -errno.  Asked only if somebody wants them: a sandbox may kill a process that makes the system
- * call, and QUIESCE_FENCE=full promises that the library makes it nowhere. */
+/* Return 0 if light fences are possible, else -errno.  The kernel is asked only if light fences are wanted: a sandbox may kill a process
+ * that makes the system call, and QUIESCE_FENCE=full promises that the library never makes it. */
 static int ask_for_membarrier(void)
 {
 	if (membarrier_status == NOT_ASKED)
@@ -72,7 +72,7 @@ static void init_all(void)
 	quiesce__fork_init();
 }
 
-/* In init_all(): its allocations may retire. */
+/* The thread that is in init_all(), whose allocations may retire objects; NULL: none. */
 static const struct quiesce_tls_v1 *initializer;
 
 static void initialise(void)
@@ -83,12 +83,12 @@ static void initialise(void)
 	if (quiesce_cmpxchg(IN1, &init_state, &none, 1)) {
 		quiesce_store_relaxed(&initializer, quiesce__self()); /* Relaxed: only its own value matters to a thread. */
 		init_all();
-		quiesce_store_relaxed(&initializer, NULL); /* Relaxed: as above. */
+		quiesce_store_relaxed(&initializer, NULL); /* Relaxed: only its own value matters to a thread. */
 		/* IN1: release, pairs with IN1 in initialise() */
 		quiesce_store_release(IN1, &init_state, 2);
 		platform_futex_wake(&init_state, INT32_MAX);
 	}
-	/* Not a yield: that one may need the CPU of a caller of high priority. */
+	/* Sleep instead of yielding: the initialising thread may need the CPU of a caller with a higher priority. */
 	/* IN1: acquire, pairs with IN1 in initialise() */
 	while (quiesce_load_acquire(IN1, &init_state) != 2)
 		platform_futex_wait(&init_state, 1, PLATFORM_FOREVER);
@@ -99,7 +99,7 @@ void quiesce__init_slow(void)
 	struct platform_sigmask mask;
 	int saved = errno;
 
-	/* Relaxed: only the thread's own value matters to it.  All but the hooks is there. */
+	/* Relaxed: only the thread's own value matters to it.  For allocations in init_all(), enough is initialised. */
 	if (quiesce_load_relaxed(&initializer) == quiesce__self() || quiesce__fork_is_new(quiesce__self()))
 		return;
 	platform_signals_block(&mask);
@@ -122,7 +122,8 @@ static void refuse_copies(void)
 			copies);
 }
 
-/* Threads of ours, handlers of fork() and destructors of threads are in the object that contains us: a plug-in perhaps. */
+/* The library's threads, handlers of fork() and destructors of threads execute code of the object that contains the library, perhaps a
+ * plug-in: so that is never unloaded. */
 __attribute__((constructor)) static void at_load(void)
 {
 	quiesce__init();
@@ -159,7 +160,7 @@ static const char *why_not_light(void)
 void quiesce__promise_light_fences(void)
 {
 	quiesce__init();
-	quiesce__used(); /* so that nobody may choose others any more */
+	quiesce__used(); /* from now on the mode cannot be changed */
 	if (quiesce_fence() == QUIESCE_FENCE_LIGHT)
 		return;
 	quiesce__say("this program was compiled with QUIESCE_LIGHT_FENCES_ONLY, but has full fences (membarrier: %s)",
@@ -202,11 +203,11 @@ static void fill_stats(struct quiesce_stats *stats)
 	stats->scans = quiesce_load_relaxed(&c->scans);
 	stats->overflows = quiesce_load_relaxed(&c->overflows);
 	stats->fallback_guards = quiesce_load_relaxed(&c->fallback_guards);
-	stats->hazptr_scans = quiesce_load_relaxed(&c->hazptr_scans); /* Relaxed: as above. */
-	stats->srcu_grace_periods = quiesce_load_relaxed(&c->srcu_grace_periods); /* Relaxed: as above. */
-	stats->hazptr_swept = quiesce_load_relaxed(&c->hazptr_swept); /* Relaxed: as above. */
-	stats->garbage_warnings = quiesce_load_relaxed(&c->garbage_warnings); /* Relaxed: as above. */
-	stats->hazptr_queues_visited = quiesce_load_relaxed(&c->hazptr_queues_visited); /* Relaxed: as above. */
+	stats->hazptr_scans = quiesce_load_relaxed(&c->hazptr_scans); /* Relaxed: a counter. */
+	stats->srcu_grace_periods = quiesce_load_relaxed(&c->srcu_grace_periods); /* Relaxed: a counter. */
+	stats->hazptr_swept = quiesce_load_relaxed(&c->hazptr_swept); /* Relaxed: a counter. */
+	stats->garbage_warnings = quiesce_load_relaxed(&c->garbage_warnings); /* Relaxed: a counter. */
+	stats->hazptr_queues_visited = quiesce_load_relaxed(&c->hazptr_queues_visited); /* Relaxed: a counter. */
 }
 
 void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)

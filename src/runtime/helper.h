@@ -61,6 +61,8 @@ void quiesce__job_await_step(struct quiesce__job *job);
 void quiesce__helper_runs_callbacks(void);
 /* True if the calling thread takes steps: it is a helper thread, or in quiesce__jobs_take_steps(). */
 bool quiesce__in_helper(void);
+/* True in a helper thread; false in a caller that takes steps in its place. */
+bool quiesce__in_helper_thread(void);
 
 bool quiesce__helper_running(void);
 bool quiesce__helper_paused(void);

@@ -326,6 +326,14 @@ bool quiesce__jobs_need_caller(void)
 	return !quiesce__helper_running() && quiesce_load_relaxed(&h->nr_listed); /* Relaxed: a hint. */
 }
 
+bool quiesce__in_helper_thread(void)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+
+	/* Relaxed: the thread's own store, or another thread. */
+	return (self->state & QUIESCE_TLS_HELPER) && quiesce_load_relaxed(&h->runner[QUIESCE_NR_HELPERS].by) != self;
+}
+
 void quiesce__jobs_take_steps(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();

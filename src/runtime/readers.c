@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* readers.c - the registry: the threads that may hold a mark, and where it is.
+/* readers.c - the registry of threads that may be readers, with the places of their reader words.
  *
- * A thread's mark lies in its own TLS block, because a reader reaches that with
- * one instruction; the registry holds a pointer to it.
+ * A thread's reader word is in its own TLS block, because a reader reaches that with
+ * one instruction; the registry holds a pointer to the block.
  *
  *   entry[]:  | tls tid notify | tls tid notify | ... up to nr, with room up to capacity
  *               |
- *               +--> quiesce_tls_v1 of that thread, alive while tls != NULL
+ *               +--> quiesce_tls_v1 of that thread, valid while tls != NULL
  *
- * I1. An entry's tls pointer may be followed only by a scanner that is in a place and has said there in which step the entry is.
- *     A thread clears its entry, and then waits for scanners that are in that step; so its TLS block outlives every read of it.
- * I2. Claiming takes no lock (a signal handler may be a thread's first reader), but that of the room where it grows:
- *     compare-and-exchange from NULL, with signals blocked.
+ * A walk visits entries in steps of STEP.  A place is the record of one scanner: it holds the number of the step that it is in.
+ *
+ * I1. An entry's tls pointer may be followed only by a scanner that holds a place and has published there the step of the entry.
+ *     A thread clears its entry, and then waits for scanners that are in that step; so its TLS block outlives every visit.
+ * I2. A claim is a compare-and-exchange from NULL, with signals blocked.  It takes no lock, because a signal handler may be a
+ *     thread's first reader; except that of the room, where that grows.
  * I3. nr only grows; a scanner that loaded nr after its heavy fence may ignore
  *     entries beyond, because their sections began after that fence.
  * I4. The pool grows in steps (room.h), never moves, and is never returned.
- * I5. @nr_free is what was given back less what was claimed as that: a claim of an entry below nr subtracts one.  It may find
- *     one that another thread has just added and not claimed yet; that thread then adds one, and takes another.  So once all
- *     are through it is the number of free entries; meanwhile it may be less than nothing, which is not 0.
- *     A claim tries MOST_TRIED entries, from where the last one ended, and takes a new one if all have owners: a turn over N entries adds
- *     N / MOST_TRIED at the most, and finds every free one.  So there are a fifteenth more than were ever needed at a time, and
- *     a thread that begins reads a few lines, however many others there are.
+ * I5. @nr_free is the number of entries given back less that of claims below nr: such a claim subtracts one.  It may find an
+ *     entry that another thread has just added and not claimed yet; that thread then adds one, and takes another entry.  So once all
+ *     claims are complete it is the number of free entries; meanwhile it may be below zero, which is not 0.
+ *     A claim tries the entry that was given back last, then MOST_TRIED entries from where the hand stands, and takes a new one if all
+ *     of them have owners.  Only claims move the hand, and always on: a turn over N
+ *     entries adds at most N / MOST_TRIED, and finds every free one.  So there are at most a fifteenth more than were ever needed at a
+ *     time, and a registration reads a few lines, however many threads there are.
  * I6. Scanners wait for each other only where there are more of them than places, and no walk holds up more than the exits of one
- *     step's threads at a time.  What a scanner holds in its place is a lock, for a step, so that a thread that exits lends it its
- *     priority.  Such an exit lasts until each scanner of that step has run for the rest of it, a microsecond each, and two changes
- *     of threads if it does not run; nothing can be done without them, because nobody else knows whether one is about to read the block.
- * I7. An entry is given back by its owner, or, in place of one that has died, by a scanner that visits it, under readers.lock.  An
- *     owner that leaves waits for that scanner, and is alive; so one that is found dead has not left, and nobody else has the entry.
- *     Nobody waits for that lock.  In a child the survivor gives back what threads had that are not there; nobody else judges these.
+ *     step's threads at a time.  A scanner holds the lock of its place during a step, so that a thread that exits lends it its
+ *     priority.  Such an exit lasts until each scanner in that step has run for the rest of it, a microsecond each, and two context
+ *     switches if the scanner does not run.  That cannot be avoided: only the scanner knows whether it is about to read the block.
+ * I7. An entry is given back by its owner, or, if the owner has died, by a scanner that visits it, under readers.lock.  An owner
+ *     that leaves waits for that scanner, and is alive; so an owner that is found dead has not left, and no other thread has the entry.
+ *     Threads only try to take that lock.  In a child only the survivor gives back the entries of threads that the child does not have.
  *
  * RG1  entry.tls set, then the first section       | fence, entry.tls loaded
  * RG2  nr raised, then entry.tls set               | fence, nr loaded
@@ -42,29 +45,29 @@
 struct quiesce__readers quiesce__readers;
 
 #if defined(QUIESCE_SIM)
-#define MAX_READERS 4u /* small, so that the simulator runs out of entries too, */
+#define MAX_READERS 4u /* small, so that the simulator exhausts the entries, too */
 #define SURE_READERS MAX_READERS
 #define STEP 2u
-#define NR_PLACES 2u   /* and of places */
+#define NR_PLACES 2u   /* small, so that the simulator exhausts the places, too */
 #define SPINS 2u
 #else
 #define MAX_READERS (4u << 20) /* more threads than a kernel can have */
 #define SURE_READERS (16u << 10)
-#define STEP 32u      /* entries; their marks are read within a microsecond */
-#define NR_PLACES 256u /* of scanners */
+#define STEP 32u      /* entries in a step; a scanner reads their words within a microsecond */
+#define NR_PLACES 256u /* most scanners at a time */
 #define SPINS 200u    /* a step takes no longer, unless the scanner is preempted */
 #endif
-#define FULL_NS 20000u /* between two attempts to find a place */
-#define REAPS 64u     /* entries of the dead that one wait gives back in a row */
-#define PROBES 64u    /* entries that one registration asks whether their owners live */
+#define FULL_NS 20000u /* interval between two attempts to find a place */
+#define REAPS 64u     /* most entries of dead owners that one wait gives back in a row */
+#define PROBES 64u    /* most entries whose owners one registration checks */
 #define MOST_TRIED 16u /* entries that a registration tries before it takes a new one */
 
-/* What a scanner says of itself. */
+/* Each place publishes the step of the scanner that holds it. */
 static struct place {
-	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE))); /* held by the scanner in it, for a step */
+	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE))); /* the scanner in the place holds it, for a step */
 	uint32_t step; /* number of the step, from 1; 0: none */
 } places[NR_PLACES];
-static uint32_t nr_places; /* before it are those that were ever taken; a thread that exits reads these */
+static uint32_t nr_places; /* places before it were taken at some time; a thread that exits reads these */
 
 static struct quiesce__room room;
 /* Used when not even address space can be reserved. */
@@ -95,17 +98,26 @@ static bool claim(uint32_t i, struct quiesce_tls_v1 *self)
 }
 
 /* Relaxed throughout: claim() decides. */
+static bool claim_if_free(uint32_t i, struct quiesce_tls_v1 *self)
+{
+	return !quiesce_load_relaxed(&quiesce__readers.entry[i].tls) && claim(i, self);
+}
+
+/* Relaxed throughout: hints. */
 static bool claim_given_back(struct quiesce_tls_v1 *self, uint32_t most)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
-	uint32_t n = quiesce_load_relaxed(&rs->nr), at = quiesce_load_relaxed(&rs->hint);
-	bool claimed = false;
+	uint32_t n = quiesce_load_relaxed(&rs->nr), at = quiesce_load_relaxed(&rs->given);
+	bool claimed = at < n && claim_if_free(at, self);
 
-	for (uint32_t i = 0; i < n && i < most && !claimed; i++, at++) {
-		at = at < n ? at : 0;
-		claimed = !quiesce_load_relaxed(&rs->entry[at].tls) && claim(at, self);
+	if (!claimed) {
+		at = quiesce_load_relaxed(&rs->hand);
+		for (uint32_t i = 0; i < n && i < most && !claimed; i++, at++) {
+			at = at < n ? at : 0;
+			claimed = claim_if_free(at, self);
+		}
+		quiesce_store_relaxed(&rs->hand, at);
 	}
-	quiesce_store_relaxed(&rs->hint, at);
 	if (claimed)
 		quiesce_fetch_add_relaxed(&rs->nr_free, (uint32_t)-1); /* I5 */
 	return claimed;
@@ -135,7 +147,7 @@ static bool claim_fresh(struct quiesce_tls_v1 *self)
 			return true;
 		if (!QUIESCE_MUTANT(readers_free_taken_twice))
 			quiesce_fetch_add_relaxed(&rs->nr_free, 1u); /* Relaxed: I5. */
-		i = quiesce_load_relaxed(&rs->nr); /* Relaxed: as above. */
+		i = quiesce_load_relaxed(&rs->nr); /* Relaxed: the exchange decides. */
 	}
 	return false;
 }
@@ -160,8 +172,8 @@ static void count_place(uint32_t i)
 			break;
 }
 
-/* From *@at on, which is left at the one that was found.  Beside too many others wait until any is free, not for a certain one, whose
- * scanner may not run. */
+/* Take the first free place from *@at on, and store its number in *@at.  Where all are taken, wait until any is free instead of for a
+ * particular one, whose scanner may not run. */
 static struct place *take_place(uint32_t *at)
 {
 	uint32_t never = 0;
@@ -213,7 +225,7 @@ uint32_t quiesce__readers_walk(uint32_t from, uint32_t to, quiesce__visit_fn vis
 
 /* ---- threads that end ---- */
 
-/* Until the scanner in @p has left @step, or has come to it again, and finds the entry cleared. */
+/* Wait until the scanner in @p has left @step.  It may have reached the step again; it finds the entry cleared then. */
 static void wait_for_scanner(struct place *p, uint32_t step)
 {
 	for (uint32_t i = 0; i < SPINS; i++) {
@@ -237,14 +249,14 @@ static void wait_for_scanners(const struct quiesce__reader *r)
 		wait_for_scanner(&places[i], step);
 }
 
-/* The next claimer may have it. */
+/* Make the entry free for the next claim. */
 static void give_back(struct quiesce__reader *r)
 {
-	/* Relaxed: the exchange follows.  No tid is left behind: reap_if_dead() must not judge the next owner by it. */
+	/* Relaxed: the exchange follows.  The tid is cleared, so that reap_if_dead() does not check the next owner by it. */
 	quiesce_store_relaxed(&r->tid, 0);
 	/* RG3: full, pairs with RG3 in quiesce__readers_walk() */
 	(void)quiesce_xchg(RG3, &r->tls, NULL);
-	quiesce_store_relaxed(&quiesce__readers.hint, (uint32_t)(r - quiesce__readers.entry)); /* Relaxed: a hint. */
+	quiesce_store_relaxed(&quiesce__readers.given, (uint32_t)(r - quiesce__readers.entry)); /* Relaxed: a hint. */
 	quiesce_fetch_add_relaxed(&quiesce__readers.nr_free, 1u); /* Relaxed: as above. */
 }
 
@@ -294,13 +306,13 @@ static bool reap_if_dead(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, 
 	return true;
 }
 
-/* Give back entry @i if its owner has died without saying so. */
+/* Give back entry @i if its owner has died without giving it back. */
 static bool reap(uint32_t i)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 	bool dead;
 
-	/* A handler may register on a thread that holds the lock: then do without. */
+	/* A handler may register on a thread that holds the lock, so this must not wait. */
 	if (!quiesce__trylock(&rs->lock))
 		return false;
 	dead = (QUIESCE_MUTANT(reap_unplaced) ? visit_step : quiesce__readers_walk)(i, i + 1, reap_if_dead, NULL) == i;
@@ -317,7 +329,7 @@ uint64_t quiesce__readers_reap(uint64_t now, const uint32_t *at, bool (*over)(vo
 	return now + QUIESCE_REAP_NS;
 }
 
-/* Probe the owners of the next entries, in turn; is one of them dead?  Relaxed throughout: it matters little which caller probes which. */
+/* Check the next entries, in turn; true if an owner was dead.  Relaxed throughout: it matters little which thread checks which entry. */
 static bool reap_some(void)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
@@ -336,7 +348,8 @@ bool quiesce__reader_register(struct quiesce_tls_v1 *self)
 
 /* ---- in a child ---- */
 
-/* One that was in a callback is not the survivor, or the child ends; so it need not be waited for. */
+/* True if the thread may be the survivor of a fork.  A thread that was in a callback is not, or the child ends; so it need not be waited
+ * for. */
 static bool may_survive(const struct quiesce_tls_v1 *tls)
 {
 	return tls == quiesce__fork_survivor ||
@@ -344,7 +357,8 @@ static bool may_survive(const struct quiesce_tls_v1 *tls)
 		!QUIESCE_MUTANT(fork_entries_dropped));
 }
 
-/* The scanner in it is not in this process; or is the survivor, whose handler forks in the midst of a step that goes on when it returns. */
+/* Release the place, whose scanner is not in the child; unless it is the survivor, whose signal handler forked during a step that continues
+ * when the handler returns. */
 static void inherit_place(struct place *p)
 {
 	uint32_t holder = quiesce__lock_holder(&p->lock);
@@ -355,7 +369,7 @@ static void inherit_place(struct place *p)
 		p->step = 0;
 }
 
-/* Relaxed throughout: nobody else is inside the library. */
+/* Relaxed throughout: no other thread is inside the library. */
 void quiesce__readers_fork_child(void)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
@@ -364,7 +378,7 @@ void quiesce__readers_fork_child(void)
 	quiesce__room_fork_child(&room);
 	for (uint32_t i = 0; i < NR_PLACES; i++)
 		inherit_place(&places[i]);
-	rs->nr_free = 0; /* I5, and what a thread had added and not claimed */
+	rs->nr_free = 0; /* counted anew (I5), with entries that a thread had added and not claimed */
 	for (uint32_t i = 0; i < rs->nr; i++) {
 		struct quiesce__reader *r = &rs->entry[i];
 
@@ -399,7 +413,7 @@ void quiesce__readers_fork_survivor(struct quiesce_tls_v1 *self)
 		uint64_t mine = self->unregistered && (self->unregistered & 1) == i &&
 				!(QUIESCE_MUTANT(fork_nested_lost) && self->unregistered > 3);
 
-		quiesce_fetch_add_relaxed(&rs->unregistered[i], mine - rs->inherited[i]); /* Relaxed: nothing was read under these. */
+		quiesce_fetch_add_relaxed(&rs->unregistered[i], mine - rs->inherited[i]); /* Relaxed: those threads are gone. */
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* readers.h - the registry of threads that have a mark, which updaters read. */
+/* readers.h - the registry of threads with reader words that updaters scan. */
 #ifndef QUIESCE_READERS_H
 #define QUIESCE_READERS_H
 
@@ -7,70 +7,72 @@
 
 /* One entry per registered thread; entries are reused, their memory never goes away. */
 struct quiesce__reader {
-	struct quiesce_tls_v1 *tls; /* NULL: free.  Followed by quiesce__readers_walk() */
-	uint32_t tid;               /* owner, for reports and for finding the dead; 0: not known; or QUIESCE_TID_INHERITED */
-	uint32_t notify;            /* 1: a waiter counts on this thread's next outermost unlock */
+	struct quiesce_tls_v1 *tls; /* the owner's block, which quiesce__readers_walk() follows; NULL: the entry is free */
+	uint32_t tid;               /* owner, for reports and to detect dead ones; 0: not known; or QUIESCE_TID_INHERITED */
+	uint32_t notify;            /* 1: a waiter counts on a wake-up by this thread's next outermost unlock */
 };
 
-/* Of a thread of the parent's, in a child whose survivor has not come yet: it is the survivor, or not in this process. */
+/* The owner's number in an entry of a thread of the parent, in a child whose survivor has not arrived yet: the owner is the survivor, or is
+ * not in this process. */
 #define QUIESCE_TID_INHERITED UINT32_MAX
 
 struct quiesce__readers {
-	struct quiesce__reader *entry; /* reserved once */
+	struct quiesce__reader *entry; /* entries, whose addresses are reserved once */
 	uint32_t capacity;
-	uint32_t nr;      /* entries ever used; grows only */
-	uint32_t nr_free; /* entries below nr given back; a hint */
-	uint32_t hint;    /* which of them is tried next */
-	uint32_t reap_at; /* whose owner is asked next whether it lives, where entries are scarce */
-	struct quiesce__lock lock; /* held while an entry of a dead thread is given back; no thread waits for it */
-	/* Sections without an entry: shared counts, so on a line of their own.  Two, of which
-	 * new sections take the one that @phase names, so that an updater can empty the other. */
+	uint32_t nr;      /* number of entries ever used; only grows */
+	uint32_t nr_free; /* number of entries below nr that were given back; a hint */
+	uint32_t given;   /* entry that was given back last; a hint */
+	uint32_t hand;    /* entry that the next claim tries after that */
+	uint32_t reap_at; /* next entry to check for a dead owner, where entries are scarce */
+	struct quiesce__lock lock; /* held to give back entries of dead owners; threads only try to take it */
+	/* Sections of unregistered readers: shared counts, so they have a cache line of their own.  New
+	 * sections use the count that @phase names, so that an updater can wait until the other is 0. */
 	uint64_t unregistered[2] __attribute__((aligned(QUIESCE_CACHELINE)));
 	uint32_t phase; /* written by the updater */
-	uint64_t inherited[2]; /* of these, those of the parent's threads; until the survivor has come */
+	uint64_t inherited[2]; /* parts of these counts from the parent's threads, until the survivor has arrived */
 };
 extern struct quiesce__readers quiesce__readers;
 
-/* Reserve the registry; at initialisation. */
+/* Reserve the registry, at initialisation. */
 void quiesce__readers_init(void);
-/* Give the calling thread an entry; false if none can be had.  Signals are blocked. */
+/* Give the calling thread an entry; false if there is none.  Signals are blocked. */
 bool quiesce__reader_register(struct quiesce_tls_v1 *self);
-/* Between two checks whether the owner of an entry in the way of a wait lives.  It is rare that one does not, the check is a system call,
- * and a sandbox may forbid that: so shorter waits make none. */
+/* Interval between two checks whether the owner of an entry in the way of a wait lives.  Dead owners are rare, the check is a system call,
+ * and a sandbox may forbid it: so shorter waits make none. */
 #if defined(QUIESCE_SIM)
 #define QUIESCE_REAP_NS 50000000u
 #else
 #define QUIESCE_REAP_NS 1000000000u
 #endif
-/* The owner of entry *@at, the first in the way of @wait, may have died; then its entry is given back, and @over, which moves *@at on,
- * is asked whether nobody is in the way any more; if not, the next one is judged, of a bounded number.  Returns when to do so again. */
+/* If the owner of entry *@at, the first in the way of @wait, has died, give back its entry.  Then @over(@wait) advances *@at, and returns
+ * true if no entry is in the way; else the next one is checked, for a bounded number of entries.  Returns the time of the next call. */
 uint64_t quiesce__readers_reap(uint64_t now, const uint32_t *at, bool (*over)(void *wait), void *wait);
-/* Visit the entries from @from up to, not including, @to that have owners, until @visit returns true: the number of that entry, else @to.
- * An owner does not end while it is visited; so @visit is short, waits for nobody, and takes no lock. */
+/* Visit the entries with owners from @from up to, not including, @to, until @visit returns true; returns the number of that entry, else
+ * @to.  An owner cannot end while its entry is visited; so @visit is short, does not wait, and takes no lock. */
 typedef bool (*quiesce__visit_fn)(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg);
 uint32_t quiesce__readers_walk(uint32_t from, uint32_t to, quiesce__visit_fn visit, void *arg);
 void quiesce__readers_fork_child(void);
-/* Keep of the parent's threads only the calling one. */
+/* Give back the entries of the parent's threads, except that of the calling thread. */
 void quiesce__readers_fork_survivor(struct quiesce_tls_v1 *self);
-/* Number of registered threads. */
+/* Return the number of registered threads. */
 uint32_t quiesce__readers_live(void);
 
-/* How many entries a scanner must read. */
+/* Return the number of entries that a scanner must visit. */
 static inline uint32_t quiesce__readers_nr(void)
 {
 	/* RG2: acquire, pairs with RG2 in claim_fresh() */
 	return quiesce_load_acquire(RG2, &quiesce__readers.nr);
 }
 
-/* By which number @r's owner may be judged and reported; 0: by none. */
+/* Return the thread number by which @r's owner may be checked and reported; 0: none. */
 static inline uint32_t quiesce__reader_tid(const struct quiesce__reader *r)
 {
-	uint32_t tid = quiesce_load_relaxed(&r->tid); /* Relaxed: for reports, and for guesses. */
+	uint32_t tid = quiesce_load_relaxed(&r->tid); /* Relaxed: for reports, and for checks that the entry's state decides. */
 
 	return tid == QUIESCE_TID_INHERITED ? 0 : tid;
 }
 
-/* Whose mark entry @r leads to. */
+/* Return the block with the reader word of @r's owner; NULL: the entry is free. */
 static inline struct quiesce_tls_v1 *quiesce__reader_tls(struct quiesce__reader *r)
 {
 	/* RG1: acquire, pairs with RG1 in claim() */

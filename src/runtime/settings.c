@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* settings.c - how a process chooses: by the environment, which is read once, then by calls.
+/* settings.c - the settings of a process: from the environment, which is read once, then by calls.
  *
- * A value that is misread in silence is worse than none: 64M is not 64, and 10s are not 10 ms.  So a value is taken
- * as a whole or not at all, and what is not taken is told, with what would be.  A variable that is empty is not set.
+ * A value that is silently misread is worse than none: 64M is not 64, and 10s are not 10 ms.  So a value is accepted
+ * as a whole or not at all, and a value that is not accepted is reported, with the accepted form.  An empty variable counts as not set.
  */
 #include "settings.h"
 
@@ -53,7 +53,7 @@ static const struct setting {
 };
 #define NR_SETTINGS (sizeof settings / sizeof *settings)
 
-/* The power of two that a suffix means; anything else: no suffix. */
+/* Return the power of two that @suffix stands for; 0: it is no suffix. */
 static uint32_t shift_of(char suffix)
 {
 	switch (suffix) {
@@ -69,7 +69,7 @@ static uint32_t shift_of(char suffix)
 	}
 }
 
-/* All of @text, a number not above @most. */
+/* Parse all of @text as a number not above @most; false: it is none. */
 static bool parse(const char *text, bool suffix, uint64_t most, uint64_t *ret)
 {
 	const char *at = text;
@@ -131,7 +131,7 @@ static bool set(const struct setting *s, const char *text)
 	}
 }
 
-/* In the largest unit that leaves it whole; returns the length. */
+/* Print @n in the largest unit that leaves a whole number; returns the length. */
 static int print_bytes(uint64_t n, char *text, size_t size)
 {
 	static const char *const unit[] = { "", "k", "M", "G" };
@@ -142,7 +142,7 @@ static int print_bytes(uint64_t n, char *text, size_t size)
 	return snprintf(text, size, "%llu%s", (unsigned long long)n, unit[i]);
 }
 
-/* As set() takes it; returns the length. */
+/* Print the value of @s in the form that set() accepts; returns the length. */
 static int print(const struct setting *s, char *text, size_t size)
 {
 	uint64_t n = s->number ? quiesce_load_relaxed(s->number) : quiesce_load_relaxed(s->flag); /* Relaxed: settings. */

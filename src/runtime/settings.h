@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* settings.h - what the environment says: the one place that reads its variables, and says so when it cannot take a value. */
+/* settings.h - settings from the environment: only settings.c reads its variables, and it reports a value that it cannot accept. */
 #ifndef QUIESCE_SETTINGS_H
 #define QUIESCE_SETTINGS_H
 
 #include "core.h"
 
-/* Take all that is a number or a flag; at initialisation. */
+/* Read all settings that are numbers or flags from the environment, at initialisation. */
 void quiesce__settings_from_environment(void);
-/* Which of the @nr @words @variable says; 0, the default, if it is not set or says something else, which is told. */
+/* Return the index of @variable's value in @words, of which there are @nr; 0, the default, if it is not set or has another value, which
+ * is reported. */
 uint32_t quiesce__environment_word(const char *variable, const char *const *words, uint32_t nr);
-/* All of those that are numbers and flags, as they would stand in the environment; returns the length, as snprintf() does. */
+/* Print all settings that are numbers or flags, in the form of environment variables; returns the length, as snprintf() does. */
 size_t quiesce__settings_describe(char *text, size_t size);
 
 #endif

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* thread.c - the library's own threads: how they are started, and where and how they run.
+/* thread.c - the library's own threads: their start, and the policy and CPUs with which they run.
  *
- * I1. Whoever comes first starts them, pinned and with a real-time priority perhaps; they run with the normal policy, on the CPUs
- *     of the process, less those that are isolated or run without a tick, and with the slack of timers that the process had when the
- *     library was loaded.  The process's are the CPUs of its first thread at the time of the start: taskset, cpusets and servers that
- *     place their processes change that one, and nobody's but its own are changed by a thread that pins itself.  Their starter gives
- *     them their policy before they run, and their CPUs at once, so none waits for its starter's CPU.
- *     Of what the kernel copies to a new thread they keep the rest, because no call gives it back, or not without rights: a table of
- *     files that is not shared, seccomp filters, namespaces, credentials, control group, I/O priority; and the memory policy, because
- *     filters kill for that call.  docs/realtime.md says so to users.
- * I2. A starter does not wait for its thread to run: it may have a higher priority, and hold locks.  So what a thread has to
- *     know is static.
- * I3. A change is applied to a thread that runs; it is kept only if the kernel takes it.
- *     So a starter gives a thread the CPUs that are chosen then, not those that were when it began, under the lock, and the
- *     thread takes those that are chosen when it is listed; and no thread ends while its starter has that before it.
- * I4. A thread is coming from before it is started until it is listed, and is listed until the kernel has forgotten it: after its
- *     last instruction of ours it ends C library and kernel, which takes a while.  Only then is the process one of fewer
- *     threads to unshare(), setns() and readers of /proc/self/task.
- * I5. No failed start is the last: callers that need the thread try again, all of them together once in RETRY_NS, and each
- *     time later, up to RETRY_MAX_NS.  Those that need it later come back by themselves (see reclaim.c), because nobody else would.
+ * I1. The first caller that needs a thread starts it, and may be pinned and have a real-time priority; the library's threads run with
+ *     the normal policy, on the CPUs of the process, less those that are isolated or run without a tick, and with the timer slack that
+ *     the process had when the library was loaded.  The CPUs of the process are those of its first thread at the time of the start:
+ *     taskset, cpusets and servers that place their processes change the first thread's, and a thread that pins itself changes only its
+ *     own.  The starter gives a thread its policy before it runs, and its CPUs at once, so it does not wait for its starter's CPU.
+ *     A thread keeps the other attributes that the kernel copies from its starter, because no call resets them, or only with rights: an
+ *     unshared file table, seccomp filters, namespaces, credentials, control group, I/O priority; and the memory policy, because seccomp
+ *     filters kill for the call that resets it.  docs/realtime.md documents that for users.
+ * I2. A starter does not wait for its thread to run: it may have a higher priority, and hold locks.  So the data that a new thread
+ *     reads is static.
+ * I3. A change is applied to threads that run; it is kept only if the kernel accepts it.
+ *     So a starter gives a thread, under the lock, the CPUs that are chosen then, not those that were when the start began; the
+ *     thread takes those that are chosen when it is listed; and no thread ends before its starter has done that.
+ * I4. A thread is counted as coming from before its start until it is listed, and is listed until the kernel has forgotten it: after the
+ *     library's last instruction it ends in C library and kernel, which takes a while.  Only then do unshare(), setns() and readers of
+ *     /proc/self/task see a thread less.
+ * I5. No failed start is the last: callers that need the thread try again, all of them together once in RETRY_NS, and after each
+ *     failure less often, up to RETRY_MAX_NS.  Callers that need it later retry by themselves (see reclaim.c), because no other thread
+ *     would.
  */
 #include "thread.h"
 
@@ -37,38 +38,38 @@
 #define RETRY_MAX_NS 16000000u
 #endif
 
-#define NR_OF_A_KIND 40u /* there may be several helpers, and one that ends beside its successor */
+#define NR_OF_A_KIND 40u /* there may be several helpers, and a thread that ends beside its successor */
 #define GONE_MIN_NS 20000u
 #define GONE_MAX_NS 1000000u
-#define LATE_NS 1000000000u   /* what has the number of a thread that ended so long ago is another one */
+#define LATE_NS 1000000000u   /* a thread with the number of one that ended so long ago is another thread */
 #define NO_THREAD 0x7ffffffeu /* a number that no thread has */
 
-/* One of ours. */
+/* A thread of the library that is listed. */
 struct own {
 	uint32_t tid;  /* 0: none */
-	uint64_t ends; /* since when it has nothing to do but to end; 0: it runs */
+	uint64_t ends; /* time since which it only has to end; 0: it runs */
 };
 
 struct kind {
 	const char *default_name;
 	struct kind *follows; /* as long as nothing is chosen for this one; NULL: none */
 	uint32_t retry_ns; /* 0: the last start has not failed */
-	uint64_t retry_at; /* else the next attempt */
+	uint64_t retry_at; /* time of the next attempt after a failure */
 	uint32_t coming;   /* I4 */
-	uint32_t starters; /* I3; futex of threads that would end */
+	uint32_t starters; /* I3; futex of threads that are to end */
 	struct own own[NR_OF_A_KIND];
 	void (*main)(void), (*over)(void);
 	struct platform_start start;
 	struct platform_thread how;
 	char name[16];
-	bool chosen;      /* by the program: not the defaults */
-	bool chosen_cpus; /* and its CPUs */
+	bool chosen;      /* the program has chosen the attributes */
+	bool chosen_cpus; /* the program has chosen the CPUs, too */
 };
 
 static struct {
 	struct quiesce__lock lock; /* guards what was chosen */
 	bool avoided_known;
-	struct platform_cpus avoided; /* CPUs that are not for us */
+	struct platform_cpus avoided; /* CPUs that the library's threads avoid */
 	struct kind kind[QUIESCE_NR_THREADS];
 } threads = {
 	.kind = {
@@ -110,7 +111,7 @@ static void avoid(const char *list)
 			threads.avoided.bits[i] |= others.bits[i];
 }
 
-/* Under the lock.  Files are read before the first start, not when the library is loaded. */
+/* Return the default CPUs; the caller holds the lock.  Files are read before the first start, not when the library is loaded. */
 static void default_cpus(struct platform_cpus *ret)
 {
 	struct platform_cpus all;
@@ -142,7 +143,7 @@ void quiesce__thread_set_failed(enum quiesce_thread which, bool failed)
 	ns = ns < RETRY_NS ? RETRY_NS : ns < RETRY_MAX_NS ? ns : RETRY_MAX_NS;
 	if (failed)
 		quiesce__pace_begin(&kind->retry_at, ns);
-	quiesce_store_relaxed(&kind->retry_ns, failed ? ns : 0); /* Relaxed: as above. */
+	quiesce_store_relaxed(&kind->retry_ns, failed ? ns : 0); /* Relaxed: a rate limit. */
 }
 
 bool quiesce__thread_may_start(enum quiesce_thread which)
@@ -161,7 +162,7 @@ void quiesce__thread_defaults(struct platform_thread *ret)
 	quiesce__unlock(&threads.lock);
 }
 
-/* Under the lock: where the program has chosen nothing. */
+/* Fill in defaults for attributes that the program has not chosen; the caller holds the lock. */
 static void choose_defaults(struct kind *kind)
 {
 	if (!kind->chosen) {
@@ -176,7 +177,7 @@ static void choose_defaults(struct kind *kind)
 	}
 }
 
-/* ---- which are there; under the lock ---- */
+/* ---- the list of threads, under the lock ---- */
 
 static struct own *own_of(struct kind *kind, uint32_t tid)
 {
@@ -186,7 +187,8 @@ static struct own *own_of(struct kind *kind, uint32_t tid)
 	return NULL;
 }
 
-/* Numbers come again.  The last thread to have had this one is ours if it ended just now, and if it has our name. */
+/* True if a thread outside the library has the number of @own, which may be reused.  The thread with this number is taken for the library's
+ * if that ended just now, or if it has the library's name. */
 static bool is_another(const struct kind *kind, const struct own *own)
 {
 	char name[16];
@@ -197,7 +199,7 @@ static bool is_another(const struct kind *kind, const struct own *own)
 	return strcmp(name, kind->name) != 0;
 }
 
-/* Where the kernel does not say, a thread that ends is taken to have ended. */
+/* True if the kernel has forgotten the thread.  Where the kernel does not report that, a thread that ends is taken to have ended. */
 static bool gone(const struct kind *kind, const struct own *own)
 {
 	if (!own->ends)
@@ -218,8 +220,8 @@ static bool any_left(struct kind *kind)
 	return left;
 }
 
-/* The calling thread has come.  With the number of one that is gone it has the place of that.  NULL: there is no place, and it is
- * coming until it ends. */
+/* List the calling thread, in the place of an earlier thread with its number if there is one.  NULL: there is no place, and the thread is
+ * counted as coming until it ends. */
 static struct own *list_own(struct kind *kind)
 {
 	uint32_t tid = quiesce__tid();
@@ -236,7 +238,7 @@ static struct own *list_own(struct kind *kind)
 	return own;
 }
 
-/* Holds the lock, and lets go of it meanwhile. */
+/* Wait until no starter is in I3's way.  The caller holds the lock, which is released during each sleep. */
 static void wait_for_starters(struct kind *kind)
 {
 	uint32_t nr;
@@ -248,13 +250,13 @@ static void wait_for_starters(struct kind *kind)
 	}
 }
 
-/* The life of a thread. */
+/* A thread keeps this state on its stack from its begin to its end. */
 struct life {
 	struct quiesce__run run;
 	struct kind *kind;
 	struct own *own; /* NULL: it is not listed */
 	void (*main)(void), (*over)(void);
-	uint32_t generation; /* of forks: later ones know of none of the threads before */
+	uint32_t generation; /* number of forks; the list of a later generation has none of the earlier threads */
 };
 
 static void live(struct quiesce__run *run)
@@ -271,7 +273,7 @@ static void end_life(struct quiesce__run *run)
 	quiesce__lock(&threads.lock);
 	wait_for_starters(kind);
 	if (life->generation != quiesce__generation())
-		life->own = NULL; /* another thread is there now */
+		life->own = NULL; /* another thread may have this place now */
 	else if (life->own)
 		life->own->ends = platform_now_ns();
 	else
@@ -279,7 +281,7 @@ static void end_life(struct quiesce__run *run)
 	quiesce__unlock(&threads.lock);
 }
 
-/* In the new thread. */
+/* The new thread begins and ends here. */
 static void thread_main(void *arg)
 {
 	struct life life = { .kind = arg, .generation = quiesce__generation() };
@@ -287,7 +289,7 @@ static void thread_main(void *arg)
 
 	quiesce__lock(&threads.lock);
 	life.own = list_own(kind);
-	life.main = kind->main; /* which the next starter writes again */
+	life.main = kind->main; /* copied, because the next starter writes it again */
 	life.over = kind->over;
 	platform_thread_begin(kind->name, &kind->how);
 	quiesce__unlock(&threads.lock);
@@ -339,7 +341,7 @@ bool quiesce__threads_gone(void)
 {
 	uint32_t never = 0;
 
-	/* The kernel's part of an end takes some tens of microseconds. */
+	/* The kernel takes some tens of microseconds to end a thread. */
 	for (uint64_t ns = GONE_MIN_NS; any_left_of_all(); ns *= 2) {
 		if (ns > GONE_MAX_NS)
 			return false;
@@ -348,7 +350,7 @@ bool quiesce__threads_gone(void)
 	return true;
 }
 
-/* ---- what the program chooses ---- */
+/* ---- choices of the program ---- */
 
 static bool valid(enum quiesce_thread which, const struct quiesce_thread_attr *attr)
 {
@@ -359,7 +361,7 @@ static bool valid(enum quiesce_thread which, const struct quiesce_thread_attr *a
 			  (!attr->cpus_size || attr->cpus)));
 }
 
-/* -ENODEV: no such node; -EINVAL: no CPU is left. */
+/* Compute the CPUs that @attr chooses; -ENODEV: no such node; -EINVAL: no CPU is left. */
 static int choose_cpus(struct platform_cpus *cpus, const struct quiesce_thread_attr *attr)
 {
 	struct platform_cpus node;
@@ -423,7 +425,7 @@ int quiesce_set_thread_attr(enum quiesce_thread which, const struct quiesce_thre
 	memcpy(next.name, kind->name, sizeof next.name);
 	err = choose(&next, attr);
 	if (!err)
-		err = platform_thread_change(0, &next.how, next.name); /* can it be? */
+		err = platform_thread_change(0, &next.how, next.name); /* check whether the kernel accepts it */
 	if (!err)
 		err = change_running(kind, &next.how, next.name);
 	for (uint32_t i = 0; i < QUIESCE_NR_THREADS && !err; i++)

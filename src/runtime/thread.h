@@ -7,18 +7,18 @@
 
 #include <quiesce/control.h>
 
-/* After failed starts only now and then: is it time for another attempt? */
+/* True if a start may be attempted; after failed starts attempts are limited to a rate. */
 bool quiesce__thread_may_start(enum quiesce_thread which);
-/* Start one that calls @main and then @over, which it also does if a callback ends the thread in @main; false if that cannot be.
- * Does not wait for it. */
+/* Start a thread that calls @main and then @over, also if a callback ends the thread in @main; false if it cannot be started.  Does not
+ * wait for it. */
 bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void), void (*over)(void));
-/* How one runs for which the program has chosen nothing. */
+/* Return the attributes of a thread for which the program has chosen none. */
 void quiesce__thread_defaults(struct platform_thread *ret);
-/* Is none left, for the kernel too?  Waits 2 ms at most for those that are about to end. */
+/* True if no thread of the library is left, for the kernel too.  Waits at most 2 ms for threads that are about to end. */
 bool quiesce__threads_gone(void);
-/* Has the last start failed? */
+/* Return whether the last start has failed. */
 bool quiesce__thread_failed(enum quiesce_thread which);
-/* It has, or has not; of others for tests. */
+/* Record whether the last start failed; callers other than thread.c are tests. */
 void quiesce__thread_set_failed(enum quiesce_thread which, bool failed);
 void quiesce__threads_fork_child(void);
 

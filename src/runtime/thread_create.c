@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* thread_create.c - threads like the library's own (thread.c, I1), for code that builds upon it: they have ids, and end.  And runs. */
+/* thread_create.c - threads with the attributes of the library's own (thread.c, I1), and runs of callbacks (run.h), for libraries that
+ * build upon this one. */
 #include <quiesce/detail/thread.h>
 
 #include "run.h"
@@ -16,7 +17,7 @@ int quiesce__thread_create(pthread_t *ret, void *(*func)(void *arg), void *arg)
 
 void quiesce__thread_begin(const char *name)
 {
-	static const struct platform_thread normal; /* its CPUs were set by who created it */
+	static const struct platform_thread normal; /* the creator of the thread has set its CPUs */
 
 	platform_thread_begin(name, &normal);
 }

@@ -11,12 +11,12 @@ import pathlib
 import re
 import sys
 
-# page: (the part's first line, the line before which it ends), where its figures are
+# Each page has (the part's first line, the line before which it ends), and an expression that finds its figures.
 PARTS = [
     ("README.md", ("# quiesce", "## Two commands"), re.compile(r"(?<![\w.-])(\d+(?:\.\d+)?)(?=[^\d.\w]|\.(?:\s|$)| ?(?:ns|us|ms)\b)")),
     ("docs/primitives.md", ("## All of them", "## Readers counted"), re.compile(r"(?<=[|/;: ])(\d+\.\d+)(?=[ ;,.])")),
 ]
-# What is counted or named, not measured.
+# These numbers are counts or names, not measurements.
 NOT_MEASURED = re.compile(r"\b64(?: busy)?(?: readers|$)|two CPUs|p99|2 cores|C\+\+\d+|Debian \d+|with 1 and|\d+ seconds|\d+-CPU")
 
 

@@ -98,7 +98,7 @@ def check_pkg_config(tap, lib, tmp):
 
 
 def build_example(source, env, tmp):
-    """Its commands, as they are given, in a directory of its own: (their status and output, the directory)."""
+    """Run the commands of an example, as it gives them, in its own directory; returns (their status and output, the directory)."""
     where = tmp / f"example-{source.stem}"
     shutil.copytree(EXAMPLES, where)
     commands = re.findall(r"^ \*\t(c(?:c|\+\+) .*)$", source.read_text(), re.M)
@@ -106,14 +106,14 @@ def build_example(source, env, tmp):
 
 
 def check_examples(tap, lib, tmp):
-    """Those with commands that compile them: the rest are their parts.  start.py makes the mistakes of mistakes.c."""
+    """Build and run the examples that have commands; the other files are parts of these.  start.py runs mistakes.c."""
     env = {"PKG_CONFIG_PATH": str(lib / "pkgconfig"), "LD_LIBRARY_PATH": str(lib)}
     sources = [s for s in sorted(EXAMPLES.glob("*.c*")) if "pkg-config" in s.read_text()]
     tap.result(len(sources) >= 9, "examples are found", sources)
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
         for source, (built, where) in zip(sources, pool.map(lambda s: build_example(s, env, tmp), sources)):
             ok = tap.result(built.returncode == 0, f"example {source.name} builds by its command", built.stdout + built.stderr)
-            if ok and source.stem not in ("plugin", "mistakes"):  # which are run by theirs, and by start.py
+            if ok and source.stem not in ("plugin", "mistakes"):  # the program of the plug-in, and start.py, run these
                 tap.run(f"example {source.name} runs", [where / "a.out"], env=env)
 
 

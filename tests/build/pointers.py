@@ -61,7 +61,7 @@ static void expect(bool ok, const char *what)
 }
 """
 
-# Arguments of a macro that stores: title, languages, variable, value, and the condition that holds afterwards.
+# Each row has the arguments of a macro that stores: title, languages, variable, value, and the condition that holds afterwards.
 VALUES = [
     ("an object", BOTH, "struct thing *p", "&one", "p == &one"),
     ("a null pointer", BOTH, "struct thing *p", "NULL", "p == NULL"),
@@ -78,7 +78,7 @@ VALUES = [
     ("what converts to a pointer", CXX, "second *p", "holder{ part }", "p == part"),
     ("an object, to a reference", CXX, "second *q, *&p = q", "&all", "q == part"),
 ]
-# Arguments of a macro that stores to pointers to any type.
+# Each row has the arguments of a macro that stores to pointers to any type.
 ANY_VALUES = [
     ("an array", BOTH, "int *p", "numbers", "p == numbers"),
     ("a literal", BOTH, "const char *p", '"none"', '!strcmp(p, "none")'),

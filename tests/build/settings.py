@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-OF_LIBURCU = {"QUIESCE_URCU_PACE_MS"}  # of liburcu's names alone: control.h does not have it
+OF_LIBURCU = {"QUIESCE_URCU_PACE_MS"}  # a setting of the library with liburcu's names, which control.h does not list
 
 
 def read(root, path):

@@ -4,7 +4,7 @@
 
 	subproject.py --root DIR --meson MESON
 
-Prints TAP.  Objects that the compiler has made before come from its cache, where there is one.
+Prints TAP.  Where there is a compiler cache, files that were compiled before come from it.
 """
 import argparse
 import os

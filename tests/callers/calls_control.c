@@ -34,7 +34,7 @@ static void take_note(int tid, uint64_t waited_ns, void *arg)
 	must(!flag_get((int *)arg));
 }
 
-/* What the hook gets may go when it has been removed; in the hook itself it is still in use. */
+/* The hook's argument may be freed once the hook has been removed; in the hook itself it is still in use. */
 static bool call_holdout_hook(struct world *w)
 {
 	static int gone;

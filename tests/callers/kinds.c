@@ -341,7 +341,7 @@ static void run_in_report(struct world *w, void (*fn)(void *arg), void *arg)
 static struct task *named;
 static int hook_begun;
 
-/* For whom the reader makes way when the hook has begun, so that there may be waits in it. */
+/* The hook for which the reader leaves its section when it has begun, so that the hook may wait. */
 static void holdout_hook(int tid, uint64_t waited_ns, void *arg)
 {
 	struct task *t = __atomic_exchange_n(&named, NULL, __ATOMIC_SEQ_CST); /* raw: whichever call is the first */
@@ -373,7 +373,7 @@ static void run_in_holdout_hook(struct world *w, void (*fn)(void *arg), void *ar
 	wait_until(flag_get(&inside));
 	synchronize_rcu();
 	pthread_join(thread, NULL);
-	quiesce_set_holdout_hook(NULL, NULL); /* it has returned */
+	quiesce_set_holdout_hook(NULL, NULL); /* the hook has returned by then */
 }
 
 static const struct kind kinds[] = {

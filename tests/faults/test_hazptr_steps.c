@@ -268,6 +268,39 @@ static void *count_first_section(void *ret_steps)
 	return NULL;
 }
 
+static int steps_of_a_wait(void)
+{
+	steps_left = -1;
+	trap_on();
+	synchronize_rcu();
+	trap_off();
+	return nr_steps;
+}
+
+/* Two threads overlap again and again, and the entry of one is followed by those of threads that stay: the registry, which each wait
+ * scans, has entries for these only. */
+static void threads_that_come_and_go_need_no_new_entries(void **state)
+{
+	int before;
+
+	(void)state;
+	sem_init(&begun, 0, 0);
+	begin_one(&beside[20]);
+	for (int i = 0; i < 20; i++)
+		begin_one(&beside[i]);
+	end_one(&beside[20]);
+	before = steps_of_a_wait();
+	for (int round = 0; round < 2000; round++) {
+		begin_one(&beside[20]);
+		begin_one(&beside[21]);
+		end_one(&beside[21]);
+		end_one(&beside[20]);
+	}
+	assert_in_range(steps_of_a_wait(), 1, before + 4000);
+	for (int i = 0; i < 20; i++)
+		end_one(&beside[i]);
+}
+
 static void a_thread_that_begins_reads_few_lines(void **state)
 {
 	static const int ends[] = { 1200, 300, 900 };
@@ -488,6 +521,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(a_handler_after_each_instruction),
 		TEST(a_line_that_was_left_is_found_soon),
+		TEST(threads_that_come_and_go_need_no_new_entries), /* before the registry is large */
 		TEST(a_thread_that_begins_reads_few_lines),
 		TEST(tryprotect_fails_if_the_pointer_changes),
 		TEST(protect_returns_the_pointer_that_is_there_now),

@@ -55,7 +55,7 @@ struct item *world_protect(hazptr_t *slot, int place);
 /* Allocate a slot, protect, read, clear, free the slot. */
 void world_read(int place);
 
-/* Bodies of threads, and functions that spawn them. */
+/* Threads of scenarios run these functions; a name in the plural spawns such threads. */
 void world_reader(void *place);  /* a reader that reads twice */
 void world_readers(int nr);      /* @nr readers of place 0 */
 void world_updater(void *place); /* three updates */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu_holdouts.c - scenarios: the program's hook learns who is in the way of a grace period. */
+/* rcu_holdouts.c - scenarios: the program's hook learns which readers are in the way of a grace period. */
 #include "rcu_world.h"
 
 #define NR_INSIDE 2
 #define SECTION_NS 45000000u
 #define AGAIN_NS 10000000u
 
-/* ---- who is named ---- */
+/* ---- readers that are named ---- */
 
 static struct inside {
 	uint32_t tid, times;
@@ -119,7 +119,7 @@ static void finish_named(void)
 	sim_saw();
 }
 
-/* ---- who has died is not ---- */
+/* ---- dead readers are not named ---- */
 
 static void dies_inside(void *arg)
 {
@@ -205,7 +205,7 @@ static void finish_removed(void)
 		sim_saw();
 }
 
-/* ---- beside a leader that stops, who goes on alone has them named ---- */
+/* ---- beside a leader that stops, a follower that runs alone has readers named ---- */
 
 static void leads_and_stops(void *unused)
 {

@@ -366,6 +366,52 @@ static void setup_reclaimers_forks(void)
 	queuers(forking_queuer);
 }
 
+/* A thread queues, forks, and queues more in the child: none of its callbacks runs beside another one of it. */
+
+static void run_alone(struct rcu_head *head)
+{
+	int by = queuer_of[((struct item *)head)->id];
+
+	sim_assert(!running_of[by]);
+	running_of[by] = true;
+	sim_point("in a callback");
+	check_and_free(head);
+	sim_point("in a callback");
+	running_of[by] = false;
+	if (in_helper())
+		sim_saw();
+}
+
+static void queue_alone(void *nr)
+{
+	queue_by_one((intptr_t)nr, run_alone);
+}
+
+static void queue_and_fork(void *unused)
+{
+	int by = nr_queuers++;
+
+	(void)unused;
+	for (int i = 0; i < 2; i++)
+		retire_as(by, run_alone);
+	for (uint64_t i = sim_random(30); i; i--)
+		platform_yield();
+	sim_fork();
+	quiesce__fork_check(); /* as a handler does */
+	for (int i = 0; i < NR_QUEUERS; i++)
+		running_of[i] = false;
+	sim_spawn(queue_alone, (void *)2, "child's queuer");
+	for (int i = 0; i < 2; i++)
+		retire_as(by, run_alone);
+}
+
+static void setup_reclaimers_queuer_forks(void)
+{
+	begin();
+	sim_spawn(queue_alone, (void *)2, "queuer");
+	sim_spawn(queue_and_fork, NULL, "forker");
+}
+
 /* ---- the end ---- */
 
 static void finish_reclaimers(void)
@@ -392,6 +438,8 @@ const struct sim_scenario rcu_reclaimer_scenarios[] = {
 	{ .name = "reclaimers_exits_barrier", .what = "... beside rcu_barrier()", .setup = setup_reclaimers_exits_barrier, ONE },
 	{ .name = "reclaimers_fork", .what = "no callback runs while the process forks", .setup = setup_reclaimers_fork, TWO },
 	{ .name = "reclaimers_forks", .what = "a callback forks", .setup = setup_reclaimers_forks,
+	  .must_see = "one that a helper runs" },
+	{ .name = "reclaimers_queuer_forks", .what = "a thread queues before and after its fork", .setup = setup_reclaimers_queuer_forks,
 	  .must_see = "one that a helper runs" },
 	{ .name = NULL },
 };

@@ -34,7 +34,7 @@ void world_look(void);
 /* Read in one section, nested @depth times. */
 void world_section(int depth);
 
-/* Bodies of threads, and functions that spawn them. */
+/* Threads of scenarios run these functions; a name in the plural spawns such threads. */
 void world_reader(void *unused);  /* a reader of two sections */
 void world_readers(int nr);
 void world_updater(void *nr);     /* replace, synchronize_rcu(), free; (intptr_t)nr times */

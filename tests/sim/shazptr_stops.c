@@ -166,7 +166,7 @@ static void holds_for_long(void *unused)
 	sleep_ns(GUARDED_NS);
 	quiesce_store_relaxed(&cleared_at, sim_now_ns());
 	shazptr_clear(guard);
-	quiesce_store_relaxed(&cleared_at, sim_now_ns()); /* it may have been preempted in between */
+	quiesce_store_relaxed(&cleared_at, sim_now_ns()); /* the thread may have been preempted in between */
 }
 
 static void leads_for_long_and_stops(void *unused)

@@ -32,7 +32,7 @@ void world_read(int place);
 /* Acquire a guard of an address, load the pointer after that, read, clear; @wild: the guard is of every address. */
 void world_read_known(int place, bool wild);
 
-/* Bodies of threads, and functions that spawn them. */
+/* Threads of scenarios run these functions; a name in the plural spawns such threads. */
 void world_reader(void *place);   /* a reader that reads twice */
 void world_readers(int nr);       /* @nr readers of place 0 */
 void world_reader_of_places(void *unused); /* one place after the other */

@@ -52,7 +52,7 @@ void world_find(struct view_of_owners *view, unsigned long id);
 void world_find_all(struct view_of_owners *view);
 void world_iterate(struct view_of_owners *view);
 
-/* Bodies of threads. */
+/* Threads of scenarios run these functions. */
 void world_reader(void *unused);   /* reads all ids in any order, in two sections */
 void world_iterator(void *unused); /* walks twice */
 void world_readers(void);

@@ -16,7 +16,7 @@
 
 #include <quiesce/percpu_rwsem.h>
 
-/* Features of the simulated computer.  ANY: chosen at random. */
+/* The simulated computer has one of these sets of features; ANY chooses one at random. */
 enum world_mode { LIGHT, FULL, NO_RESTART, NO_RSEQ, CPU_ID, FEW_SETS, HOLES, NR_MODES, ANY = NR_MODES };
 
 extern struct percpu_rw_semaphore *world_sem;
@@ -51,7 +51,7 @@ void world_writer_out(void);
 void world_read(void);
 void world_write(void);
 
-/* Bodies of threads. */
+/* Threads of scenarios run these functions. */
 void world_reader(void *unused);
 void world_writer(void *unused);
 /* Check that the lock is in its initial state. */

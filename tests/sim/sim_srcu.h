@@ -14,7 +14,7 @@
 #define NR_DOMAINS 2
 #define NR_ITEMS 100
 
-/* Features of the simulated computer.  ANY: chosen at random. */
+/* The simulated computer has one of these sets of features; ANY chooses one at random. */
 enum world_mode { LIGHT, FULL, NO_RESTART, NO_RSEQ, CPU_ID, FEW_SETS, HOLES, NR_MODES, ANY = NR_MODES };
 
 struct item {

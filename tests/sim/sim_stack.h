@@ -26,7 +26,7 @@ struct thing {
 	bool in;
 };
 
-/* Numbers of pushes that reported an empty stack before, and of pops that reported an empty stack after. */
+/* These count pushes that reported an empty stack before, and pops that reported an empty stack after. */
 extern int world_filled, world_emptied;
 
 /* Return a thing of this pusher that is about to be pushed for the first time. */

@@ -85,7 +85,7 @@ static void a_pointer_is_fetched_in_a_section(void **state)
 static void unlock_section(void)
 {
 	rcu_read_unlock();
-	assert_false(rcu_read_lock_held()); /* and the call above is no tail call, which would have another place */
+	assert_false(rcu_read_lock_held()); /* this check also prevents a tail call above, which would have another place */
 }
 
 static void an_unlock_too_many_has_its_place(void **state)

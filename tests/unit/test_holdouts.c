@@ -5,7 +5,7 @@
 #define NAME_AGAIN_NS 10000000u
 #define MAX_NAMED 64
 
-/* ---- who has been named, and how often ---- */
+/* ---- readers that have been named, and how often ---- */
 
 struct named {
 	pid_t tid;
@@ -101,7 +101,7 @@ static pthread_t waiter_begin(int *over)
 	return thread;
 }
 
-/* ---- who is named ---- */
+/* ---- readers that are named ---- */
 
 #define NR_READERS 5
 
@@ -163,7 +163,7 @@ static void who_is_in_nobodys_way_is_not_named(void **state)
 	held_end(&reader);
 	pthread_join(waiter, NULL);
 	rest_ms(30);
-	assert_int_equal(times(later.tid), 0); /* nobody waits for it */
+	assert_int_equal(times(later.tid), 0); /* no updater waits for it */
 	held_end(&later);
 	names_end();
 	sem_post(&may_end);
@@ -194,7 +194,7 @@ static void do_nothing(struct rcu_head *unused)
 	(void)unused;
 }
 
-/* Nobody but the library's thread waits for these. */
+/* Only the library's thread waits for these readers. */
 static void readers_in_the_way_of_callbacks_are_named(void **state)
 {
 	static struct rcu_head head;

@@ -122,7 +122,7 @@ static void one_takes(void **state)
 	/* A post may be left over: the item that it announces was taken before the post. */
 }
 
-/* Two takers each take all nodes at once, without excluding each other. */
+/* Two of these threads run at a time; each takes all nodes at once, without excluding the other. */
 static void *splicer_main(void *arg)
 {
 	struct queue mine;

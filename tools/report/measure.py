@@ -17,7 +17,7 @@ TABLES = ["hashmap", "hashtable", "rcu", "hazptr", "spinlock", "refcnt", "rwlock
           "libcuckoo"]
 LOCKS = ["gp", "expedited", "rcu_sync", "pthread_rwlock", "pthread_rwlock_writer", "std_shared_mutex", "tbb_rw_mutex"]
 
-# name, title, subcommand, types, further arguments, those of a quick report, approximate seconds, those of a quick report
+# Each part has name, title, subcommand, types, further arguments and those of a quick report, approximate seconds and those of a quick report.
 PARTS = [
     ("reads", "what readers pay", "refscale", READS, ["--readers=1,2,64", "--runs=3"], ["--readers=1,2,64", "--runs=1"], 60, 20),
     ("waits", "how long updaters wait", "rcuscale", WAITS, ["--scenario=idle,same,others,long", "--runs=3", "--seconds=0.3"],
@@ -77,13 +77,13 @@ class Progress:
 
 
 class Tool:
-    """The program that measures, and the signals that end it."""
+    """A tool has the program that measures, and the signals that end it."""
 
     def __init__(self, path, signals):
         self.path, self.signals = path, signals
 
     def text(self, *args):
-        """What a short run prints."""
+        """Return the output of a short run."""
         run = subprocess.run([self.path, *args], capture_output=True, text=True)
         if self.signals.stop:
             raise Stopped
@@ -118,7 +118,7 @@ class Tool:
                         process.send_signal(signal.SIGINT)
                         sent = True
             finally:
-                process.kill()  # it runs only if a second signal has come
+                process.kill()  # the program still runs only if a second signal has come
             out.seek(0)
             err.seek(0)
             try:

@@ -24,7 +24,7 @@ SECTIONS = {
 
 
 def study_sections(document):
-    """Title and texts of each case."""
+    """Yield the title and the texts of each case."""
     for case in document["cases"]:
         said = f" Published: {case['document']}." if case["document"] else ""
         yield case["name"], (f"Case study: {case['name']}", f"{case['what'][0].upper()}{case['what'][1:]}.{said}", case["honesty"])
@@ -49,7 +49,7 @@ def draw(document, directory):
 
 
 def columns_of(part):
-    """The columns of the table of figures that follows the pictures."""
+    """Return the columns of the table of figures that follows the pictures."""
     if part == "study":
         return ["case", "scenario", "variant", "fence", "metric", "median", "min", "max", "n"]
     extra = {"retires": ["garbage"], "tables": ["keys"], "bursts": ["section_us", "grace_periods", "wait_us"]}.get(part, [])

@@ -31,7 +31,7 @@ def colour(name):
 
 
 def short(value):
-    """A number with three significant figures."""
+    """Return a number with three significant figures."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "-"
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -118,7 +118,7 @@ WAIT_SCENARIOS = {"others": "readers are busy with other objects", "same": "read
 
 
 def waits(rows):
-    """Least, median, 99th percentile and most, of each type."""
+    """Make pictures of minimum, median, 99th percentile and maximum of each type."""
     for scenario in WAIT_SCENARIOS:
         here = [r for r in rows if r["scenario"] == scenario]
         threads = max((r["threads"] for r in here), default=0)
@@ -141,7 +141,7 @@ def waits(rows):
 
 
 def retires(rows):
-    """Objects per second over garbage."""
+    """Make pictures of objects per second over garbage."""
     for scenario, title in (("published", "Deferred frees, no readers"), ("stalled", "Deferred frees while one reader stays")):
         here = [r for r in rows if r["scenario"] == scenario and r.get("garbage") is not None]
         if not here:
@@ -160,7 +160,7 @@ def retires(rows):
 
 
 def tables(rows):
-    """Rates for each set of keys; then the rate relative to the ideal, beside the figures of 2003."""
+    """Make pictures of the rates for each set of keys; then the rate relative to the ideal, beside the figures of 2003."""
     for keys in dict.fromkeys(r["keys"] for r in rows):
         here = [r for r in rows if r["keys"] == keys and not r["updates"]]
         most = max(r["threads"] for r in here)
@@ -197,7 +197,7 @@ def bursts(rows):
 
 # ---- case studies ----
 
-# case: the metric, its unit, a regular expression for its scenarios (at most three are drawn), which values are better
+# Each case has the metric, its unit, a regular expression for its scenarios (at most three are drawn), and which values are better.
 CASES = {
     "lockdep-keys": ("ms", "ms to replace a device's 64 keys", r"(others|held|same), Q=64", "lower"),
     "label": ("requests_s", "requests a second", r"^http$", "higher"),
@@ -226,7 +226,7 @@ def case_plots(name, rows):
 
 
 def svg_of(figure):
-    """The picture as SVG text without a background."""
+    """Return the picture as SVG text without a background."""
     out = io.StringIO()
     figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = out.getvalue()
@@ -234,7 +234,7 @@ def svg_of(figure):
 
 
 def themed(svg, prefix):
-    """The SVG text for use inside a page: scalable, in the colours of the page, with unique ids."""
+    """Return the SVG text for use inside a page: scalable, in the colours of the page, with unique ids."""
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", re.sub(r'height="[^"]*pt"', "", svg, count=1), count=1)
     for ink, name in ((INK, "--ink"), (GRID, "--grid"), (OURS, "--ours"), (PEER, "--peer"), (RAW, "--raw")):
         svg = svg.replace(ink, f"var({name})")

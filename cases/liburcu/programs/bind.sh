@@ -4,8 +4,8 @@
 #
 # Its own tests are the unit tests.  Left out are timer_test, which fails where a timer is late, and the system tests, which need more
 # addresses on lo.
-# Figures: updates and queries as for Knot, though nobody waits for a grace period there; how long named-checkzone takes, which waits for
-# what it gave call_rcu() before it exits; and BIND's benchmark of its tries, one thread that changes them beside one that looks up.
+# Figures: updates and queries as for Knot, though no thread waits for a grace period there; how long named-checkzone takes, which waits for
+# its callbacks of call_rcu() before it exits; and BIND's benchmark of its tries, one thread that changes them beside one that looks up.
 # The last two notice broken grace periods: named replaces parts of its tries too seldom to crash within seconds.
 package=bind9 suites=bookworm-backports
 needs='libuv:libuv1-dev libcap:libcap-dev openssl:libssl-dev cmocka:libcmocka-dev'
@@ -29,7 +29,7 @@ check() {
 		[ "$(basename "$log")" = timer_test.log ] || cat "$log"
 	done
 }
-results() { # of each file, and of each test in it
+results() { # prints those of each file, and of each test in it
 	sed -n '/timer_test/d; s/^\(PASS\|FAIL\|SKIP\|ERROR\): \(.*\)/\2 \1/p; s/^\[ *\(OK\|FAILED\|SKIPPED\) *\] \([a-zA-Z0-9_]*\)$/\2 \1/p'
 }
 
@@ -75,9 +75,9 @@ changed() {
 	# shellcheck disable=SC2046 # words are wanted
 	env $(how "$1") MALLOC_PERTURB_=85 ISC_TASK_WORKERS=2 stdbuf -oL "$(tree "$1")/tests/bench/.libs/qpmulti" >>"$1.tries" 2>&1 &
 	bench=$!
-	trap 'kill -9 $bench 2>/dev/null' EXIT # of the subshell that this runs in
+	trap 'kill -9 $bench 2>/dev/null' EXIT # the trap is for the subshell that this runs in
 	while kill -0 $bench 2>/dev/null && ! grep -q readonly "$1.tries"; do sleep 0.1; done
-	{ kill -9 $bench && wait $bench; } 2>/dev/null # else its end would be told
+	{ kill -9 $bench && wait $bench; } 2>/dev/null # without the wait the shell would report its end
 	awk -F'\t' '/readonly/ { exit }
 		NF > 20 && $1 + 0 > 0 { rows++; seconds += $2; transactions += $10 / 1e3; lookups += $19 / 1e3 }
 		END { if (rows != 6) { print "the benchmark of tries does not live"; exit 1 }

@@ -27,7 +27,7 @@ results() {
 		/^not ok [0-9]/ { print test "." $3, "FAILED" }'
 }
 
-# The first of N ports in a row that nobody has, below those that the kernel gives away.
+# Prints the first of N ports in a row that no process has, below those that the kernel gives away.
 ports() {
 	python3 - "$1" <<-END
 		import socket, sys

@@ -39,7 +39,7 @@ struct quiesce__buckets {
 	struct quiesce__bucket **links; /* list links of extra lines; ends the array's memory */
 	uint32_t queued; /* odd: callback pending; the rest: generation of forks that queued it */
 	uint32_t missed; /* buckets before the cursor did not move: memory was short */
-	/* Written by updates, on a cache line of their own: most of them only during a resize. */
+	/* Updates write these, on another cache line, most of them only during a resize. */
 	int64_t until_sum; /* number of sampled updates until the next sum */
 	uint64_t cursor; /* buckets before it have been claimed for moving */
 	uint64_t left;   /* buckets that have not moved */
@@ -49,13 +49,13 @@ struct quiesce__buckets {
 	struct quiesce__lock lock; /* excludes the callback and the destruction of the table */
 } __attribute__((__aligned__(QUIESCE_CACHELINE)));
 
-/* The first line of the bucket of @hash in @array. */
+/* Return the first line of the bucket of @hash in @array. */
 QUIESCE_FAST struct quiesce__bucket *quiesce__bucket_in(const struct quiesce__buckets *array, uint64_t hash)
 {
 	return (struct quiesce__bucket *)((uintptr_t)(array + 1) + (hash & array->mask));
 }
 
-/* Size of the array's memory. */
+/* Return the size of the array's memory in bytes. */
 static inline size_t quiesce__buckets_bytes(const struct quiesce__buckets *array)
 {
 	return (uintptr_t)(array->links + array->nr_extra) - (uintptr_t)array;

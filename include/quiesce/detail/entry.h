@@ -5,15 +5,15 @@
 
 #include <quiesce/base.h>
 
-/* The entry whose node is at @node. */
+/* Return the entry whose node is at @node. */
 QUIESCE_FAST void *quiesce__entry_at(const void *node, size_t offset)
 {
 	return QUIESCE_AS_POINTER(void *, QUIESCE_AS_POINTER(uintptr_t, node) - offset);
 }
 
-/* Offset of @member in @type.  Refuses a member that is not a @kind.  In C++ that includes classes
- * that derive from it, in which the @kind may be at another address: pointers to two types are not
- * subtracted. */
+/* Return the offset of @member in @type, and refuse a member that is not a @kind.  In C++ that
+ * includes classes that derive from it, in which the @kind may be at another address: pointers to
+ * two types are not subtracted. */
 #define quiesce__offset(type, member, kind) \
 	(offsetof(type, member) + 0 * sizeof(&QUIESCE_NULL(type)->member - QUIESCE_NULL(const kind)))
 

@@ -10,14 +10,14 @@
 
 namespace quiesce {
 
-/* Private: the types in a pointer to a member. */
+/* Private: list_member has the two types in a pointer to a member. */
 template <class> struct list_member;
 template <class Object, class Node> struct list_member<Node Object::*> {
 	using object = Object;
 	using node = Node;
 };
 
-/* Private: offset of the node in a T, computed by the compiler. */
+/* Private: list_offset() returns the offset of the node in a T, which the compiler computes. */
 template <auto Member, class T> inline std::size_t list_offset() noexcept
 {
 	using holder = typename list_member<decltype(Member)>::object;

@@ -3,7 +3,7 @@
 #ifndef QUIESCE_DETAIL_HEAD_H
 #define QUIESCE_DETAIL_HEAD_H
 
-/* To be embedded in the object.  Belongs to the library from call_rcu() until the callback runs. */
+/* A member of the object.  It belongs to the library from call_rcu() until the callback runs. */
 struct rcu_head {
 	struct rcu_head *next;
 	void (*func)(struct rcu_head *head);

@@ -13,7 +13,7 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* A node in the caller's object. */
+/* A node, which is a member of the caller's object. */
 struct lfq_node {
 	uintptr_t next; /* an end mark, then once the successor: a node or a number */
 };
@@ -43,7 +43,7 @@ QUIESCE_FAST void quiesce__lfq_init(struct lfq_queue *q)
 
 QUIESCE_FAST bool quiesce__lfq_is_number(uintptr_t word) { return (word & 1) != 0; }
 
-/* The link of a node. */
+/* Return the link of a node. */
 QUIESCE_FAST uintptr_t *quiesce__lfq_link(uintptr_t word) { return &((struct lfq_node *)word)->next; }
 
 QUIESCE_FAST bool quiesce__lfq_empty(const struct lfq_queue *q)

@@ -12,7 +12,7 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* A node in the caller's object. */
+/* A node, which is a member of the caller's object. */
 struct lfs_node {
 	struct lfs_node *next; /* written by the push; read by pops, even late ones */
 };

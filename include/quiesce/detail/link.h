@@ -50,7 +50,7 @@ QUIESCE_FAST void *quiesce__entry(const void *node, const void *end, size_t offs
 #define quiesce__object_before(node, end, type, member, kind)                                                 \
 	QUIESCE_CAST(type *, quiesce__entry(quiesce__node(kind, node), quiesce__node(kind, end), quiesce__offset(type, member, kind)))
 
-/* As quiesce__object_before(), with the type of *@pos. */
+/* The object of the type of *@pos whose @member, a @kind, is @node; NULL at @end. */
 #define quiesce__entry_of(pos, node, end, member, kind) quiesce__object_before(node, end, __typeof__(*(pos)), member, kind)
 
 #endif

@@ -27,7 +27,8 @@
 
 #if QUIESCE_RSEQ_OFFSET && !QUIESCE_TSAN && !defined(QUIESCE_SIM)
 #define QUIESCE_COUNTS_INLINE 1
-/* from <sys/rseq.h>: offset of the rseq area from the thread pointer, a constant to compilers */
+/* Offset of the rseq area from the thread pointer, as <sys/rseq.h> declares it; compilers treat it
+ * as a constant. */
 extern const ptrdiff_t __rseq_offset;
 #endif
 
@@ -52,7 +53,7 @@ struct quiesce_percpu {
  * nothing.  On x86 both are always both. */
 #define quiesce_count_acquire(label, open, offset) QUIESCE__COUNT(offset)(open)
 #define quiesce_count_release(label, open, offset) QUIESCE__COUNT(offset)(open)
-/* As above for the word at 8 * @index, and at 16 + 8 * @index. */
+/* The _at forms count in the word at 8 * @index, and in that at 16 + 8 * @index. */
 #define quiesce_count_acquire_at(label, open, index) quiesce__count_at((open), (index))
 #define quiesce_count_release_at(label, open, index) quiesce__count_at_16((open), (index))
 #define QUIESCE__COUNT(offset) QUIESCE__COUNT_OF(offset)

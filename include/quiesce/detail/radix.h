@@ -20,7 +20,7 @@ struct quiesce__radix_node {
 	void *slot[QUIESCE_RADIX_WAYS]; /* nodes; in a leaf the user's pointers */
 };
 
-/* Written under the lock. */
+/* A tree; its members are written under its lock. */
 struct quiesce__radix {
 	/* The root node, and in the low bits that its alignment leaves free the shift of an index
 	 * there; 0: empty.  Lookups read no other member: updates do not write its cache line,
@@ -39,8 +39,8 @@ struct quiesce__radix_nodes {
 	unsigned int nr;
 };
 
-/* The pointer in the slot of @index; NULL: none, or empty.  In a section, or where no updater can
- * be. */
+/* Return the pointer in the slot of @index; NULL: there is no slot, or it is empty.  The caller is
+ * in a section, or excludes updaters. */
 QUIESCE_FAST void *quiesce__radix_find(const struct quiesce__radix *tree, unsigned long index)
 {
 	/* ID2: acquire, pairs with ID2 in set_root() */

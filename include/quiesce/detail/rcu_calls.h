@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/rcu_calls.h - the library's calls behind those of rcu.h, under names that no program has. */
+/* quiesce/detail/rcu_calls.h - the exported functions behind the calls of rcu.h, under names that
+ * no program has. */
 #ifndef QUIESCE_DETAIL_RCU_CALLS_H
 #define QUIESCE_DETAIL_RCU_CALLS_H
 
@@ -8,7 +9,8 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* A point in the sequence of grace periods.  Not an integer, so that it is not mixed up with one. */
+/* A cookie: a point in the sequence of grace periods.  It is a structure, so that compilers
+ * distinguish it from an integer. */
 struct rcu_gp_seq {
 	uint64_t value;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/rcu_read.h - what a reader of RCU executes, whatever its calls are named; for rcu.h and for liburcu's names. */
+/* quiesce/detail/rcu_read.h - the inline code of RCU readers; for rcu.h and for liburcu's names. */
 #ifndef QUIESCE_DETAIL_RCU_READ_H
 #define QUIESCE_DETAIL_RCU_READ_H
 
@@ -7,9 +7,10 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* What readers look at, on a line that changes only with grace periods. */
+/* The word that readers load, on a cache line that changes only with grace periods. */
 struct quiesce_rcu_v1 {
-	uint64_t gp; /* number << 16 | 1, and QUIESCE_RCU_SLOW while readers shall yield; written by the updater */
+	/* Updaters write number << 16 | 1, and QUIESCE_RCU_SLOW while readers are to yield. */
+	uint64_t gp;
 	uint64_t reserved[7];
 };
 
@@ -19,7 +20,8 @@ extern struct quiesce_rcu_v1 quiesce_rcu_v1;
 extern QUIESCE_DATA struct quiesce_rcu_v1 quiesce_rcu_v1;
 #endif
 
-/* Rare in light mode; the way of every outermost lock and unlock in full-fence mode. */
+/* The slow paths: rare in light mode; every outermost lock and unlock takes them in full-fence
+ * mode. */
 QUIESCE_API void quiesce__rcu_lock_slow(uint32_t layout);
 QUIESCE_API void quiesce__rcu_unlock_slow(void);
 QUIESCE_API void quiesce__rcu_lock_debug(uint32_t layout);
@@ -34,14 +36,15 @@ QUIESCE_FAST void quiesce__rcu_read_lock(void)
 	uint64_t word = quiesce_own_load_relaxed(self, rcu_word);
 
 	if (quiesce_likely((uint16_t)word == 0))
-		/* Relaxed: an old number only makes an updater wait for us in vain. */
+		/* Relaxed: an old number only makes an updater wait for this section in vain. */
 		quiesce_own_store_relaxed(self, rcu_word, quiesce_load_relaxed(&quiesce_rcu_v1.gp));
 	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) - 1 < QUIESCE_RCU_DEPTH - 2))
 		quiesce_own_store_relaxed(self, rcu_word, word + 1); /* Relaxed: nested, already protected. */
 	else
 		quiesce__rcu_lock_slow(QUIESCE_LAYOUT);
-	/* If the section misses what an updater unlinked before its heavy fence, the updater sees this word, and waits; if the updater
-	 * misses the word, the section sees what was unlinked. */
+	/* If the section misses an unlinking that precedes the updater's heavy fence, the updater
+	 * sees this word, and waits; if the updater misses the word, the section sees the
+	 * unlinking. */
 	/* RU1: pairs with RU1 in gp_advance() */
 	quiesce_fence_light(RU1);
 }
@@ -49,7 +52,7 @@ QUIESCE_FAST void quiesce__rcu_read_lock(void)
 QUIESCE_FAST void quiesce__rcu_read_unlock(void)
 {
 	struct quiesce__own_block self = quiesce__own();
-	/* Relaxed: the thread's own word; a SLOW bit that arrives after this load is looked for again. */
+	/* Relaxed: the thread's own word; an updater whose SLOW bit is lost sets it again. */
 	uint64_t word = quiesce_own_load_relaxed(self, rcu_word);
 
 	if (quiesce_likely((uint16_t)word == 1))

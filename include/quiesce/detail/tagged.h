@@ -20,7 +20,7 @@ struct hashtable_type {
 	bool (*equal)(const void *object, const void *key); /* true if @key is that of @object */
 };
 
-/* A table, allocated by the caller; 64 bytes. */
+/* A table; the caller allocates its 64 bytes. */
 struct hashtable {
 	struct quiesce__table table;
 };
@@ -29,7 +29,7 @@ struct hashtable {
  * byte of a word that was never used is: so a word with an equal tag is an object, or odd.  The
  * last word may link to another line. */
 #define QUIESCE_TABLE_LAST 7
-/* in the last word: a link; alone, in any word: the object was removed */
+/* This bit marks a link in the last word; alone, in any word, it marks a removed object. */
 #define QUIESCE_TABLE_LINK 1ull
 
 #define QUIESCE_TABLE_TAG 0x80 /* set in every tag, in no flag */
@@ -204,8 +204,8 @@ static inline bool quiesce__table_search_hazptr(const struct quiesce__bucket *fi
 	}
 }
 
-/* As quiesce__hashtable_search(), with protection.  The slot is cleared if there is no object with
- * the key. */
+/* Search as quiesce__hashtable_search() does, and protect the object by @slot, which is cleared if
+ * there is no object with the key. */
 static __attribute__((__noinline__, __unused__)) void *quiesce__hashtable_search_hazptr(const struct hashtable *ht,
 										const struct hashtable_type *type,
 										const void *key, hazptr_t *slot, size_t offset)
@@ -225,7 +225,7 @@ static __attribute__((__noinline__, __unused__)) void *quiesce__hashtable_search
 	return object;
 }
 
-/* As quiesce__hashtable_try(); true if @slot protects the object. */
+/* The usual case of a lookup, as quiesce__hashtable_try(); true if @slot protects the object. */
 QUIESCE_FAST bool quiesce__hashtable_try_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
 						hazptr_t *slot, size_t offset, void **ret_object)
 {

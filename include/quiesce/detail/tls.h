@@ -35,13 +35,14 @@ struct quiesce__cached_slot {
 	uint64_t id; /* all ones: none */
 };
 
-/* The library's per-thread state.  Written by its thread only, except that updaters set
- * QUIESCE_RCU_SLOW in rcu_word by compare-and-exchange, and set qsbr_waiting, and the helper sets named_at. */
+/* The library's per-thread state.  Only its thread writes it, except that updaters set
+ * QUIESCE_RCU_SLOW in rcu_word by compare-and-exchange, and set qsbr_waiting, and that the helper
+ * sets named_at. */
 struct quiesce_tls_v1 {
 	uint64_t rcu_word;              /* read by updaters */
 	struct quiesce__reader *reader; /* NULL until registered */
 	struct quiesce__queue *queue;   /* NULL until the first call_rcu() */
-	uint32_t unregistered;          /* nesting of a section without a registry entry; private form */
+	uint32_t unregistered;          /* nesting of sections of an unregistered reader; private form */
 	uint32_t state;                 /* private */
 	const void *site;               /* debug build: where the outermost section began */
 	uintptr_t *shazptr_own;         /* first slot of this thread's line; NULL: no line */
@@ -51,13 +52,13 @@ struct quiesce_tls_v1 {
 	struct quiesce__retired *retired; /* NULL until the first call_hazptr() */
 	uintptr_t *hazptr_spare;        /* line for the next context; private */
 	uint32_t tid;                   /* thread id, private; 0: not read yet */
-	uint32_t process;               /* private; generation of forks in which this was found to be a new thread */
+	uint32_t process;               /* generation of forks in which the thread was found new; private */
 	struct quiesce__run *runs;      /* the innermost run of the program's code in this thread; private */
 	uint64_t since;                 /* debug build: when the outermost section began */
 	uint64_t qsbr_word;             /* grace-period number at the last quiescent state; 0: offline.  Read by updaters */
 	uint32_t qsbr_waiting;          /* 1: an updater sleeps until qsbr_word changes; set by the updater */
 	uint32_t qsbr_registered;
-	uint64_t named_at;              /* private; time of the last report to the hook for holdouts.  Written by the helper */
+	uint64_t named_at;              /* time of the last call of the holdout hook for it; set by the helper */
 };
 
 #if defined(QUIESCE_SIM)

@@ -13,17 +13,17 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* A node in the caller's object. */
+/* A node, which is a member of the caller's object. */
 struct wfcq_node {
 	struct wfcq_node *next; /* written by the producer of the next node; read by consumers */
 };
 
-/* Written by consumers, and by the producer of a first node. */
+/* The head; consumers write it, and so does the producer of a first node. */
 struct wfcq_head {
 	struct wfcq_node node; /* links to the first node */
 };
 
-/* Written by all producers, and by the consumer of the last node. */
+/* The tail; all producers write it, and so does the consumer of the last node. */
 struct wfcq_tail {
 	struct wfcq_node *p; /* the last node; the head's node if the queue is empty */
 };
@@ -31,7 +31,7 @@ struct wfcq_tail {
 /** WFCQ_WOULDBLOCK - returned by nonblocking calls if a node is not linked yet. */
 #define WFCQ_WOULDBLOCK QUIESCE_AS_POINTER(struct wfcq_node *, QUIESCE_CAST(intptr_t, -1))
 
-/* Results of a splice. */
+/* A splice returns one of these. */
 enum wfcq_ret {
 	WFCQ_RET_WOULDBLOCK = -1,    /* a node is not linked yet, and nothing was moved */
 	WFCQ_RET_DEST_EMPTY = 0,     /* the nodes were moved to an empty queue */
@@ -39,7 +39,7 @@ enum wfcq_ret {
 	WFCQ_RET_SRC_EMPTY = 2,      /* there was no node to move */
 };
 
-/* State bits of a dequeue. */
+/* The state that a dequeue returns consists of these bits. */
 enum wfcq_state {
 	WFCQ_STATE_LAST = 1, /* the dequeue has left the queue empty */
 };

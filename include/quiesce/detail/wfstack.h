@@ -13,7 +13,7 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* A node in the caller's object. */
+/* A node, which is a member of the caller's object. */
 struct wfs_node {
 	struct wfs_node *next; /* written by the push; 1: on top, not linked yet */
 };
