@@ -97,11 +97,11 @@ QUIESCE_API void quiesce_hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 QUIESCE_API void quiesce_hazptr_set(hazptr_t *slot, const void *ptr);
 QUIESCE_API void quiesce_hazptr_clear(hazptr_t *slot);
 QUIESCE_API hazptr_t *quiesce_hazptr_alloc_array(struct hazptr_context *ctx, size_t nr);
-QUIESCE_API void quiesce_hazptr_free_array(struct hazptr_context *ctx, hazptr_t *slots, size_t nr);
+QUIESCE_API void quiesce_hazptr_free_array(struct hazptr_context *ctx, hazptr_t *row, size_t nr);
 QUIESCE_API bool quiesce_hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots, size_t nr);
-QUIESCE_API void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, void **ret_ptrs, size_t nr);
-QUIESCE_API void quiesce_hazptr_clear_batch(hazptr_t *const *slots, size_t nr);
-QUIESCE_API void quiesce_hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const *slots, size_t nr);
+QUIESCE_API void quiesce_hazptr_protect_batch(hazptr_t *const *batch, void **const *where, void **ret_ptrs, size_t nr);
+QUIESCE_API void quiesce_hazptr_clear_batch(hazptr_t *const *batch, size_t nr);
+QUIESCE_API void quiesce_hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const *batch, size_t nr);
 QUIESCE_API void quiesce_synchronize_hazptr(const void *ptr);
 QUIESCE_API void *quiesce_hazptr_protect(hazptr_t *slot, void **where, size_t offset);
 QUIESCE_API void *quiesce_hazptr_tryprotect(hazptr_t *slot, void **where, size_t offset);

@@ -58,7 +58,7 @@ struct shazptr_guard {
 	void *ptr;       /* what it protects; NULL: nothing */
 };
 
-QUIESCE_API uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value) __attribute__((returns_nonnull));
+QUIESCE_API uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value) __attribute__((__returns_nonnull__));
 QUIESCE_API void quiesce__shazptr_clear_slow(uintptr_t *slot);
 QUIESCE_API struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr);
 QUIESCE_API struct shazptr_guard quiesce__shazptr_acquire_debug(const void *ptr);
@@ -296,7 +296,7 @@ QUIESCE_FAST void quiesce__shazptr_cleanup(struct shazptr_guard *guard)
 
 /** shazptr_scoped - in front of the declaration of a guard: it is cleared where its scope ends.
  *	shazptr_scoped struct shazptr_guard guard = shazptr_acquire(key); */
-#define shazptr_scoped __attribute__((cleanup(quiesce__shazptr_cleanup)))
+#define shazptr_scoped __attribute__((__cleanup__(quiesce__shazptr_cleanup)))
 
 /** quiesce_shazptr_slot - which kind of slot a guard has; for measurements.  Any context. */
 QUIESCE_API enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard);
