@@ -58,8 +58,9 @@ struct wait {
 };
 
 static uint32_t pending;        /* I2; the futex that waiters sleep on */
-/* The urgency that followers want of the present wait, by the parity of the grace period that they need: this one or the next. */
-static uint32_t raised[2];
+/* The urgency that followers want of the present wait, with the number of the grace period that they need, by its parity.  The number
+ * tells a request from one that was stored when its wait was over. */
+static uint64_t raised[2];
 static uint64_t force_not_before; /* I5 */
 
 static bool is_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
@@ -277,10 +278,22 @@ static void check_stall(struct wait *w, uint64_t now)
 		report_garbage(w, now);
 }
 
+static uint64_t raise_to(uint64_t number, enum quiesce__urgency how)
+{
+	return number << 16 | (uint64_t)how; /* numbers have 48 bits */
+}
+
+/* The urgency in @request if that is for the grace period @number or a later one; else QUIESCE_DEFERRED. */
+static uint32_t urgency_from(uint64_t request, uint64_t number)
+{
+	return (int64_t)(request - raise_to(number, QUIESCE_DEFERRED)) >= 0 ? (uint32_t)(request % (1u << 16)) : QUIESCE_DEFERRED;
+}
+
 static enum quiesce__urgency urgency(const struct wait *w)
 {
 	/* Relaxed: hints. */
-	uint32_t a = quiesce_load_relaxed(&raised[0]), b = quiesce_load_relaxed(&raised[1]), others = a > b ? a : b;
+	uint32_t a = urgency_from(quiesce_load_relaxed(&raised[0]), w->number);
+	uint32_t b = urgency_from(quiesce_load_relaxed(&raised[1]), w->number), others = a > b ? a : b;
 
 	return others > (uint32_t)w->urgency ? (enum quiesce__urgency)others : w->urgency;
 }
@@ -404,7 +417,6 @@ void quiesce__holdouts_wait(uint64_t number, enum quiesce__urgency urgency, cons
 		wait_for_readers(&w);
 	quiesce__wait_policy_end(&w.policy);
 	wait_for_unregistered(&w);
-	quiesce_store_relaxed(&raised[number & 1], QUIESCE_DEFERRED); /* Relaxed: a hint; the grace period of those followers is over. */
 	sim__alone(&pending, false);
 }
 
@@ -457,17 +469,16 @@ bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(u
 
 void quiesce__holdouts_raise_urgency(uint64_t number, enum quiesce__urgency how)
 {
-	uint32_t *theirs = &raised[number & 1];
-
-	/* Relaxed: a hint that may get lost; followers raise it again, and the waiter's sleep is timed. */
-	if (quiesce_load_relaxed(theirs) >= (uint32_t)how)
+	/* A hint that may get lost: followers raise it again, and the waiter's sleep is timed. */
+	if (urgency_from(quiesce_load_relaxed(&raised[number & 1]), number) >= (uint32_t)how) /* Relaxed: a hint. */
 		return;
-	quiesce_store_relaxed(theirs, (uint32_t)how); /* Relaxed: a hint. */
+	quiesce_store_relaxed(&raised[number & 1], raise_to(number, how)); /* Relaxed: a hint. */
 	platform_futex_wake(&pending, 1);
 }
 
 void quiesce__holdouts_fork_child(void)
 {
-	pending = raised[0] = raised[1] = 0;
+	raised[0] = raised[1] = 0;
+	pending = 0;
 	force_not_before = 0;
 }

@@ -12,7 +12,7 @@ struct once {
 };
 
 static struct once objects[NR_QUEUERS * NR_EACH];
-static int nr_begun, nr_run, forks_at;
+static int nr_begun, nr_run, forks_at, nr_stuck;
 static pid_t (*way)(void), child;
 
 static pid_t system_call(void)
@@ -108,11 +108,32 @@ static void queue_of_threads(void)
 	rcu_read_unlock();
 }
 
+#define STUCK_MS 5000u
+
+/* A child that was forked without the C library's handlers may find its locks of malloc() and pthread_create() held by threads of the
+ * parent.  Such a child does not end, and says nothing about this library; 1 if this is one.  Its signals are blocked. */
+static int is_stuck(int *ret_status)
+{
+	for (uint32_t ms = 0; ms < STUCK_MS; ms++) {
+		if (waitpid(child, ret_status, WNOHANG) == child)
+			return 0;
+		usleep(1000);
+	}
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, ret_status, 0), child);
+	return 1;
+}
+
 static void child_succeeds(void)
 {
 	int status;
 
-	assert_int_equal(waitpid(child, &status, 0), child);
+	if (way == fork || forks_at < 0) {
+		assert_int_equal(waitpid(child, &status, 0), child);
+	} else if (is_stuck(&status)) {
+		assert_true(++nr_stuck < 3);
+		return;
+	}
 	if (!exited_with(status, 0))
 		fail_msg("the child ended with status %#x", (unsigned int)status);
 	rcu_barrier();
