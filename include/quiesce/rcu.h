@@ -63,7 +63,7 @@ QUIESCE_FAST void rcu_read_lock(void) { quiesce__rcu_read_lock(); }
  * Orders: the outermost unlock is a release.
  */
 #ifdef QUIESCE_DEBUG
-static inline void rcu_read_unlock(void) { quiesce__rcu_unlock_debug(); }
+QUIESCE_FAST void rcu_read_unlock(void) { quiesce__rcu_unlock_debug(); }
 #else
 QUIESCE_FAST void rcu_read_unlock(void) { quiesce__rcu_read_unlock(); }
 #endif
