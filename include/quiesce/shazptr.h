@@ -310,7 +310,8 @@ QUIESCE_API enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard);
  * Context: may sleep; not in a signal handler; not while the caller holds a guard of @ptr or a wildcard
  *   (a deadlock: the debug build reports it and does not wait; else the stall report tells of it; guards
  *   that were handed over do not count if shazptr_detach() said so).
- *   In an RCU section it delays every updater of RCU.  Any number of callers.
+ *   In an RCU section it delays every updater of RCU.  Any number of callers.  A signal handler that
+ *   interrupts it does not fork.
  * Cost: nobody holds @ptr: light fences: one membarrier, which callers at the same time may share;
  *   full fences: one fence; and a look at each slot in use, and at a line for each thread and context that has slots of
  *   hazptr.h, whether they protect anything or not, as they may begin to without a word: some 2 ns each, where
