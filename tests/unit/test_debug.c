@@ -82,7 +82,7 @@ static void a_pointer_is_fetched_in_a_section(void **state)
 	accepted(fetch_in_section);
 }
 
-static void unlock_section(void)
+static __attribute__((noinline)) void unlock_section(void)
 {
 	rcu_read_unlock();
 	assert_false(rcu_read_lock_held()); /* this check also prevents a tail call above, which would have another place */
