@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pass.c - a pass: take what is queued, wait for one grace period for all of it, reclaim.  Who runs its callbacks is in reclaimers.c.
+/* pass.c - a pass: take what is queued, wait for one grace period for all of it, reclaim.  Its callbacks are run by reclaimers.c.
  *
  * I1. What a pass reclaims was queued before its grace period began: snapshot first.
  * I2. A callback is taken from its queue (@taken) before it runs and counted (@run) after it returned, so after a fork
@@ -36,7 +36,7 @@
 
 struct quiesce__pass quiesce__pass;
 
-/* Of who holds pass.lock. */
+/* State of the thread that holds pass.lock. */
 static struct {
 	struct quiesce__queue *queues;    /* of this pass */
 	struct quiesce__queue *lingering; /* those with frees that are ready */

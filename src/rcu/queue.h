@@ -56,7 +56,7 @@ struct quiesce__queue {
 	uint64_t reported_freed; /* bytes of them at the last report of a thread that freed */
 	/* Of who makes a pass. */
 	struct quiesce__consume running __attribute__((aligned(QUIESCE_CACHELINE)));
-	uint64_t run;        /* callbacks that have returned; it and @running are of who runs them, under the pass */
+	uint64_t run;        /* callbacks that have returned; written, as @running, by the reclaimer that has the queue */
 	struct quiesce__snapshot callbacks_snap, frees_snap;
 	uint64_t seen_taken; /* of @freeing, at the last visit */
 	uint64_t share;      /* of this queue in the process-wide sum; exchanged by reports */

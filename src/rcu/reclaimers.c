@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reclaimers.c - who runs the callbacks of a pass: its maker, and helpers of the worker, if the program has asked for some.
+/* reclaimers.c - the threads that run the callbacks of a pass: its maker, and helpers of the worker, if the program wants some.
  *
  *   worker    grace period -> publishes the queues of its pass -> runs queues -> none is left: waits for helpers -> the rest of the pass
  *   helper    asleep ------------------> runs queues ----------> none is left: asleep, or ends
@@ -45,7 +45,7 @@ static struct {
 	struct quiesce__queue *next; /* the first that nobody has taken; NULL: none */
 	uint32_t word;   /* futex of idle helpers; it changes when queues are published, and when one may have to end */
 	uint32_t active; /* helpers that run callbacks; futex of the maker */
-	uint32_t nr;     /* helpers that are there or coming; futex of who stops them */
+	uint32_t nr;     /* helpers that are there or coming; futex of the thread that stops them */
 	uint32_t stop;
 	uint64_t each_ns; /* a callback of the last pass took; the maker's */
 	uint64_t helped;  /* queues, ever, that a helper took */
@@ -69,12 +69,17 @@ static bool in_child(const struct quiesce__reclaimer *me)
 	return me->generation != quiesce_load_relaxed(&quiesce__fork_generation) && !QUIESCE_MUTANT(cb_child_helps);
 }
 
-/* @me has no queue in hand, and is in no callback. */
-static void lay_down(struct quiesce__reclaimer *me)
+static void put_down(struct quiesce__reclaimer *me)
 {
 	if (me->queue)
 		sim__alone(&me->queue->running, false);
 	me->queue = NULL;
+}
+
+/* @me has no queue in hand, and is in no callback. */
+static void lay_down(struct quiesce__reclaimer *me)
+{
+	put_down(me);
 	quiesce_store_relaxed(&me->func, 0); /* Relaxed: for reports. */
 }
 
@@ -87,7 +92,7 @@ static inline __attribute__((always_inline)) bool run_row(struct quiesce__reclai
 
 		if (i + PREFETCH < nr)
 			__builtin_prefetch((void *)quiesce_load_relaxed(&slot[i + PREFETCH])); /* Relaxed: a hint. */
-		quiesce_store_relaxed(&queue->running.taken, queue->running.taken + 1); /* Relaxed: of who has the queue. */
+		quiesce_store_relaxed(&queue->running.taken, queue->running.taken + 1); /* Relaxed: the reclaimer that has the queue. */
 		quiesce__pass_call(me, head);
 		if (helper && quiesce_unlikely(in_child(me)))
 			return false;
@@ -457,9 +462,7 @@ void quiesce__reclaimers_fork_child(bool in_callback)
 		each->in_gate = 0;
 		if (each->by && each->by == survivor) {
 			shared.nr++;
-			if (each->queue)
-				sim__alone(&each->queue->running, false);
-			each->queue = NULL; /* I4; @func stays, as it runs */
+			put_down(each); /* I4; @func stays, as it runs */
 		} else if (i || !in_callback) {
 			*each = (struct quiesce__reclaimer){ .func = 0 };
 		}
