@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cgroup.c - the tool finds the tightest limit of the control groups that a process is in, in a tree of files below a directory of the test. */
+/* cgroup.c - the tool finds the tightest limit of the control groups of a process, in a tree of files that the test writes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -35,7 +35,7 @@ static bool read_words(const char *directory, const char *name, const char *form
 	return nr == (second ? 2 : 1);
 }
 
-/* "max 100000", or a quota and a period in microseconds. */
+/* The file has a quota and a period in microseconds; the quota "max" is none. */
 static bool cpu_v2(const char *directory, double *value)
 {
 	char quota[32];
