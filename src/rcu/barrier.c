@@ -14,7 +14,7 @@
 
 #define STEP_NS 2000000u
 #define HERE_PASSES 8u /* without a worker: callbacks may retire more */
-#define LOOK_AGAIN_NS 100000000u /* the worker that one waits for may have ended, or never begun */
+#define RECHECK_NS 100000000u /* the worker that one waits for may have ended, or never begun */
 
 int64_t quiesce__garbage;
 int64_t quiesce__garbage_srcu;
@@ -154,7 +154,7 @@ static bool wait_for_pass(struct pass_wait *w)
 		quiesce__worker_wake_for_sure();
 		if (!pass_ran(number))
 			platform_futex_wait(&quiesce__pass.done_word, word,
-					    deadline && deadline - now < LOOK_AGAIN_NS ? deadline - now : LOOK_AGAIN_NS);
+					    deadline && deadline - now < RECHECK_NS ? deadline - now : RECHECK_NS);
 		check_stall(&stalls, w->call);
 	}
 	return true;
@@ -202,7 +202,7 @@ bool quiesce__nothing_queued(void)
 	uint64_t begun = quiesce_load_relaxed(&quiesce__pass.begun); /* Relaxed: compared again. */
 
 	if (!pass_done(begun) || quiesce__queues_listed() || quiesce__pass_carries() ||
-	    quiesce__linger_due() != PLATFORM_FOREVER)
+	    quiesce__visit_due() != PLATFORM_FOREVER)
 		return false;
 	/* CB7: full, pairs with CB7 in pass_begin() */
 	quiesce_fence_full(CB7);
@@ -287,7 +287,7 @@ static void urge_worker(bool safe_point)
 }
 
 /* Would callbacks that wait run only in a caller that may run them? */
-static bool nobody_runs_callbacks(void)
+static bool callbacks_need_caller(void)
 {
 	return !quiesce__reclaim_has_worker() || quiesce__jobs_need_caller();
 }
@@ -317,13 +317,13 @@ static void throttle_in_run(struct quiesce__run *run)
 		uint32_t word = quiesce_load_relaxed(&throttle.word); /* Relaxed: the sleep is timed. */
 
 		urge_worker(t->safe_point);
-		if (!t->safe_point && nobody_runs_callbacks())
+		if (!t->safe_point && callbacks_need_caller())
 			break;
 		if (t->generation != quiesce__generation())
 			count_throttled(t); /* a callback has forked */
 		ns = max_ns - ns;
 		if (quiesce__garbage_above_ceiling())
-			platform_futex_wait(&throttle.word, word, ns < LOOK_AGAIN_NS ? ns : LOOK_AGAIN_NS);
+			platform_futex_wait(&throttle.word, word, ns < RECHECK_NS ? ns : RECHECK_NS);
 		check_stall(&stalls, t->call);
 	}
 }

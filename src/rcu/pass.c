@@ -32,21 +32,21 @@
 #include "spill.h"
 
 #define FREE_CHUNK 64u
-#define LINGER_NS 10000000u /* frees that their owner has not come back for in this time are the worker's */
+#define OWNER_NS 10000000u /* frees that their owner has not come back for in this time are the worker's */
 
 struct quiesce__pass quiesce__pass;
 
 /* State of the thread that holds pass.lock. */
 static struct {
 	struct quiesce__queue *queues;    /* of this pass */
-	struct quiesce__queue *lingering; /* those with frees that are ready */
+	struct quiesce__queue *unfreed; /* those with frees that are ready */
 	struct quiesce__queue *carried;   /* not empty, and their owners are just listing them: the next pass takes them anyway */
-	uint64_t linger_at;               /* when they are to be visited */
+	uint64_t visit_at;               /* when they are to be visited */
 	uint64_t visited; /* queues, ever */
 	uint64_t most;    /* that this pass has taken from one queue */
 	bool callbacks;   /* this pass runs them */
 	bool needs_gp;    /* it */
-} pass = { .linger_at = PLATFORM_FOREVER };
+} pass = { .visit_at = PLATFORM_FOREVER };
 
 uint64_t quiesce__queues_visited(void)
 {
@@ -58,9 +58,9 @@ uint64_t quiesce__pass_most(void)
 	return pass.most;
 }
 
-bool quiesce__pass_came_back(void)
+bool quiesce__pass_requeued(void)
 {
-	return quiesce__pass_maker->came_back;
+	return quiesce__pass_maker->requeued;
 }
 
 static void count_visit(void)
@@ -130,7 +130,7 @@ static void take_all(void)
 {
 	pass.queues = NULL;
 	pass.most = 0;
-	pass.needs_gp = quiesce__pass_maker->came_back = false;
+	pass.needs_gp = quiesce__pass_maker->requeued = false;
 	take_carried();
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++)
 		take_listed(&quiesce__queues.shard[i]);
@@ -177,16 +177,16 @@ static void free_for_owner(struct quiesce__queue *queue, bool wait)
 
 /* ---- what becomes of a queue ---- */
 
-static void linger(struct quiesce__queue *queue)
+static void leave_to_owner(struct quiesce__queue *queue)
 {
-	if (queue->lingers)
+	if (queue->unfreed)
 		return;
-	if (!pass.lingering)
-		quiesce_store_relaxed(&pass.linger_at, platform_now_ns() + LINGER_NS); /* Relaxed: a time for the worker. */
+	if (!pass.unfreed)
+		quiesce_store_relaxed(&pass.visit_at, platform_now_ns() + OWNER_NS); /* Relaxed: a time for the worker. */
 	queue->seen_taken = quiesce_load_relaxed(&queue->freeing.taken); /* Relaxed: a hint. */
-	queue->lingers = true;
-	queue->next_lingering = pass.lingering;
-	pass.lingering = queue;
+	queue->unfreed = true;
+	queue->next_unfreed = pass.unfreed;
+	pass.unfreed = queue;
 }
 
 /* After the heavy fence: did anything come since the snapshot? */
@@ -198,7 +198,7 @@ static bool anything_new(const struct quiesce__queue *queue)
 }
 
 /* Its owner says that it lists @queue, but need not have pushed it yet, and may be preempted for long. */
-static void carry(struct quiesce__queue *queue)
+static void carry_over(struct quiesce__queue *queue)
 {
 	if (queue->carried || QUIESCE_MUTANT(cb_carry_forgotten))
 		return;
@@ -216,7 +216,7 @@ static void list_again(struct quiesce__queue *queue)
 	if (callback && !QUIESCE_MUTANT(cb_left_calm))
 		quiesce_store_relaxed(&quiesce__worker.prompt, 1); /* Relaxed: the worker sleeps after this pass. */
 	if (!quiesce__queue_list(queue, callback))
-		carry(queue);
+		carry_over(queue);
 }
 
 /* Nothing is left of what was taken: is anything new, or is that all? */
@@ -225,7 +225,7 @@ static void relist_or_free(struct quiesce__queue *queue)
 	if (anything_new(queue) && !QUIESCE_MUTANT(cb_unlisted_unchecked))
 		list_again(queue);
 	/* Relaxed: no owner. */
-	if (queue->gone && !queue->lingers && !queue->carried && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED)
+	if (queue->gone && !queue->unfreed && !queue->carried && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED)
 		quiesce__queue_free(queue);
 }
 
@@ -242,7 +242,7 @@ static void reclaim_queue(struct quiesce__queue *queue, bool callbacks, bool all
 	if (all || queue->gone)
 		free_for_owner(queue, true);
 	else if (more_ready)
-		linger(queue);
+		leave_to_owner(queue);
 	relist_or_free(queue);
 }
 
@@ -271,17 +271,17 @@ static bool visit(struct quiesce__queue *queue, bool all)
 	return anything_ready(queue);
 }
 
-static void visit_lingering(bool all)
+static void visit_unfreed(bool all)
 {
-	struct quiesce__queue *queue, *next = pass.lingering;
+	struct quiesce__queue *queue, *next = pass.unfreed;
 
-	pass.lingering = NULL;
-	quiesce_store_relaxed(&pass.linger_at, PLATFORM_FOREVER); /* Relaxed: inside a pass, whose end is a release. */
+	pass.unfreed = NULL;
+	quiesce_store_relaxed(&pass.visit_at, PLATFORM_FOREVER); /* Relaxed: inside a pass, whose end is a release. */
 	while ((queue = next)) {
-		next = queue->next_lingering;
-		queue->lingers = false;
+		next = queue->next_unfreed;
+		queue->unfreed = false;
 		if (visit(queue, all))
-			linger(queue);
+			leave_to_owner(queue);
 		else
 			relist_or_free(queue);
 	}
@@ -292,9 +292,9 @@ bool quiesce__pass_carries(void)
 	return quiesce_load_relaxed(&pass.carried) != NULL; /* Relaxed: of the newest pass that was seen to be done. */
 }
 
-uint64_t quiesce__linger_due(void)
+uint64_t quiesce__visit_due(void)
 {
-	return quiesce_load_relaxed(&pass.linger_at); /* Relaxed: of the newest pass that was seen to be done. */
+	return quiesce_load_relaxed(&pass.visit_at); /* Relaxed: of the newest pass that was seen to be done. */
 }
 
 /* ---- a pass ---- */
@@ -363,8 +363,8 @@ static void make_pass(bool callbacks)
 	if (pass.needs_gp)
 		wait_for_readers(pressure);
 	reclaim(callbacks, all);
-	if (all || platform_now_ns() >= quiesce__linger_due())
-		visit_lingering(all);
+	if (all || platform_now_ns() >= quiesce__visit_due())
+		visit_unfreed(all);
 	pass_end(number, callbacks);
 }
 
@@ -381,7 +381,7 @@ static void run_pass(struct quiesce__run *run)
 }
 
 /* I7: what is left of the pass is for the next one, with a grace period of its own. */
-static void give_back_queues(void)
+static void relist_queues(void)
 {
 	struct quiesce__queue *queue;
 
@@ -391,7 +391,7 @@ static void give_back_queues(void)
 		if (QUIESCE_MUTANT(cb_ended_lost))
 			continue;
 		if (anything_ready(queue) && !QUIESCE_MUTANT(cb_ended_unlingered))
-			linger(queue);
+			leave_to_owner(queue);
 		list_again(queue);
 	}
 }
@@ -401,7 +401,7 @@ static void pass_ended(struct quiesce__run *run)
 	(void)run; /* the rest is in pass */
 	quiesce__spill_ended();
 	quiesce__reclaimers_ended();
-	give_back_queues();
+	relist_queues();
 	quiesce__unlock(&quiesce__pass.lock);
 }
 
@@ -449,7 +449,7 @@ static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 {
 	quiesce__lock_reset(&queue->lock, false);
 	queue->run = queue->running.taken;
-	queue->lingers = queue->carried = false;
+	queue->unfreed = queue->carried = false;
 	queue->in_pass = queue->in_pass && in_callback;
 	queue->gone = true;
 	queue->listed = QUIESCE_UNLISTED;
@@ -476,8 +476,8 @@ void quiesce__pass_fork_child(void)
 	quiesce__pass.wanted = quiesce__pass.ran;
 	if (!in_callback)
 		pass.queues = NULL;
-	pass.lingering = pass.carried = NULL;
-	pass.linger_at = PLATFORM_FOREVER;
+	pass.unfreed = pass.carried = NULL;
+	pass.visit_at = PLATFORM_FOREVER;
 	quiesce__garbage = 0; /* counted anew */
 	quiesce__spill_fork_child(in_callback);
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++)

@@ -115,7 +115,7 @@ static void push_listed(struct quiesce__queue *queue)
 bool quiesce__queue_list(struct quiesce__queue *queue, bool callback)
 {
 	uint32_t before = QUIESCE_UNLISTED;
-	uint32_t listed = callback ? QUIESCE_LISTED : QUIESCE_LISTED_CALM;
+	uint32_t listed = callback ? QUIESCE_LISTED : QUIESCE_LISTED_FREES;
 
 	/* CB3: full, pairs with CB3 in take_queue() */
 	while (before < listed)
@@ -257,7 +257,7 @@ static bool free_at_once(struct quiesce__queue *queue)
 	if (!quiesce__worker_runs() || !quiesce__trylock(&quiesce__pass.lock))
 		return false;
 	/* Relaxed: the owner asks. */
-	idle = !queue->lingers && !queue->carried && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED && is_empty(queue);
+	idle = !queue->unfreed && !queue->carried && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED && is_empty(queue);
 	if (idle)
 		quiesce__queue_free(queue);
 	quiesce__unlock(&quiesce__pass.lock);

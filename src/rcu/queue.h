@@ -30,7 +30,7 @@
 /* queue.listed */
 enum {
 	QUIESCE_UNLISTED,
-	QUIESCE_LISTED_CALM, /* only objects for free() were seen in it */
+	QUIESCE_LISTED_FREES, /* only objects for free() were seen in it */
 	QUIESCE_LISTED,
 	QUIESCE_LISTED_LAST, /* and the owner has exited */
 };
@@ -42,7 +42,7 @@ struct quiesce__queue {
 	struct rcu_head *spill; /* without memory for a segment: linked by their heads; taken whole by a pass */
 	uint64_t spilled;    /* objects, ever */
 	uint64_t full_at;    /* so many retired: enough to be worth a pass */
-	int64_t until_look;  /* below 0: the owner looks what is ready, and tells its bytes */
+	int64_t until_check;  /* below 0: the owner looks what is ready, and tells its bytes */
 	uint32_t shard;
 	/* Changed by each pass, read by the owner each time. */
 	uint32_t listed __attribute__((aligned(QUIESCE_CACHELINE))); /* QUIESCE_UNLISTED, ... */
@@ -61,10 +61,10 @@ struct quiesce__queue {
 	uint64_t seen_taken; /* of @freeing, at the last visit */
 	uint64_t share;      /* of this queue in the process-wide sum; exchanged by reports */
 	bool gone;           /* the owner has exited: the pass may free the queue */
-	bool lingers;
+	bool unfreed;
 	bool in_pass; /* in the list of this pass */
 	bool carried; /* the next pass begins with it, listed or not */
-	struct quiesce__queue *next_in_pass, *next_lingering, *next_carried;
+	struct quiesce__queue *next_in_pass, *next_unfreed, *next_carried;
 	struct quiesce__queue *next, *prev; /* of all; under queues.lock */
 };
 

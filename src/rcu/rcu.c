@@ -199,7 +199,7 @@ void quiesce__rcu_unlock_slow(void)
 }
 
 /* Note where and when the thread's section began, for reports of other threads; @site NULL: the section has ended. */
-static void begin_note(struct quiesce_tls_v1 *self, const void *site)
+static void record_section(struct quiesce_tls_v1 *self, const void *site)
 {
 	quiesce_store_relaxed(&self->site, site);
 	quiesce_store_relaxed(&self->since, site ? platform_now_ns() : 0);
@@ -211,7 +211,7 @@ void quiesce__rcu_lock_debug(uint32_t layout)
 
 	quiesce__check_layout(layout);
 	if (!rcu_read_lock_held())
-		begin_note(self, __builtin_return_address(0));
+		record_section(self, __builtin_return_address(0));
 	quiesce__rcu_read_lock();
 }
 
@@ -223,7 +223,7 @@ void quiesce__rcu_unlock_debug(void)
 	}
 	quiesce__rcu_read_unlock();
 	if (!rcu_read_lock_held())
-		begin_note(quiesce__self(), NULL);
+		record_section(quiesce__self(), NULL);
 }
 
 void quiesce__rcu_check_debug(int held, const char *what)

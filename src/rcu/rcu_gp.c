@@ -46,10 +46,9 @@
 #define FIRST_NUMBER 1ull
 #endif
 #define WORD(number) ((number) << 16 | 1)
-#define MARK_NUMBER (~0xffffull)
 #define COOKIE_VALID (1ull << 48) /* distinguishes a cookie from that of get_completed_synchronize_rcu() */
 
-#define LOOK_NS 1000u           /* longest time that a scan takes for each reader */
+#define SCAN_NS 1000u           /* longest time that a scan takes for each reader */
 
 struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WORD(FIRST_NUMBER), .reserved = { 0 } };
 
@@ -198,12 +197,12 @@ void quiesce__rcu_raise_urgency(enum quiesce__urgency urgency)
 
 static bool take_lead(void)
 {
-	uint32_t nobody = 0;
+	uint32_t none = 0;
 
 	if (quiesce_load_relaxed(&gp.led)) /* Relaxed: the exchange decides. */
 		return false;
 	/* GP2: full, pairs with GP2 in hand_over() */
-	return quiesce_cmpxchg(GP2, &gp.led, &nobody, 1u);
+	return quiesce_cmpxchg(GP2, &gp.led, &none, 1u);
 }
 
 /* Wake one of the callers that arrived while @number ran, to lead next; or, if other threads took numbers meanwhile, all followers, of
@@ -223,7 +222,7 @@ static void gp_lead(enum quiesce__urgency urgency, const char *call)
 {
 	uint64_t number;
 
-	quiesce__rcu_scan_by(platform_now_ns() + quiesce__readers_nr() * LOOK_NS);
+	quiesce__rcu_scan_by(platform_now_ns() + quiesce__readers_nr() * SCAN_NS);
 	number = gp_advance();
 	if (QUIESCE_MUTANT(gp_completed_early))
 		quiesce_store_relaxed(&gp.completed, number);
@@ -354,7 +353,7 @@ static struct {
 	struct quiesce__overdue late;
 } polled = { .number = FIRST_NUMBER };
 
-static bool somebody_leads(void)
+static bool leader_on_time(void)
 {
 	uint64_t now;
 
@@ -383,7 +382,7 @@ static bool may_try(uint64_t cookie, uint64_t *ret_number, uint32_t *ret_empty)
 	bool may;
 
 	quiesce__lock(&polled.lock);
-	may = !quiesce__rcu_cookie_done(cookie) && !somebody_leads();
+	may = !quiesce__rcu_cookie_done(cookie) && !leader_on_time();
 	*ret_number = polled.number;
 	*ret_empty = polled.empty;
 	quiesce__unlock(&polled.lock);

@@ -22,13 +22,13 @@
 #include "rcu.h"
 
 #if defined(QUIESCE_SIM)
-#define LOOK_BYTES 8192
+#define CHECK_BYTES 8192
 #define FREE_AT_ONCE 2u
 #else
-#define LOOK_BYTES 65536 /* the owner looks after so many bytes, */
+#define CHECK_BYTES 65536 /* the owner looks after so many bytes, */
 #define FREE_AT_ONCE 32u
 #endif
-#define LOOK_OBJECT 4096 /* of which each object has so many more: after 16 small ones */
+#define CHECK_OBJECT 4096 /* of which each object has so many more: after 16 small ones */
 #define FILLED (4 * QUIESCE_WELL_FILLED) /* the worker, which adapts to what comes, is to be woken */
 
 /* Above the ceiling: expedite. */
@@ -88,14 +88,14 @@ static QUIESCE_COLD void try_worker(struct quiesce__queue *queue)
 {
 	if (QUIESCE_MUTANT(cb_worker_tried_once))
 		return;
-	queue->until_look = 0;
+	queue->until_check = 0;
 	quiesce__worker_ensure();
 }
 
 /* Now and then. */
 static QUIESCE_COLD void free_and_report(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
-	queue->until_look = LOOK_BYTES - LOOK_OBJECT;
+	queue->until_check = CHECK_BYTES - CHECK_OBJECT;
 	free_some(self, queue);
 	wake_if_filled(queue);
 	report(self, queue);
@@ -129,7 +129,7 @@ static QUIESCE_COLD void list(struct quiesce__queue *queue, bool callback)
 	if (callback)
 		quiesce__worker_prompt();
 	if (quiesce_unlikely(!quiesce__worker_runs()))
-		queue->until_look = 0; /* I4 */
+		queue->until_check = 0; /* I4 */
 }
 
 static inline void queued(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, bool callback, size_t bytes)
@@ -138,10 +138,10 @@ static inline void queued(struct quiesce_tls_v1 *self, struct quiesce__queue *qu
 	/* CB3: pairs with CB3 in take_queue() */
 	quiesce_fence_mode(CB3);
 	/* Relaxed: CB3. */
-	if (quiesce_unlikely(quiesce_load_relaxed(&queue->listed) < (callback ? QUIESCE_LISTED : QUIESCE_LISTED_CALM)))
+	if (quiesce_unlikely(quiesce_load_relaxed(&queue->listed) < (callback ? QUIESCE_LISTED : QUIESCE_LISTED_FREES)))
 		list(queue, callback);
-	queue->until_look -= (int64_t)(bytes + LOOK_OBJECT);
-	if (quiesce_unlikely(queue->until_look < 0))
+	queue->until_check -= (int64_t)(bytes + CHECK_OBJECT);
+	if (quiesce_unlikely(queue->until_check < 0))
 		free_and_report(self, queue);
 }
 

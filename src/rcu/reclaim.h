@@ -45,7 +45,7 @@ extern struct quiesce__pass quiesce__pass;
 /* Under pass.lock, which is given back if a callback ends the thread: one pass.  Without @callbacks they stay queued. */
 void quiesce__pass_run(bool callbacks);
 /* When a pass is due to free what owners have not come back for; PLATFORM_FOREVER: nothing is left to them. */
-uint64_t quiesce__linger_due(void);
+uint64_t quiesce__visit_due(void);
 /* Does the next pass begin with a queue that need not be listed? */
 bool quiesce__pass_carries(void);
 /* Run a pass here, or see to it that whoever runs one runs another. */
@@ -58,7 +58,7 @@ uint64_t quiesce__queues_visited(void);
 /* The most that this pass has taken from one queue. */
 uint64_t quiesce__pass_most(void);
 /* Has a callback of the last pass queued its own object again? */
-bool quiesce__pass_came_back(void);
+bool quiesce__pass_requeued(void);
 void quiesce__pass_fork_child(void);
 void quiesce__throttle_fork_child(void);
 
@@ -71,7 +71,7 @@ struct quiesce__reclaimer {
 	struct quiesce__queue *queue; /* whose callbacks it runs; NULL: none's */
 	const struct quiesce_tls_v1 *by; /* of a helper: its thread; NULL: nobody has this place */
 	uint32_t generation; /* of forks, in which it has @queue */
-	bool came_back;      /* a callback has queued its own object again */
+	bool requeued;      /* a callback has queued its own object again */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
 /* The first is whoever makes the pass, the others are helpers of the worker. */

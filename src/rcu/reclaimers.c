@@ -47,7 +47,7 @@ static struct {
 	uint32_t active; /* helpers that run callbacks; futex of the maker */
 	uint32_t nr;     /* helpers that are there or coming; futex of the thread that stops them */
 	uint32_t stop;
-	uint64_t each_ns; /* a callback of the last pass took; the maker's */
+	uint64_t callback_ns; /* a callback of the last pass took; the maker's */
 	uint64_t helped;  /* queues, ever, that a helper took */
 	uint64_t unshared; /* I7: passes up to this one are not shared; of the maker */
 } shared;
@@ -69,7 +69,7 @@ static bool in_child(const struct quiesce__reclaimer *me)
 	return me->generation != quiesce_load_relaxed(&quiesce__fork_generation) && !QUIESCE_MUTANT(cb_child_helps);
 }
 
-static void put_down(struct quiesce__reclaimer *me)
+static void release_queue(struct quiesce__reclaimer *me)
 {
 	if (me->queue)
 		sim__alone(&me->queue->running, false);
@@ -77,9 +77,9 @@ static void put_down(struct quiesce__reclaimer *me)
 }
 
 /* @me has no queue in hand, and is in no callback. */
-static void lay_down(struct quiesce__reclaimer *me)
+static void become_idle(struct quiesce__reclaimer *me)
 {
-	put_down(me);
+	release_queue(me);
 	quiesce_store_relaxed(&me->func, 0); /* Relaxed: for reports. */
 }
 
@@ -96,7 +96,7 @@ static inline __attribute__((always_inline)) bool run_row(struct quiesce__reclai
 		quiesce__pass_call(me, head);
 		if (helper && quiesce_unlikely(in_child(me)))
 			return false;
-		me->came_back |= is_last_queued(head);
+		me->requeued |= is_last_queued(head);
 		/* CB4: release, pairs with CB4 in add_queue() */
 		quiesce_store_release(CB4, &queue->run, queue->running.taken); /* not one more: @head may have forked */
 	}
@@ -107,22 +107,22 @@ static inline __attribute__((always_inline)) void run_callbacks(struct quiesce__
 {
 	struct quiesce__consume *from = &queue->running;
 	uint64_t end = queue->callbacks_snap.nr, bytes = queue->callbacks_snap.bytes - from->bytes_out;
-	bool go_on = true;
+	bool same_process = true;
 
 	if (QUIESCE_MUTANT(cb_snapshot_after))
 		end = quiesce_load_relaxed(&queue->callbacks.queued);
 	sim__alone(&queue->running, true); /* I1 */
 	me->queue = queue;
-	while (go_on && from->taken != end) {
+	while (same_process && from->taken != end) {
 		uint32_t row;
 		uintptr_t *slot = quiesce__consume_at(from, &queue->callbacks, end, &row);
 
 		quiesce__gate_enter(&me->in_gate);
-		go_on = run_row(me, queue, slot, row < CHUNK ? row : CHUNK, helper);
+		same_process = run_row(me, queue, slot, row < CHUNK ? row : CHUNK, helper);
 		quiesce__gate_leave(&me->in_gate);
 	}
-	lay_down(me);
-	if (!go_on || !bytes)
+	become_idle(me);
+	if (!same_process || !bytes)
 		return;
 	quiesce_store_relaxed(&from->bytes_out, from->bytes_out + bytes); /* Relaxed: a sum. */
 	quiesce__queue_report(queue);
@@ -138,7 +138,7 @@ static void ended(struct quiesce__reclaimer *me)
 {
 	struct quiesce__queue *queue = me->queue;
 
-	lay_down(me);
+	become_idle(me);
 	if (queue && !QUIESCE_MUTANT(cb_ended_uncounted))
 		/* CB4: release, pairs with CB4 in add_queue() */
 		quiesce_store_release(CB4, &queue->run, queue->running.taken);
@@ -191,7 +191,7 @@ struct helping {
 };
 
 /* The helper is through with its queue; or this is a child, where it is not active any more, and where the rest waits for a worker. */
-static void through(const struct quiesce__reclaimer *me)
+static void end_help(const struct quiesce__reclaimer *me)
 {
 	if (in_child(me)) {
 		quiesce__unlock(&quiesce__pass.lock); /* I4 */
@@ -223,7 +223,7 @@ static void help_ended(struct quiesce__run *run)
 	struct quiesce__reclaimer *me = ((struct helping *)run)->me;
 
 	ended(me);
-	through(me);
+	end_help(me);
 }
 
 /* Holds the lock, and lets go of it meanwhile. */
@@ -236,7 +236,7 @@ static void help(struct quiesce__reclaimer *me, struct quiesce__queue *queue)
 	me->generation = quiesce__generation();
 	quiesce__unlock(&shared.lock);
 	quiesce__run(&h.run, help_in_run, help_ended);
-	through(me);
+	end_help(me);
 	quiesce__lock(&shared.lock);
 }
 
@@ -366,14 +366,14 @@ void quiesce__share_callbacks(struct quiesce__queue *queues)
 	nr = count_queues(queues, &callbacks);
 	if (nr < 2)
 		return;
-	if (callbacks < SHARE_NR && callbacks * shared.each_ns < SHARE_NS)
+	if (callbacks < SHARE_NR && callbacks * shared.callback_ns < SHARE_NS)
 		limit = 1;
 	nr = nr < limit ? nr : limit;
 	ns = platform_now_ns();
 	ran = run_shared(queues, nr - 1);
 	ns = platform_now_ns() - ns;
 	if (ran)
-		shared.each_ns = ns / ran < EACH_MAX_NS ? ns / ran : EACH_MAX_NS;
+		shared.callback_ns = ns / ran < EACH_MAX_NS ? ns / ran : EACH_MAX_NS;
 }
 
 void quiesce__reclaimers_ended(void)
@@ -462,7 +462,7 @@ void quiesce__reclaimers_fork_child(bool in_callback)
 		each->in_gate = 0;
 		if (each->by && each->by == survivor) {
 			shared.nr++;
-			put_down(each); /* I4; @func stays, as it runs */
+			release_queue(each); /* I4; @func stays, as it runs */
 		} else if (i || !in_callback) {
 			*each = (struct quiesce__reclaimer){ .func = 0 };
 		}

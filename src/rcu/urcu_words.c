@@ -119,7 +119,7 @@ static uint64_t word_of(const struct quiesce_urcu_domain *d, uint64_t number)
 	return d->kind == QUIESCE_URCU_QUIET ? number << 1 | 1 : number << 32 | 1;
 }
 
-static void fence_before_look(const struct quiesce_urcu_domain *d)
+static void fence_before_scan(const struct quiesce_urcu_domain *d)
 {
 	if (d->kind == QUIESCE_URCU_LIGHT)
 		/* UW1: pairs with UW1 in quiesce__urcu_fence() */
@@ -143,7 +143,7 @@ static void fence_before_sleep(const struct quiesce_urcu_domain *d)
 
 /* True if another thread is registered.  A thread that registers later takes the lock after the caller, and so sees the unlinking; the
  * sections of a thread that has left are over. */
-static bool anybody_else(struct quiesce_urcu_domain *d)
+static bool any_other_thread(struct quiesce_urcu_domain *d)
 {
 	bool any = false;
 
@@ -162,8 +162,8 @@ static void begin(struct quiesce_urcu_domain *d, bool others)
 	quiesce_store_relaxed(&d->started, d->started + 1); /* Relaxed: UW1 follows. */
 	if (QUIESCE_MUTANT(urcu_gp_first))
 		quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: a mutant. */
-	if ((others || anybody_else(d)) && !QUIESCE_MUTANT(urcu_others_unfenced))
-		fence_before_look(d); /* UW3, too; where no other thread is registered, the lock is that fence */
+	if ((others || any_other_thread(d)) && !QUIESCE_MUTANT(urcu_others_unfenced))
+		fence_before_scan(d); /* UW3, too; where no other thread is registered, the lock is that fence */
 	quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: I2. */
 }
 
@@ -180,18 +180,18 @@ static bool blocks(const struct quiesce_urcu_domain *d, const struct quiesce_urc
 }
 
 /* A scan returns the readers that it found in the way. */
-struct looked {
+struct scan_result {
 	uint32_t nr;  /* number of readers in the way */
 	uint32_t tid; /* thread of the first of these */
 };
 
 /* A scan stops at the first reader in the way, or counts all of them, or also asks each of them to wake the waiter. */
-enum look { LOOK_FOR_ONE, LOOK_AT_ALL, LOOK_AND_ASK };
+enum scan_mode { SCAN_TO_FIRST, SCAN_ALL, SCAN_AND_ASK };
 
 /* Scan the records; the caller holds the lock. */
-static struct looked look_at_records(struct quiesce_urcu_domain *d, enum look how)
+static struct scan_result scan_records(struct quiesce_urcu_domain *d, enum scan_mode how)
 {
-	struct looked seen = { 0, 0 };
+	struct scan_result seen = { 0, 0 };
 
 	for (struct quiesce_urcu_record *r = d->records; r; r = r->next) {
 		if (r->passed == d->started)
@@ -200,29 +200,29 @@ static struct looked look_at_records(struct quiesce_urcu_domain *d, enum look ho
 			r->passed = d->started;
 			continue;
 		}
-		if (how == LOOK_AND_ASK && r->waiting)
+		if (how == SCAN_AND_ASK && r->waiting)
 			quiesce_store_relaxed(r->waiting, 1); /* Relaxed: UW4 follows. */
 		if (!seen.nr++)
 			seen.tid = r->tid;
-		if (how == LOOK_FOR_ONE)
+		if (how == SCAN_TO_FIRST)
 			break;
 	}
 	return seen;
 }
 
-static struct looked look(struct quiesce_urcu_domain *d, enum look how)
+static struct scan_result scan(struct quiesce_urcu_domain *d, enum scan_mode how)
 {
-	struct looked seen;
+	struct scan_result seen;
 
 	quiesce__lock(&d->lock);
-	seen = look_at_records(d, how);
+	seen = scan_records(d, how);
 	quiesce__unlock(&d->lock);
 	return seen;
 }
 
 static bool all_passed(void *d)
 {
-	return !look(d, LOOK_FOR_ONE).nr;
+	return !scan(d, SCAN_TO_FIRST).nr;
 }
 
 static void complete(struct quiesce_urcu_domain *d)
@@ -282,7 +282,7 @@ static void sleep_until_woken(struct wait *w, uint32_t nr)
 
 	quiesce__count(sleeps);
 	platform_futex_wait_shared(d->futex, ASLEEP, SLEEP_WOKEN_NS);
-	if (look(d, LOOK_AT_ALL).nr == nr && ++w->vain > VAIN_WAKEUPS)
+	if (scan(d, SCAN_ALL).nr == nr && ++w->vain > VAIN_WAKEUPS)
 		sleep_timed(ns < SLEEP_MAX_NS ? ns : SLEEP_MAX_NS);
 }
 
@@ -290,11 +290,11 @@ static void sleep_until_woken(struct wait *w, uint32_t nr)
 static bool sleep_once(struct wait *w)
 {
 	struct quiesce_urcu_domain *d = w->d;
-	struct looked seen;
+	struct scan_result seen;
 
 	if (d->futex)
 		quiesce_store_relaxed(d->futex, ASLEEP); /* Relaxed: UW4 follows. */
-	seen = look(d, d->futex ? LOOK_AND_ASK : LOOK_FOR_ONE);
+	seen = scan(d, d->futex ? SCAN_AND_ASK : SCAN_TO_FIRST);
 	if (!seen.nr)
 		return true;
 	check_stall(w, seen.tid);
@@ -323,7 +323,7 @@ static void wait_for_readers(struct quiesce_urcu_domain *d)
 uint64_t quiesce_urcu_cookie(struct quiesce_urcu_domain *d)
 {
 	quiesce__init();
-	/* UW3: full, pairs with UW3 in fence_before_look() */
+	/* UW3: full, pairs with UW3 in fence_before_scan() */
 	quiesce_fence_full(UW3);
 	/* Relaxed: UW3 orders it. */
 	return quiesce_load_relaxed(&d->started) + !QUIESCE_MUTANT(urcu_cookie_now);
@@ -335,7 +335,7 @@ void quiesce_urcu_wait(struct quiesce_urcu_domain *d)
 
 	quiesce__init();
 	cookie = quiesce_urcu_cookie(d);
-	if (QUIESCE_MUTANT(urcu_alone_unlocked) ? !d->records : !anybody_else(d))
+	if (QUIESCE_MUTANT(urcu_alone_unlocked) ? !d->records : !any_other_thread(d))
 		return;
 	quiesce__lock(&d->driving);
 	while (!done(d, cookie)) {

@@ -29,7 +29,7 @@
 #define BATCH_MIN_NS 50000u
 #define PACE_NS 50000000u /* from a pass to the next one's grace period, if nobody waits and little is retired */
 #define CHAIN_NS 400000u  /* and goes on so long, without, with what callbacks retired */
-#define CHAIN_DEAR 8u     /* a pass that takes longer than CHEAP_NS, because it interrupts others, counts so many times */
+#define CHAIN_IPI_FACTOR 8u     /* a pass that takes longer than CHEAP_NS, because it interrupts others, counts so many times */
 #define CHEAP_NS 8000u
 #define STOP_STEP_NS 2000000u
 
@@ -55,16 +55,16 @@ bool quiesce__gp_overdue(uint64_t cookie)
 }
 
 /* Does somebody wait for a pass? */
-static bool somebody_waits(void)
+static bool any_waiter(void)
 {
 	/* Relaxed: CB9. */
 	return quiesce__pass_wanted() || quiesce_load_relaxed(&quiesce__worker.stop) || quiesce__gp_wanted();
 }
 
 /* Relaxed: best-effort hints, or CB9. */
-static bool must_not_gather(void)
+static bool must_not_batch(void)
 {
-	return quiesce_load_relaxed(&quiesce__worker.urgent) || quiesce_load_relaxed(&quiesce__worker.filled) || somebody_waits();
+	return quiesce_load_relaxed(&quiesce__worker.urgent) || quiesce_load_relaxed(&quiesce__worker.filled) || any_waiter();
 }
 
 /* ---- sleeping ---- */
@@ -88,7 +88,7 @@ void quiesce__worker_wake_for_sure(void)
 /* Relaxed: as above. */
 static bool must_not_pace(void)
 {
-	return must_not_gather() || quiesce_load_relaxed(&quiesce__worker.prompt);
+	return must_not_batch() || quiesce_load_relaxed(&quiesce__worker.prompt);
 }
 
 void quiesce__worker_prompt(void)
@@ -106,15 +106,15 @@ void quiesce__worker_prompt(void)
 
 static void worker_sleep(uint32_t how, uint64_t ns)
 {
-	bool rest = true;
+	bool may_sleep = true;
 
 	quiesce_store_relaxed(&quiesce__worker.sleep, how); /* Relaxed: the fence follows. */
 	if (how != QUIESCE_BATCHING && !QUIESCE_MUTANT(cb_sleep_unchecked)) {
 		/* CB9: full, pairs with CB9 in wake_if_asleep() */
 		quiesce_fence_full(CB9);
-		rest = how == QUIESCE_ASLEEP ? !quiesce__queues_listed() : !must_not_pace();
+		may_sleep = how == QUIESCE_ASLEEP ? !quiesce__queues_listed() : !must_not_pace();
 	}
-	if (rest && !somebody_waits())
+	if (may_sleep && !any_waiter())
 		platform_futex_wait(&quiesce__worker.sleep, how, ns);
 	quiesce_store_relaxed(&quiesce__worker.sleep, QUIESCE_AWAKE); /* Relaxed: the worker looks next. */
 }
@@ -122,11 +122,11 @@ static void worker_sleep(uint32_t how, uint64_t ns)
 /* ---- working ---- */
 
 /* Did callbacks of the last pass retire something, other than themselves? */
-static bool chain_goes_on(void)
+static bool chain_continues(void)
 {
 	const struct quiesce__queue *own = quiesce__self()->queue;
 
-	if (!own || quiesce__pass_came_back())
+	if (!own || quiesce__pass_requeued())
 		return false;
 	return quiesce_load_relaxed(&own->callbacks.queued) != own->running.taken || /* Relaxed: the thread's own. */
 	       quiesce_load_relaxed(&own->frees.queued) != own->frees_snap.nr;       /* Relaxed: the thread's own. */
@@ -143,11 +143,11 @@ static bool is_paced(uint64_t now)
 }
 
 /* Gather for a while, unless there is a reason not to. */
-static void gather(void)
+static void batch(void)
 {
 	uint64_t now = platform_now_ns();
 
-	if (must_not_gather() || (chain_left && chain_goes_on()))
+	if (must_not_batch() || (chain_left && chain_continues()))
 		return;
 	chain_left = CHAIN_NS;
 	if (is_paced(now))
@@ -182,16 +182,16 @@ static void pass(void)
 		paced_until = most < QUIESCE_PACED ? now + PACE_NS : 0;
 	ns = now - ns;
 	if (ns > CHEAP_NS)
-		ns *= CHAIN_DEAR;
+		ns *= CHAIN_IPI_FACTOR;
 	chain_left -= ns < chain_left ? ns : chain_left;
 }
 
 static void worker_step(void)
 {
-	uint64_t now = platform_now_ns(), due = quiesce__linger_due();
+	uint64_t now = platform_now_ns(), due = quiesce__visit_due();
 
-	if (quiesce__queues_listed() || somebody_waits()) {
-		gather();
+	if (quiesce__queues_listed() || any_waiter()) {
+		batch();
 		pass();
 	} else if (due <= now) {
 		pass();
@@ -224,7 +224,7 @@ static void worker_over(void)
 	quiesce_fence_full(CB9);
 	/* Somebody may have queued, or begun to wait, trusting in this thread. */
 	if (quiesce__queues_listed() || quiesce__pass_wanted() || quiesce__gp_wanted() ||
-	    quiesce__linger_due() != PLATFORM_FOREVER)
+	    quiesce__visit_due() != PLATFORM_FOREVER)
 		worker_start();
 	platform_futex_wake(&quiesce__worker.running, INT32_MAX);
 }
