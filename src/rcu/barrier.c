@@ -146,7 +146,7 @@ static bool wait_for_pass(struct pass_wait *w)
 		if (deadline && now >= deadline)
 			return false;
 		if (!quiesce__worker_ensure()) {
-			quiesce__pass_yourself(true);
+			quiesce__pass_here(true);
 			if (!pass_ran(number))
 				platform_futex_wait(&quiesce__pass.done_word, word, STEP_NS);
 			continue;
@@ -244,10 +244,10 @@ static bool without_worker(void)
 }
 
 /* Make passes in this thread until nothing is queued, or HERE_PASSES are made. */
-static void passes_here(void)
+static void make_passes(void)
 {
 	for (uint32_t i = 0; i < HERE_PASSES && !quiesce__nothing_queued(); i++)
-		quiesce__pass_yourself(true);
+		quiesce__pass_here(true);
 }
 
 void quiesce__free_here(void)
@@ -255,7 +255,7 @@ void quiesce__free_here(void)
 	if (quiesce_likely(!without_worker()))
 		return;
 	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS) && !quiesce__nothing_queued())
-		quiesce__pass_yourself(false);
+		quiesce__pass_here(false);
 }
 
 /* ---- rcu_throttle() ---- */
@@ -281,7 +281,7 @@ static void urge_worker(bool safe_point)
 	if (quiesce__worker_ensure())
 		quiesce__worker_wake_for_sure();
 	else
-		quiesce__pass_yourself(safe_point);
+		quiesce__pass_here(safe_point);
 	quiesce__helper_wake();
 	if (safe_point)
 		quiesce__jobs_take_steps();
@@ -359,7 +359,7 @@ void quiesce_rcu_throttle(void)
 		quiesce__queue_report_own(self->queue);
 	quiesce__jobs_take_steps();
 	if (quiesce_unlikely(!quiesce__worker_runs()) && !quiesce__nothing_queued() && (!quiesce__worker_ensure() || without_worker()))
-		passes_here();
+		make_passes();
 	if (quiesce_unlikely(quiesce__garbage_above_ceiling()))
 		quiesce__throttle("rcu_throttle", PLATFORM_FOREVER, true);
 }

@@ -424,14 +424,14 @@ static bool pass_trylock(void)
 {
 	uint32_t free = 0;
 
-	/* CB8: full, pairs with CB8 in quiesce__pass_yourself() */
+	/* CB8: full, pairs with CB8 in quiesce__pass_here() */
 	if (!quiesce_cmpxchg(CB8, &quiesce__pass.lock.word, &free, quiesce__tid()))
 		return false;
 	quiesce__lock_taken(&quiesce__pass.lock);
 	return true;
 }
 
-void quiesce__pass_yourself(bool callbacks)
+void quiesce__pass_here(bool callbacks)
 {
 	/* CB8: full, pairs with CB8 in pass_trylock() */
 	quiesce_xchg(CB8, &quiesce__pass.again, 1);

@@ -160,7 +160,7 @@ static QUIESCE_COLD void spill(struct quiesce_tls_v1 *self, struct quiesce__queu
 }
 
 /* Queue an object of a thread that exits, or that cannot have a queue. */
-static QUIESCE_COLD void spill_anywhere(const struct quiesce_tls_v1 *self, struct rcu_head *head, size_t bytes)
+static QUIESCE_COLD void spill_to_shard(const struct quiesce_tls_v1 *self, struct rcu_head *head, size_t bytes)
 {
 	struct quiesce__shard *shard = &quiesce__queues.shard[(uintptr_t)self / 4096 % QUIESCE_NR_SHARDS];
 
@@ -202,7 +202,7 @@ void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head)
 	head->func = func;
 	queue = own_queue(self);
 	if (quiesce_unlikely(!queue))
-		spill_anywhere(self, head, bytes);
+		spill_to_shard(self, head, bytes);
 	else if (quiesce_likely(append(queue, head, (uintptr_t)func, bytes)))
 		queued(self, queue, (uintptr_t)func > QUIESCE_KFREE_OFFSET_MAX, bytes);
 	else

@@ -51,7 +51,7 @@ uint64_t quiesce__visit_due(void);
 /* True if a queue is carried over to the next pass; it may be in no list. */
 bool quiesce__pass_carries(void);
 /* Make a pass here, or have the thread that makes one make another.  @callbacks: the caller may run callbacks. */
-void quiesce__pass_yourself(bool callbacks);
+void quiesce__pass_here(bool callbacks);
 /* Wait until a pass that begins after this call has run callbacks; false at @deadline (0: none).  @call is the program's, for reports. */
 bool quiesce__pass_wait(const char *call, uint64_t deadline);
 /* True if a caller waits for a pass that has not been made. */

@@ -199,7 +199,7 @@ static void end_help(const struct quiesce__reclaimer *me)
 		if (quiesce__worker_ensure())
 			quiesce__worker_wake();
 		else
-			quiesce__pass_yourself(true); /* this may be the child's only thread, so no other one makes the pass */
+			quiesce__pass_here(true); /* this may be the child's only thread, so no other one makes the pass */
 		return;
 	}
 	quiesce__lock(&shared.lock);
@@ -260,7 +260,7 @@ static bool sleep_as_helper(void)
 }
 
 /* Return the entry of the helper whose thread is @by; with NULL, a free entry. */
-static struct quiesce__reclaimer *find_place(const struct quiesce_tls_v1 *by)
+static struct quiesce__reclaimer *find_entry(const struct quiesce_tls_v1 *by)
 {
 	for (uint32_t i = 1; i < QUIESCE_RECLAIMERS_MAX; i++)
 		if (quiesce__reclaimer[i].by == by)
@@ -274,7 +274,7 @@ static void helper_main(void)
 	struct quiesce__reclaimer *me;
 
 	quiesce__lock(&shared.lock);
-	me = find_place(NULL);
+	me = find_entry(NULL);
 	me->by = self;
 	quiesce_store_relaxed(&me->tid, quiesce__tid()); /* Relaxed: for reports. */
 	while (!too_many()) {
@@ -294,7 +294,7 @@ static void helper_over(void)
 	struct quiesce__reclaimer *me;
 
 	quiesce__lock(&shared.lock);
-	me = find_place(quiesce__self());
+	me = find_entry(quiesce__self());
 	if (me) {
 		me->by = NULL;
 		quiesce_store_relaxed(&shared.nr, shared.nr - 1); /* Relaxed: under the lock. */

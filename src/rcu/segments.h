@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* segments.h - a queue of addresses, with one owner that appends, and one consumer at a time.
  *
- *      taken       ready            queued
- *        |           |                |
- *   ...  v           v                v
+ *         taken      ready            queued
+ *          |          |                |
+ *   ...    v          v                v
  *   [freed][ consume ][ still waiting ][ empty ...
  *   first ----> segment ----> segment ----> segment (the owner's)
  *

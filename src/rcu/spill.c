@@ -113,7 +113,7 @@ static void run_ready(void)
 }
 
 /* Subtract from the sum of garbage the bytes of what the pass has taken (I3). */
-static void bytes_out(void)
+static void subtract_bytes(void)
 {
 	uint64_t bytes = spill.bytes_taken - spill.bytes_out;
 
@@ -129,7 +129,7 @@ void quiesce__spill_run(void)
 	quiesce_store_relaxed(&spill.taken, NULL); /* Relaxed: for the child of a fork, in program order. */
 	quiesce__unlock(&quiesce__queues.lock);
 	run_ready();
-	bytes_out();
+	subtract_bytes();
 }
 
 /* ---- objects for another pass ---- */
@@ -152,7 +152,7 @@ void quiesce__spill_ended(void)
 	if (spill.running)
 		has_run();
 	if (!spill.ready && !spill.taken)
-		bytes_out(); /* where objects are left, the next pass subtracts the bytes of all */
+		subtract_bytes(); /* where objects are left, the next pass subtracts the bytes of all */
 	if (!QUIESCE_MUTANT(cb_ended_spill_lost))
 		push_again(&spill.ready);
 	push_again(&spill.taken);
