@@ -203,7 +203,7 @@ int quiesce_set_holdout_hook(void (*fn)(int tid, uint64_t waited_ns, void *arg),
 void quiesce__holdout_hook_fork_child(void)
 {
 	quiesce__lock_reset(&hook.lock, false);
-	hook.number = hook.left = 0; /* the waits were the parent's */
+	hook.number = hook.left = 0; /* the note was for a wait of the parent */
 	hook.awaited = false;
 	if (hook.user != quiesce__fork_survivor)
 		hook.user = NULL;

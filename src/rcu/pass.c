@@ -8,9 +8,9 @@
  *     does not run it again.  An object is taken before it is freed; in the child, one that another thread was freeing counts as freed.
  * I3. One pass is made at a time (pass.lock).  Callers make passes only while there is no worker; a caller that finds the lock taken
  *     sets @again, and the holder of the lock makes another pass, if it may run callbacks.
- * I4. A queue is marked unlisted before its snapshot, and checked once more after the heavy fence of the grace period (with full
- *     fences the exchange that marks it is enough).  So either its owner sees that it is unlisted, or the pass sees what the owner
- *     has appended, and lists the queue again (CB3).
+ * I4. A queue is marked unlisted before its snapshot, and checked once more after the heavy fence of the grace period.  So either its
+ *     owner sees that it is unlisted, or the pass sees what the owner has appended, and lists the queue again (CB3).  In full-fence mode
+ *     owners execute a full fence, and the exchange that marks the queue is the pass's.
  *     The owner may be preempted between marking its queue listed and pushing it.  A pass that finds such a queue carries it over: the
  *     next pass takes it, pushed or not, so that a barrier for what was queued in it does not wait until the owner runs.
  * I5. A pass that a caller waits for frees the ready objects of all queues; other passes leave them to the owners for some time.
@@ -83,7 +83,7 @@ static void take_unlisted(struct quiesce__queue *queue)
 		pass.queues = queue;
 	}
 	count_visit();
-	if (pass.callbacks) /* spilled objects may have callbacks, and are counted as such */
+	if (pass.callbacks) /* spilled objects may be callbacks, so all of them count as callbacks */
 		quiesce__spill_take(&queue->spill);
 	taken = queue->callbacks_snap.nr + queue->frees_snap.nr;
 	quiesce__take_snapshot(&queue->callbacks_snap, &queue->callbacks);
@@ -328,7 +328,7 @@ static void pass_end(uint64_t number, bool callbacks)
 	quiesce__throttle_wake();
 }
 
-/* True if garbage is above half of the ceiling, or a retirer found it above the ceiling. */
+/* True if garbage is above half of the ceiling, or a caller has found it above the ceiling. */
 static bool under_pressure(void)
 {
 	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */

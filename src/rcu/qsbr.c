@@ -17,7 +17,7 @@
  *     fence, after it has raised gp or found it raised, and before it loads the words.  256 updaters at once walk the words 256 times, but
  *     updaters that arrive during a walk raise gp once for all of them, and a reader writes one line in each grace period.
  * I5. An updater sleeps until the thread in its way is quiescent: it sets a flag in that thread's block, which stays while it is
- *     visited.  The thread wakes all sleepers, and these scan again.
+ *     visited.  The thread wakes all updaters that sleep, and these scan again.
  *
  * QS1  word set, then the section's reads          | unlink, then gp read and raised, then words read
  * QS2  the reads before, then word set             | word read, then the caller frees

@@ -4,8 +4,9 @@
  * I1. The process-wide sum of garbage is the total of the shares of all queues (@share), and of the bytes that threads without a queue
  *     have spilled.  When a queue is freed its share is subtracted, so nothing of it stays in the sum, whatever was not reported.
  * I2. A thread that reclaims reports afterwards; an owner that queues reports at most one step later.  A report exchanges the share for
- *     the bytes that wait in the queue, and is repeated if fewer bytes wait by then (GB1).  So a share exceeds what waits in its queue by
- *     at most a step, which the owner has freed while other objects for free() are left; the share of an empty queue is 0.
+ *     the bytes that wait in the queue, and is repeated if fewer bytes wait by then (GB1).  So a share exceeds the bytes that wait by at
+ *     most one step, which its owner has freed and not reported yet; and an owner that frees its last object reports in any case, so the
+ *     share of an empty queue is 0.
  * I3. An object of kfree_rcu() counts in @taken before it is freed, so that the child of a fork does not free it again, and in @freed
  *     after free() has returned.  A queue whose two counts differ stays unfreed, so rcu_barrier() makes a pass, which waits for the lock
  *     of the queue, and so for an owner that is in free().

@@ -18,9 +18,9 @@
  * I3. A reader word that was set before the heavy fence took effect in the reader is visible to the scan.
  * I4. A reader that stores an old number late only makes an updater wait in vain.
  * I5. A caller needs a number that is taken after the call began: its cookie, or a newer one.  As a rule one thread at a time
- *     leads, and the others follow: when it is done, one of the callers that arrived meanwhile leads for all of them.
- * I6. No caller depends on a thread that does not run.  A leader announces when it scans next.  If it is overdue, a follower, one
- *     each millisecond, runs a grace period alone, with a number and a fence of its own; it asks no reader for a wake-up, because
+ *     leads, and the others follow: when the leader is done, one of the callers that arrived meanwhile leads for all of these.
+ * I6. No caller depends on a thread that does not run.  A leader announces when it scans next.  While it is overdue, one follower in each
+ *     millisecond runs a grace period alone, with a number and a fence of its own; such a follower asks no reader for a wake-up, because
  *     only the leader makes requests.  Grace periods overlap then, so gp and completed are maxima.
  * I7. A poller that takes part in grace periods does not lead, and no caller follows it: it has a number and a fence of its own, which
  *     later pollers continue with, and it does not wait for readers.  While a leader is not overdue, pollers leave the work to it.

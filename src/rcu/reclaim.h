@@ -108,8 +108,9 @@ bool quiesce__reclaimers_stop(uint64_t deadline);
 /* Reinitialise in the child of a fork.  @in_callback: its thread makes a pass, and is in a callback of that. */
 void quiesce__reclaimers_fork_child(bool in_callback);
 
-/* Number of objects linked by their heads that have been reclaimed, and bytes of those of threads without a queue: spill.c. */
+/* Number of spilled objects (spill.c) that have been reclaimed. */
 uint64_t quiesce__spills_run(void);
+/* Bytes of the reclaimed objects that were spilled by threads without a queue. */
 uint64_t quiesce__spills_bytes_out(void);
 
 /* ---- the worker: worker.c ---- */

@@ -28,7 +28,7 @@
 #define CHUNK 16u /* callbacks that run between two checks of the fork gate */
 #define PREFETCH 8u
 #define STOP_STEP_NS 2000000u
-#define EACH_MAX_NS 1000000000u
+#define EACH_MAX_NS 1000000000u /* largest value of callback_ns */
 #if defined(QUIESCE_SIM)
 #define SHARE_NR 1u
 #define IDLE_NS 20000000u

@@ -6,7 +6,7 @@
 #include <quiesce/rcu.h>
 #include <stdbool.h>
 
-/* Take all objects from @list, which belongs to a queue of the pass. */
+/* Take all objects from @list, which belongs to a queue of the pass, or to a shard. */
 void quiesce__spill_take(struct rcu_head **list);
 /* Take the objects of all shards; true if the pass has any spilled object, of a shard or a queue. */
 bool quiesce__spill_take_of_shards(void);

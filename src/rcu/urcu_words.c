@@ -35,8 +35,9 @@
  *     so after some of these the waiter sleeps for a limited time, with futex 0.
  * I6. If no thread but the caller is registered, there is no reader to wait for and no need of a heavy fence: a thread that has
  *     unregistered did so under @lock before, and one that registers later takes @lock after the caller.
- * I7. A forked child keeps the records of its one thread; where other threads of the child arrive first, the parent's records stay until
- *     that one has arrived.  A grace period that had begun continues in the child; its number may not have been written to gp yet.
+ * I7. A forked child keeps the records of the thread that has forked.  If other threads of the child call the library first, the records
+ *     of the parent stay until that thread calls it.  A grace period that had begun continues in the child; its number may not have been
+ *     written to gp yet.
  * I8. @lock is held with signals enabled, so a handler must not add a record.  bp, whose readers register by themselves, blocks signals.
  *
  * UW1  ctr set, then the section's reads       | unlink, then ctrs read

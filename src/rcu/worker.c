@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* worker.c - the thread that makes the passes.
  *
- * I1. Before the worker sleeps it announces that, executes a full fence, and checks the lists once more.  A thread that lists a queue or
- *     wants a pass executes a full fence, too, before it checks whether the worker sleeps.  Both are rare, so no heavy fence is needed.
+ * I1. Before the worker sleeps it announces its sleep, executes a full fence, and checks the lists once more.  A thread that lists a queue
+ *     or wants a pass executes a full fence, too, before it checks whether the worker sleeps.  Both are rare, so each executes its own
+ *     fence, and neither a heavy one.
  * I2. The worker makes a pass if a queue is listed, or if a caller wants a newer pass than the last one.  It does not check whether the
  *     callers that it has woken have run.
  * I3. The worker waits up to a millisecond for a batch to grow.  But if callbacks have retired objects, it makes the next pass at once: a
@@ -143,7 +144,7 @@ static bool is_paced(uint64_t now)
 	       !quiesce__garbage_above(ceiling / 2) && !QUIESCE_MUTANT(cb_unpaced);
 }
 
-/* Let the next pass wait: by pacing, or for a batch to grow. */
+/* Let the next pass wait, by pacing or for a batch to grow, unless a waiter or a chain needs it at once. */
 static void batch(void)
 {
 	uint64_t now = platform_now_ns();
@@ -213,7 +214,7 @@ static void worker_main(void)
 	paced_until = 0;
 	quiesce__self()->state |= QUIESCE_TLS_WORKER;
 	quiesce_store_relaxed(&quiesce__worker.running, QUIESCE_WORKER_RUNS); /* Relaxed: an owner that sees it late takes its slow path. */
-	while (!quiesce_load_relaxed(&quiesce__worker.stop)) /* Relaxed: woken after it was set. */
+	while (!quiesce_load_relaxed(&quiesce__worker.stop)) /* Relaxed: the worker is woken after it was set. */
 		worker_step();
 }
 
