@@ -150,7 +150,7 @@ void quiesce__holdouts_notify(struct quiesce__reader *r)
 	 * are on the same cache line, so the flag is loaded before it is exchanged. */
 	/* RU7: full, pairs with RU7 in ask() */
 	quiesce_fence_full(RU7);
-	if (!quiesce_load_relaxed(&r->notify)) /* Relaxed: the fence is before. */
+	if (!quiesce_load_relaxed(&r->notify)) /* Relaxed: the fence precedes it. */
 		return;
 	/* RU7: full, pairs with RU7 in cancel_request() */
 	if (!quiesce_xchg(RU7, &r->notify, 0) || QUIESCE_MUTANT(wake_lost))

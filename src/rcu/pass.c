@@ -195,7 +195,7 @@ static void leave_to_owner(struct quiesce__queue *queue)
 /* True if objects in @queue need another pass: the owner has appended them since the snapshot, or this pass runs no callbacks. */
 static bool anything_new(const struct quiesce__queue *queue)
 {
-	/* Relaxed throughout: the heavy fence is before (I4). */
+	/* Relaxed throughout: the heavy fence precedes it (I4). */
 	return quiesce_load_relaxed(&queue->callbacks.queued) != queue->running.taken ||
 	       quiesce_load_relaxed(&queue->frees.queued) != queue->frees_snap.nr || quiesce_load_relaxed(&queue->spill);
 }
@@ -213,7 +213,7 @@ static void carry_over(struct quiesce__queue *queue)
 /* List @queue in place of its owner. */
 static void list_again(struct quiesce__queue *queue)
 {
-	/* Relaxed: the heavy fence is before (I4). */
+	/* Relaxed: the heavy fence precedes it (I4). */
 	bool callback = quiesce_load_relaxed(&queue->callbacks.queued) != queue->running.taken || quiesce_load_relaxed(&queue->spill);
 
 	if (callback && !QUIESCE_MUTANT(cb_left_calm))

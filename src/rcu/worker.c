@@ -96,7 +96,7 @@ void quiesce__worker_prompt(void)
 {
 	if (QUIESCE_MUTANT(cb_prompt_lost))
 		return;
-	if (!quiesce_load_relaxed(&quiesce__worker.prompt)) { /* Relaxed: the caller's fence is before. */
+	if (!quiesce_load_relaxed(&quiesce__worker.prompt)) { /* Relaxed: the caller's fence precedes it. */
 		quiesce_store_relaxed(&quiesce__worker.prompt, 1); /* Relaxed: the fence follows. */
 		/* CB9: full, pairs with CB9 in worker_sleep() */
 		quiesce_fence_full(CB9);
