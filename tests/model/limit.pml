@@ -94,7 +94,7 @@ inline heavy()
 	d_step { drain_reader() }
 }
 
-inline fence_before_look()
+inline fence_before_scan()
 {
 #ifndef NO_HEAVY
 	heavy();
@@ -120,7 +120,7 @@ inline tell()
 inline reclaim_own()
 {
 	d_step { drain_owner() };
-	fence_before_look();
+	fence_before_scan();
 	atomic { found = slot; nr = len(ring) };
 	do
 	:: atomic { nr > 0 -> ring?k; taken++; nr-- };
@@ -240,7 +240,7 @@ inline drain_ring()
 
 inline part()
 {
-	fence_before_look();
+	fence_before_scan();
 	found = slot;
 	k = 1;
 	do
