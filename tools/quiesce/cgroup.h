@@ -16,7 +16,7 @@ struct cgroup_limit {
 
 enum cgroup_found {
 	CGROUP_UNKNOWN, /* no control group of this process can be read */
-	CGROUP_NONE,    /* its groups have no such limit */
+	CGROUP_NONE,    /* the groups of the process have no such limit */
 	CGROUP_LIMIT,
 };
 
