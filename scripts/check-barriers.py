@@ -130,7 +130,7 @@ def declared(root):
     labels = (root / "src/platform/labels.h").read_text()
     text = (root / "src/platform/mutants.h").read_text()
     guards = text[text.index("define QUIESCE_GUARDS"):text.index("define QUIESCE_X")]
-    return set(re.findall(r"X\((\w+)\)", labels)), set(re.findall(r"X\((\w+),", guards))
+    return set(re.findall(r"X\((\w+)\)", labels)), set(re.findall(r"X\((\w+)\)", guards))
 
 
 def check_declared(root, sites, guards, bad):

@@ -103,7 +103,7 @@ def unknown_mutants(text, mutants):
         if not re.search(r"\bX\(%s\)" % label, mutants):
             yield "src/platform/labels.h has no label " + label
     for guard in re.findall(r"^ \* Guard: (\w+)$", text, re.M):
-        if not re.search(r"\bX\(%s, " % guard, mutants):
+        if not re.search(r"\bX\(%s\)" % guard, mutants):
             yield "src/platform/mutants.h has no guard " + guard
 
 
