@@ -24,7 +24,7 @@
  *     wait, so the last reader wakes one thread.  Threads that run a grace period alone only watch, and change neither.
  *
  * RU7  notify set, then mark read | mark cleared, then notify read, and taken
- * RU8  unregistered sections: see rcu.c
+ * RU8  see rcu.c
  */
 #include "rcu.h"
 
