@@ -383,8 +383,6 @@ static inline void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const
 
 /* ---- waiting ---- */
 
-QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
-
 /** synchronize_hazptr - wait until no slot that was set before the call protects @ptr.
  * @ptr: an address that readers can no longer find: the address that they protect, that of the
  *   hazptr_head where they protect by field.  NULL: returns at once.

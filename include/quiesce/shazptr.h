@@ -64,7 +64,6 @@ QUIESCE_API struct shazptr_guard quiesce_shazptr_acquire_detached(const void *pt
 QUIESCE_API struct shazptr_guard quiesce__shazptr_acquire_debug(const void *ptr);
 QUIESCE_API void quiesce__shazptr_clear_debug(struct shazptr_guard guard);
 QUIESCE_API void quiesce__shazptr_note_debug(struct shazptr_guard guard);
-QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
 
 /* Where the thread has no line of its own; NULL: by the slow way. */
 QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_cached(struct quiesce__own_block self, uintptr_t value)

@@ -24,8 +24,8 @@
  * BK2  array filled in, then made the next | the next one used
  * BK3  all buckets moved, then the next array is the table's | loaded, then used
  * BK4  a bucket moved, then counted as moved | all counted, then the next array is the table's
- * BK6  one of the updates that find the callback parked queues it
- * BK7  one of the insertions that find no seed draws it
+ * BK6  the callback's accesses, then parked | found parked, then queued, by one of the updates that find it so
+ * BK7  an insertion that finds no seed draws one | another insertion that found none takes this one
  */
 #include "buckets.h"
 

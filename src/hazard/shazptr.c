@@ -21,6 +21,7 @@
  * Waits are in shazptr_wait.c; I1 and I3 to I5, of slots, in slots.c.
  *
  * SH2  a guard's accesses, then cleared, then the slot claimed again | slot read
+ * SH3  object initialised, then published (the caller) | pointer loaded again, then the object used
  * SH6  group and slot counted, then claimed          | fence, counts read
  * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
  *      attention is the child's, then the counts are | counts found, then attention set

@@ -20,7 +20,7 @@
  *     reader wakes one thread.  Threads that run a grace period alone only watch, and change neither.
  *
  * RU7  notify set, then word read | word cleared, then notify read, and taken
- * RU8  sections of unregistered readers: rcu.c has the two sides
+ * RU8  see rcu.c
  */
 #include "rcu.h"
 

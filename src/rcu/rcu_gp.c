@@ -28,6 +28,7 @@
  *
  * RU1  word set, then the section's reads        | unlink, then words are read
  * RU2  the section's accesses, then word cleared | word read, then the caller frees
+ * RU3  object initialised, then published        | pointer loaded, then the object used
  * RU5  scan over, then completed                 | completed read, then the poller frees
  * RU6  unlink, then started read (a cookie)      | started set, then words are read
  * RU9  unlink, then the number taken             | a newer number taken, then its fence

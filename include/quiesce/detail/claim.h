@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/claim.h - taking a hazard slot near the CPU; private, for shazptr.h.
+/* quiesce/detail/claim.h - taking a hazard slot near the CPU; private, for shazptr.h and hazptr.h.
  *
  * A claim finds a slot empty and fills it.
  *   In the thread's own line: a load and a store.  Nobody else claims there, but a signal handler may
@@ -17,6 +17,9 @@
 #include <stdbool.h>
 
 QUIESCE_BEGIN_DECLS
+
+/* Both shazptr.h and hazptr.h declare a wait that is this call. */
+QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
 
 /* The block of an id, in bytes: slots in the first half, the scan's words in the second. */
 #define QUIESCE_BLOCK_SHIFT 10
