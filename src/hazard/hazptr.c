@@ -421,8 +421,8 @@ void quiesce__hazptr_fork_child(void)
 
 		if (!*owner && any_taken(line))
 			quiesce_store_relaxed(owner, QUIESCE_OWNER_CONTEXT | QUIESCE_OWNER_INHERITED);
-		else if (!*owner)
-			quiesce__note_left(lines, i); /* its owner may have been about to say so, and a taker about to take it */
+		else if (!*owner) /* the fork may have interrupted the owner before it set the bit, or a taker after it cleared the bit */
+			quiesce__note_left(lines, i);
 		else if (!quiesce__owner_is_all(*owner))
 			quiesce_store_relaxed(owner, *owner | QUIESCE_OWNER_INHERITED);
 		if (QUIESCE_MUTANT(fork_lines_dropped) && !quiesce__fork_survivor && (*owner & QUIESCE_OWNER_INHERITED))

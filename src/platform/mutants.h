@@ -15,16 +15,16 @@
 	X(hazptr_unchecked, "hazptr_protect() does not see whether the pointer changed") \
 	X(hazptr_always_quiet, "a protection does not check whether fences are full")  \
 	X(hazptr_scan_skips_last_line, "a reclaimer does not scan the last line of a range") \
-	X(hazptr_looks_for_note, "the sweeper scans for the note of an object, not for the object") \
-	X(hazptr_looks_for_own_note, "an owner that reclaims its queue scans for the note of an object") \
-	X(hazptr_no_look, "retired objects are reclaimed without a scan")              \
+	X(hazptr_scans_for_note, "the sweeper scans for the note of an object, not for the object") \
+	X(hazptr_scans_for_own_note, "an owner that reclaims its queue scans for the note of an object") \
+	X(hazptr_no_scan, "retired objects are reclaimed without a scan")              \
 	X(cohort_back_fresh, "protected objects are put back where the waiter does not check") \
 	X(cohort_outer_fresh, "objects that callbacks of an inner cohort retire into the outer one are not waited for") \
 	X(cohort_child_fresh, "objects that callbacks retire into their cohort are not waited for") \
 	X(hazptr_barrier_early, "hazptr_barrier() does not wait for protected objects") \
 	X(hazptr_list_lost, "objects left in a list are not taken")                    \
 	X(hazptr_drain_unmarked, "the sweeper drains a queue without setting its limit to 0") \
-	X(hazptr_look_once, "the sweeper does not check a drained queue once more")    \
+	X(hazptr_check_once, "the sweeper does not check a drained queue once more")    \
 	X(hazptr_rest_unchecked, "the helper does not check again before it stops sweeping") \
 	X(hazptr_runs_in_caller, "a callback of call_hazptr() may run in the thread that retires") \
 	X(hazptr_bytes_unbounded, "large objects wait until there are a thousand") \
@@ -40,7 +40,7 @@
 	X(heavy_no_turns, "without membarrier no fence is made") \
 	X(heavy_shares_running, "a caller accepts a membarrier that already runs")     \
 	X(readers_free_taken_twice, "a new entry that another thread takes is counted as a released one") \
-	X(slots_let_unlive, "a line gets an owner although no scan reads it") \
+	X(slots_taken_unlive, "a line gets an owner although no scan reads it") \
 	X(slots_left_held, "a line that was left with a guard is not scanned any more") \
 	X(slots_left_lost, "a line that was left while another was taken is not found any more") \
 	X(slots_first_shared, "the first threads' lines are shared while there are others") \
@@ -145,10 +145,10 @@
 	X(cb_unlisted_unchecked, "objects queued while their queue was in a pass are not checked for") \
 	X(protect_unchecked, "shazptr_protect() does not check whether the pointer changed") \
 	X(claim_unprotected, "a claim is not restarted when it was interrupted")       \
-	X(near_forked_kept, "a thread whose signal handler has forked during a claim continues to claim in the parent's block") \
+	X(cached_slot_forked_kept, "a thread whose signal handler has forked during a claim continues to claim in the parent's block") \
 	X(fallback_unexpected, "a guard without a slot is cleared as if it had one")   \
 	X(fallback_found_twice, "a guard is counted in the parent and cleared in the child") \
-	X(near_torn, "a signal handler may find the slot of one id with another id")   \
+	X(cached_slot_torn, "a signal handler may find the slot of one id with another id")   \
 	X(slots_line_uncounted, "a line of slots is used before it is counted")        \
 	X(slots_extra_uncounted, "a slot of a line is used before it is counted")      \
 	X(scan_skips_last_line, "the scan skips the last line of a range")             \
