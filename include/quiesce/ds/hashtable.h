@@ -152,7 +152,7 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 		QUIESCE_IN_SECTION(#name "_lookup()");                                                                             \
 		if (quiesce_likely(quiesce__hashtable_try(ht, &name##_type, key, &lookup)))                                   \
 			return QUIESCE_CAST(T *, lookup.object); \
-		COPY; /* so that the key itself may stay in a register */                                                  \
+		COPY; /* lets the key itself stay in a register */                                                         \
 		return QUIESCE_CAST(T *, quiesce__hashtable_search(lookup.array, lookup.hash, &name##_type, COPIED)); \
 	}                                                                                                                  \
 	static inline __attribute__((__unused__)) int name##_insert(struct hashtable *ht, T *object)                       \
