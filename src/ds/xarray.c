@@ -10,7 +10,7 @@
 
 _Static_assert((int)XA_PRESENT == (int)RADIX_USED && (int)XA_MARK_MAX < (int)RADIX_MARKS, "a filter is a bit of the tree");
 
-/* This describes an update of one index, and its condition. */
+/* An update of one index has a new entry, and a condition on the old one. */
 struct change {
 	void *entry;
 	void *expected;

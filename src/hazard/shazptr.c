@@ -67,7 +67,7 @@ static void cache_slot(struct quiesce_tls_v1 *self, uintptr_t *slot, uint64_t id
 	quiesce_store_relaxed(&self->shazptr_cached.id, id); /* Relaxed: as above. */
 }
 
-/* Give the calling thread a line of its own, unless it could not be taken back when the thread exits. */
+/* Give the calling thread a line of its own; not if it is unregistered, because its exit would not leave the line. */
 static void assign_group(struct quiesce_tls_v1 *self, uint32_t limit)
 {
 	struct platform_sigmask mask;

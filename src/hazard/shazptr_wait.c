@@ -106,8 +106,8 @@ static void thread_step(void)
 	while (keep_lead());
 }
 
-/* The futex word is cleared under the lock: a caller that is preempted between the store and the wake-up would else
- * keep the thread asleep, because later callers find the word cleared. */
+/* Wake the scan thread if it is idle.  The store and the wake-up are under one hold of the lock: otherwise a caller that
+ * is preempted between the two would keep the thread asleep, because later callers would find the word cleared. */
 static void wake_thread(void)
 {
 	quiesce__lock(&quiesce__shazptr_scan.lock);

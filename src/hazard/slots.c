@@ -13,8 +13,8 @@
  * I4. A block or line, and a slot of it, are counted before the slot is claimed for the first time.  So if a
  *     scan does not count the slot, its guard was set after the scan's heavy fence, and does not matter.
  * I5. After a fork the child has a new array, so to clear a guard of the parent, or of the parent's parent, does no harm there.
- *     A fallback guard points to its count.  So if a signal handler forks in the midst of a claim or a clear, the child completes
- *     it in the count in which it began: it does not lower the count for another guard, and leaves no guard counted.
+ *     A fallback guard points to its count.  So if a signal handler forks in the midst of a claim or a clear, the rest of it in the
+ *     child changes the count that its beginning changed, and no other: the child's counts are those of its own guards.
  *     Where not one page can be mapped, two arrays take turns, and a grandchild must not clear a guard of its grandparent.
  * I6. Before the first fallback guard of the process is returned, attention gets QUIESCE_SLOTS_FALLBACK for good: so such a guard
  *     is cleared by quiesce__shazptr_clear_slow(), and no thread stores to its count as to a slot.
