@@ -22,7 +22,7 @@
 #error "quiesce needs a 64-bit CPU: the reader's state is one 64-bit word that must not tear"
 #endif
 
-/* clang++ warns of casts in extern "C", g++ does not. */
+/* Inside extern "C" clang++ warns of casts in the style of C, and g++ does not. */
 #if defined(__cplusplus) && defined(__clang__)
 #define QUIESCE_BEGIN_DECLS \
 	extern "C" { _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wold-style-cast\"")

@@ -69,7 +69,7 @@ private:
 	struct counted count_ {}; /* first: it has the address of the base */
 };
 
-/* Private: locates the count of a T. */
+/* Private.  This class finds the count of a T. */
 template <class T> struct counted_traits {
 	static_assert(std::is_object_v<T> && !std::is_array_v<T> && !std::is_volatile_v<T>, "counted pointers are to single objects");
 

@@ -49,14 +49,14 @@ _Static_assert(sizeof(struct quiesce__buckets) == 2 * sizeof(struct quiesce__buc
 /* A bucket's lock is held for some tens of nanoseconds, unless its holder was preempted. */
 QUIESCE_COLD void quiesce__wait_for_holder(uint32_t turn)
 {
-	static uint32_t nobody_wakes;
+	static uint32_t never_woken;
 
 	if (turn < SPINS)
 		quiesce_cpu_relax();
 	else if (turn < SPINS + YIELDS)
 		platform_yield();
 	else
-		platform_futex_wait(&nobody_wakes, 0, PAUSE_NS);
+		platform_futex_wait(&never_woken, 0, PAUSE_NS);
 }
 
 bool quiesce__bucket_lock(struct quiesce__bucket *line)
@@ -166,11 +166,11 @@ static void maintain(struct quiesce__table *table, int change)
 
 void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change)
 {
-	bool look = change && quiesce__count_change(table, u, change);
+	bool check = change && quiesce__count_change(table, u, change);
 
 	quiesce__bucket_unlock(u->line, 0);
 	quiesce__update_request_gp(table, u);
-	maintain(table, look ? change : 0);
+	maintain(table, check ? change : 0);
 	rcu_read_unlock();
 }
 

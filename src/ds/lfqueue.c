@@ -40,7 +40,7 @@
 
 static bool is_end(uintptr_t word) { return (word & 2) != 0; }
 
-/* The successor of the node @word. */
+/* Returns the successor of the node @word. */
 static uintptr_t follow(uintptr_t word)
 {
 	/* LQ1: acquire, pairs with LQ1 in quiesce__lfq_put() and take_last() */

@@ -13,16 +13,16 @@
 
 /* Guards of hazard pointers and of the threads that reclaim retired objects. */
 #define QUIESCE_GUARDS_OF_HAZPTR(X) \
-	X(hazptr_unchecked) X(hazptr_always_quiet) X(hazptr_scan_skips_last_line) X(hazptr_looks_for_note) \
-	X(hazptr_looks_for_own_note) X(hazptr_no_look) X(cohort_back_fresh) X(cohort_outer_fresh) X(cohort_child_fresh) \
-	X(hazptr_barrier_early) X(hazptr_list_lost) X(hazptr_drain_unmarked) X(hazptr_look_once) \
+	X(hazptr_unchecked) X(hazptr_always_quiet) X(hazptr_scan_skips_last_line) X(hazptr_scans_for_note) \
+	X(hazptr_scans_for_own_note) X(hazptr_no_scan) X(cohort_back_fresh) X(cohort_outer_fresh) X(cohort_child_fresh) \
+	X(hazptr_barrier_early) X(hazptr_list_lost) X(hazptr_drain_unmarked) X(hazptr_check_once) \
 	X(hazptr_rest_unchecked) X(hazptr_runs_in_caller) X(hazptr_bytes_unbounded) X(hazptr_exit_waits) \
 	X(hazptr_waits_for_gate) X(hazptr_stays_in_gate)
 
 /* Guards of the runtime: registry, fences, forks. */
 #define QUIESCE_GUARDS_OF_RUNTIME(X) \
 	X(heavy_trusts_leader) X(heavy_late_by_arrival) X(watched_rarely) X(heavy_no_turns) X(heavy_shares_running) \
-	X(readers_free_taken_twice) X(slots_let_unlive) X(slots_left_held) X(slots_left_lost) X(slots_first_shared) \
+	X(readers_free_taken_twice) X(slots_taken_unlive) X(slots_left_held) X(slots_left_lost) X(slots_first_shared) \
 	X(fork_caller_survives) X(fork_whole_early) X(fork_entries_dropped) X(fork_records_dropped) \
 	X(fork_lines_dropped) X(fork_registers_blind) X(fork_nested_lost) X(fork_place_lost) X(holdout_unblocking_named) \
 	X(holdout_named_again) X(holdout_dead_named) X(holdout_hook_unwaited) X(readers_dead_kept) \
@@ -52,8 +52,8 @@
 	X(cookie_now) X(cb_no_gp) X(cb_snapshot_after) X(cb_barrier_early) X(cb_unpaced) X(cb_pace_kept) \
 	X(cb_prompt_lost) X(cb_calm_kept) X(cb_left_calm) X(cb_sleep_unchecked) X(cb_spill_unlocked) X(cb_spill_lost) \
 	X(cb_carry_forgotten) X(cb_barrier_any_pass) X(cb_trusts_waker) X(cb_left_unwoken) X(cb_unlisted_unchecked) \
-	X(protect_unchecked) X(claim_unprotected) X(near_forked_kept) X(fallback_unexpected) X(fallback_found_twice) \
-	X(near_torn) X(slots_line_uncounted) X(slots_extra_uncounted) X(scan_skips_last_line) X(scan_forgets_epoch) \
+	X(protect_unchecked) X(claim_unprotected) X(cached_slot_forked_kept) X(fallback_unexpected) X(fallback_found_twice) \
+	X(cached_slot_torn) X(slots_line_uncounted) X(slots_extra_uncounted) X(scan_skips_last_line) X(scan_forgets_epoch) \
 	X(scan_ignores_fallback) X(scan_no_wait) X(scan_wake_lost) X(scan_fences_late) X(scan_completed_leads) \
 	X(scan_rank_kept) X(scan_trusts_leader) X(counted_revived) X(percpu_entered_first) X(percpu_lost_stay) \
 	X(percpu_one_pass) X(sync_no_replay) X(sync_no_wait) X(sync_count_ignored) X(count_looks_first) \
