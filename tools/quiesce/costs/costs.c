@@ -28,7 +28,7 @@ static const struct op *const types[] = {
 #endif
 	&cost_fence_xchg.op, &cost_fence_seq_cst.op,
 	&cost_membarrier_idle.op, &cost_membarrier_busy.op,
-	&cost_wake_nobody.op, &cost_wake_call.op, &cost_wake_run.op,
+	&cost_wake_empty.op, &cost_wake_call.op, &cost_wake_run.op,
 	&cost_syscall.op, &cost_yield.op, &cost_clock.op,
 #if defined(__x86_64__)
 	&cost_tsc.op,

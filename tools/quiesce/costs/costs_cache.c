@@ -38,12 +38,12 @@ static uint64_t read_bytes(const char *path)
 	return value << (unit == 'K' ? 10 : unit == 'M' ? 20 : unit == 'G' ? 30 : 0);
 }
 
-/* The size of the data cache of @level, from the kernel or else from the C library; 0: unknown, or no such cache. */
+/* Returns the size of the data cache of @level, from the kernel or else from the C library; 0: unknown, or no such cache. */
 static uint64_t cache_bytes(enum level level)
 {
 	static const int name[] = { 0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE };
 	char path[128], type[16];
-	long told;
+	long reported;
 
 	for (int i = 0; i < 8; i++) {
 		FILE *f;
@@ -61,8 +61,8 @@ static uint64_t cache_bytes(enum level level)
 		if (data)
 			return read_bytes(path);
 	}
-	told = sysconf(name[level]);
-	return told > 0 ? (uint64_t)told : 0;
+	reported = sysconf(name[level]);
+	return reported > 0 ? (uint64_t)reported : 0;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)

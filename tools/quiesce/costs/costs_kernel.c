@@ -25,11 +25,11 @@
 	const struct cost cost_##symbol = { .op = { .name = label, .what = text }, .measure = cost_simple,    \
 					    .batch = symbol##_batch, .per_turn = 1 }
 
-static uint32_t nobodys;
+static uint32_t empty;
 
 CALL(syscall, "syscall", "a system call that does nothing: getppid()", syscall(SYS_getppid));
-CALL(yield, "sched_yield", "sched_yield() with nobody to yield to", sched_yield());
-CALL(wake_nobody, "wake_nobody", "futex wake of nobody", syscall(SYS_futex, &nobodys, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0));
+CALL(yield, "sched_yield", "sched_yield() without another runnable thread", sched_yield());
+CALL(wake_empty, "wake_empty", "futex wake without a waiter", syscall(SYS_futex, &empty, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0));
 
 /* ---- membarrier ---- */
 

@@ -92,7 +92,7 @@ static void run_words(const struct hash_cell *c, const uint64_t *word, uint64_t 
 		c->op->hash->between();
 }
 
-/* In an order that no later stream has. */
+/* The keys come in an order that no later stream has. */
 static void run_all(const struct hash_cell *c, uint64_t what, struct hash_tally *tally)
 {
 	uint64_t word[HASH_CHUNK];

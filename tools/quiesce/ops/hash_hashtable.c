@@ -20,7 +20,7 @@ struct protected_object {
 	struct hazptr_head hazptr;
 };
 
-/* The hash function of all types of hashscale. */
+/* All types of hashscale use this hash function. */
 HASHTABLE_TYPE_HASHED(object, struct object, key, hash_mix(*(const uint64_t *)key ^ seed));
 
 static void *create(uint64_t nr_keys)

@@ -27,7 +27,7 @@ namespace {
 
 OP_SECTION(hazard_pointer, (void)t; auto hp = quiesce::make_hazard_pointer(), hp.protect(hazard_target.ptr), (void)0)
 
-/* A variable in the frame of the loop, as in a function that reads many times. */
+/* The variable stands in the frame of the loop, as in a function that reads many times. */
 typedef quiesce::hazard_pointer hazard_pointer_reused_kept;
 
 inline __attribute__((always_inline)) quiesce::hazard_pointer hazard_pointer_reused_begin()

@@ -75,7 +75,7 @@ static void reader(struct member *m)
 	op_thread_exit(e->op);
 }
 
-/* The mean over the threads of one run; @ret_quiet: no thread lost its CPU. */
+/* Returns the mean over the threads of one run; stores true in @ret_quiet if no thread lost its CPU. */
 static double run_mean(const struct experiment *e, int run, int layout, int threads, bool *ret_quiet)
 {
 	const struct timing *t = &e->timing[(run * OP_LAYOUTS + layout) * threads];

@@ -20,8 +20,8 @@ static const struct study_variant variants[] = {
 	{ "hazptr", NULL, "the same buckets under hazard pointers" },
 	{ "hashmap", NULL, "quiesce/ds/hashmap.h" },
 	{ "hashtable", NULL, "quiesce/ds/hashtable.h" },
-	{ "raw_open_addressing", NULL, "a table that nobody may change: the limit" },
-	/* Rows of the table of costs. */
+	{ "raw_open_addressing", NULL, "a table that no thread may change: the limit" },
+	/* The table of costs has these rows. */
 	{ "instruction", NULL, NULL }, { "cycle", NULL, NULL }, { "l2", NULL, NULL }, { "atomic_inc", NULL, NULL },
 	{ "cmpxchg_inc", NULL, NULL }, { "memory", NULL, NULL }, { "spin_lock", NULL, NULL }, { "transfer", NULL, NULL },
 	{ NULL, NULL, NULL },

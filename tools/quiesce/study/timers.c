@@ -25,7 +25,7 @@ static const struct study_column columns[] = {
 #define ONE "1 worker, 0 % updates"
 #define TWO "2 workers, 0 % updates"
 
-/* Variants with their fence mode. */
+/* These macros name variants with their fence mode. */
 #define RCU_LOCK "rcu_lock", "light"
 #define RCU_SEQLOCK "rcu_seqlock", "light"
 #define LOCKS(name) name, NULL

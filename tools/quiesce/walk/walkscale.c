@@ -42,13 +42,13 @@ static void default_threads(struct job *base)
 
 /* ---- output ---- */
 
-/* The structure in the name of a type: "_list" of "ck_hp_list". */
+/* Returns the structure in the name of a type: "_list" of "ck_hp_list". */
 static const char *structure_of(const struct op *op)
 {
 	return strrchr(op->name, '_');
 }
 
-/* The cell of the same structure with an exchange for each protection. */
+/* Returns the cell of the same structure with an exchange for each protection. */
 static const struct cell *base_cell(const struct results *results, const struct cell *c)
 {
 	char name[64];
