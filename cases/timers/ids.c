@@ -38,7 +38,7 @@
 
 #define FIRST_ID 64      /* the tree has two levels then, also if there is one worker */
 #define BUCKET_BITS 9    /* 512 buckets, as the kernel has them since 2013 */
-#define NOBODY UINT32_MAX
+#define NO_OWNER UINT32_MAX
 #define LINGER_EVERY 16  /* times that a timer is met, when watched */
 
 struct timer {
@@ -346,7 +346,7 @@ static __attribute__((cold, noinline)) void read_again(const struct timer *t, ui
 QUIESCE_FAST bool rcu_seqlock_get(uintptr_t id, uint32_t owner, struct setting *ret)
 {
 	const struct timer *t;
-	uint32_t found = NOBODY;
+	uint32_t found = NO_OWNER;
 
 	rcu_read_lock();
 	t = idr_find(&ids, id);
@@ -497,7 +497,7 @@ void ids_delete(struct worker *w, uint32_t i)
 		w->failed++;
 		return;
 	}
-	write_setting(t, NOBODY, 0);
+	write_setting(t, NO_OWNER, 0);
 	spin_unlock(&t->lock);
 	(void)alive(t); /* I still have its address */
 	table.way->retire(t, id);
