@@ -182,7 +182,7 @@ static void use_tables(void)
 
 static void everything_has_run(void)
 {
-	quiesce_store_relaxed(&every, 0u); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&every, 0u); /* Relaxed: a flag of the test. */
 	/* A thread of the library that has just begun may be about to retire one more. */
 	do {
 		rcu_barrier();
@@ -197,8 +197,8 @@ static void run_with(uint32_t each, int guarded)
 {
 	pthread_t threads[4];
 
-	quiesce_store_relaxed(&is_guarded, guarded); /* Relaxed: as the flags. */
-	quiesce_store_relaxed(&every, each); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&is_guarded, guarded); /* Relaxed: a flag of the test. */
+	quiesce_store_relaxed(&every, each); /* Relaxed: a flag of the test. */
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 4; i++)
 			thread_must(pthread_create(&threads[i], NULL, retires, NULL));

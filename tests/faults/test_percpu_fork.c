@@ -228,7 +228,7 @@ static void run(struct rcu_head *head)
 }
 
 /* A lock or domain that no other thread used at the fork works as before. */
-static void uses_what_is_nobodys(void)
+static void uses_inherited_objects(void)
 {
 	works(&sem);
 	percpu_free_rwsem(&sem);
@@ -264,7 +264,7 @@ static void forks_beside_threads_that_use_others(void **state)
 		write_a_little(); /* the helper has our callback when we fork */
 		srcu_read_unlock(&domain, idx);
 		begun = now_ns();
-		in_child(uses_what_is_nobodys, &o);
+		in_child(uses_inherited_objects, &o);
 		if (in_time(begun) && !exited_with(o.status, 0))
 			fail_msg("child %d: wait status %#x, stderr: %s", i, (unsigned int)o.status, o.text);
 		srcu_barrier(&domain);

@@ -166,7 +166,7 @@ static void others_that_go_on_do_not_keep_it_for_ever(void **state)
 
 /* ---- a starter that is slow ---- */
 
-static void (*before_cpus)(void); /* called once, where a starter has started the worker, and has to give it its CPUs */
+static void (*before_cpus)(void); /* called once, after a starter has started the worker and before it sets its CPUs */
 
 int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *cpus)
 {
@@ -273,7 +273,7 @@ static void end_while_it_starts(void)
 	start_worker();
 	must(!before_cpus);
 	pthread_join(other, NULL);
-	must(has_one(0)); /* with the id 0 of an ended thread the C library would have changed the caller */
+	must(has_one(0)); /* the id of an ended thread is 0, by which the C library would have changed the caller */
 }
 
 static void a_thread_that_ends_at_once_costs_its_starter_no_cpus(void **state)

@@ -20,7 +20,7 @@ enum { DEBUG_BUILD = 1 };
 enum { DEBUG_BUILD = 0 };
 #endif
 
-/* Count reports, and go on. */
+/* The hook counts reports, and the program goes on. */
 static int nr_of_kind[QUIESCE_MISUSE_TWICE + 1];
 
 static void count_kinds(enum quiesce_misuse kind, const char *text)
@@ -430,7 +430,7 @@ static void a_slot_that_stands_there_twice(void **state)
 		assert_null(found[0]);
 		assert_null(found[2]);
 	}
-	hazptr_clear_batch(batch, 3); /* twice is harmless */
+	hazptr_clear_batch(batch, 3); /* a slot may be cleared twice */
 	batch[2] = third;
 	hazptr_free_batch(NULL, batch, 3);
 }

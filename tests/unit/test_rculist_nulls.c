@@ -168,7 +168,7 @@ static void objects_come_and_go_at_any_place(void **state)
 		hlist_nulls_del_init_rcu(&object[0].node);
 	assert_true(hlist_nulls_unhashed(&object[0].node) && hlist_nulls_unhashed_lockless(&object[0].node));
 	hlist_nulls_del_init_rcu(&object[2].node);
-	hlist_nulls_del_init_rcu(&object[5].node); /* never was in one */
+	hlist_nulls_del_init_rcu(&object[5].node); /* the node never was in a chain */
 	assert_true(hlist_nulls_empty(&chain[1]));
 	assert_string_equal(seen(1), "");
 }
@@ -306,7 +306,7 @@ static void end_it(struct object *o)
 	assert_true(leave(o));
 }
 
-static void what_is_found_is_what_was_looked_for(void **state)
+static void the_object_found_has_the_key(void **state)
 {
 	(void)state;
 	enter(&object[0], 0);
@@ -380,7 +380,7 @@ static void what_stays_is_found_among_what_moves(void **state)
 	flag_set(&stop);
 	for (int i = 0; i < NR_READERS; i++)
 		pthread_join(thread[i], NULL);
-	print_message("# %llu turns, %llu found, %d walks astray, %d second looks\n", (unsigned long long)turns,
+	print_message("# %llu turns, %llu found, %d walks astray, %d second lookups\n", (unsigned long long)turns,
 		      (unsigned long long)nr_found, nr_strays, nr_restarts);
 	assert_int_equal(nr_missed, 0);
 	assert_int_equal(nr_wrong, 0);
@@ -396,7 +396,7 @@ int main(int argc, char **argv)
 		NULLS_TEST(a_walk_that_strays_begins_anew),
 		NULLS_TEST(a_walk_from_no_chain_begins_anew),
 		NULLS_TEST(a_walk_may_be_sent_back),
-		NULLS_TEST(what_is_found_is_what_was_looked_for),
+		NULLS_TEST(the_object_found_has_the_key),
 		NULLS_TEST(what_stays_is_found_among_what_moves),
 	};
 

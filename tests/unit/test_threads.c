@@ -99,7 +99,7 @@ static void assert_normal(pid_t tid)
 	assert_true(CPU_EQUAL(&cpus, &all));
 }
 
-static void they_are_nobodys_heirs(void **state)
+static void they_inherit_nothing(void **state)
 {
 	pthread_t thread;
 	int unprivileged = 0;
@@ -123,7 +123,7 @@ static void assert_slack(pid_t tid, long slack)
 	snprintf(path, sizeof path, "/proc/%d/timerslack_ns", (int)tid);
 	file = fopen(path, "r");
 	if (!file || fscanf(file, "%ld", &found) != 1)
-		print_message("# the slack of other threads is not told here\n");
+		print_message("# the slack of other threads cannot be read here\n");
 	else
 		assert_int_equal(found, slack);
 	if (file)
@@ -139,7 +139,7 @@ static void *starts_all_lazily(void *unused)
 	return unused;
 }
 
-static void their_timers_are_nobodys(void **state)
+static void they_inherit_no_timer_slack(void **state)
 {
 	long slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
 	pthread_t thread;
@@ -324,8 +324,8 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(the_default_is_no_error_without_privileges),
-		TEST(they_are_nobodys_heirs),
-		TEST(their_timers_are_nobodys),
+		TEST(they_inherit_nothing),
+		TEST(they_inherit_no_timer_slack),
 		TEST(they_go_where_the_process_is_put),
 		TEST(they_run_as_a_program_chooses),
 		TEST(wrong_choices_are_refused),

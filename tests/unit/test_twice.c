@@ -337,7 +337,7 @@ static void queues_and_drains(void)
 }
 
 /* A fork may come while another thread is changing the table of queued objects. */
-static void forks_beside_who_retires(void **state)
+static void forks_beside_retirers(void **state)
 {
 	pthread_t thread[2];
 
@@ -430,7 +430,7 @@ int main(int argc, char **argv)
 		TEST(what_has_come_back_may_be_queued),
 		TEST(a_child_knows_what_is_queued),
 #if !SANITIZED
-		TEST(forks_beside_who_retires),
+		TEST(forks_beside_retirers),
 #endif
 		TEST(release_builds_queue_too),
 		TEST(an_object_is_in_a_table_once),

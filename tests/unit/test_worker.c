@@ -138,7 +138,7 @@ static int first_cpu(const cpu_set_t *cpus)
 	return cpu;
 }
 
-static void it_runs_where_it_is_told(void **state)
+static void it_runs_on_the_chosen_cpus(void **state)
 {
 	cpu_set_t all, cpus;
 	int cpu;
@@ -187,7 +187,7 @@ int main(int argc, char **argv)
 		TEST(callbacks_may_handle_their_faults),
 		TEST(it_stops_with_shutdown),
 		TEST(it_stops_after_callbacks_that_retire),
-		TEST(it_runs_where_it_is_told),
+		TEST(it_runs_on_the_chosen_cpus),
 		TEST(it_sleeps_when_idle),
 	};
 
