@@ -327,7 +327,7 @@ static void end_one(void)
 	wait_in_threads(&kinds[0]);
 }
 
-static void it_is_only_reported(void **state)
+static void a_callback_end_is_only_reported(void **state)
 {
 	struct outcome o;
 
@@ -422,7 +422,7 @@ static void *enter_and_exit(void *unused)
 	return unused;
 }
 
-static void others_wait_in_the_place_of_one_that_ends(void **state)
+static void other_updaters_wait_in_the_place_of_one_that_ends(void **state)
 {
 	pthread_t first, others[3];
 
@@ -583,10 +583,10 @@ int main(int argc, char **argv)
 		TEST(a_callback_may_allow_its_cancellation),
 		TEST(without_threads_others_run_what_is_left),
 		TEST(each_callback_may_end_its_thread),
-		TEST(it_is_only_reported),
+		TEST(a_callback_end_is_only_reported),
 		TEST(both_of_two_that_do_not_return_count_as_run),
 		TEST(a_confirm_function_may_end_its_thread),
-		TEST(others_wait_in_the_place_of_one_that_ends),
+		TEST(other_updaters_wait_in_the_place_of_one_that_ends),
 		TEST(hooks_are_not_cancelled),
 		TEST(a_report_hook_must_not_end_its_thread),
 		TEST(a_jump_out_is_reported_when_the_thread_ends),

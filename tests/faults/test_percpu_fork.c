@@ -127,7 +127,7 @@ static void stop_reading_twice(void)
 	stop_reading();
 }
 
-static void what_the_forking_thread_holds(void **state)
+static void the_forking_thread_keeps_its_locks(void **state)
 {
 	(void)state;
 	for (int slow = 0; slow < 2; slow++) {
@@ -566,7 +566,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(a_handler_in_the_midst_of_fork),
 		TEST(a_free_lock_is_free_in_the_child),
-		TEST(what_the_forking_thread_holds),
+		TEST(the_forking_thread_keeps_its_locks),
 		TEST(a_lock_of_others_begins_anew),
 		TEST(pending_callbacks_run_in_both),
 		TEST(sections_of_others_stay_in_the_parent),

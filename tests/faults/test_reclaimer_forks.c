@@ -167,7 +167,7 @@ static void a_callback_may_fork_without_handlers(void **state)
 }
 
 /* fork() waits until all helpers are between two callbacks, so no callback is lost to the child. */
-static void others_may_fork_beside(void **state)
+static void other_threads_may_fork_beside_callbacks(void **state)
 {
 	(void)state;
 	forks_at = -1;
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(a_callback_may_fork),
 		TEST(a_callback_may_fork_without_handlers),
-		TEST(others_may_fork_beside),
+		TEST(other_threads_may_fork_beside_callbacks),
 	};
 
 	testing_choose(argc, argv);

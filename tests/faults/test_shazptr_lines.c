@@ -127,7 +127,7 @@ static void *leaves(void *arg)
 	return NULL;
 }
 
-static void what_is_left_in_a_line_protects(void **state)
+static void guards_left_in_a_line_protect(void **state)
 {
 	pthread_t thread;
 	struct waiter w;
@@ -234,7 +234,7 @@ int main(int argc, char **argv)
 		TEST(lines_of_threads_that_vanished_are_let_again), /* first: no thread is probed while lines are free */
 		TEST(a_first_claim_probes_few_threads),
 		TEST(lines_of_threads_that_ended_are_not_scanned),
-		TEST(what_is_left_in_a_line_protects),
+		TEST(guards_left_in_a_line_protect),
 		TEST(the_first_lines_are_not_shared),
 	};
 

@@ -258,7 +258,7 @@ static void other_uses_all(void)
 	must(stats_now().garbage_objects == 0);
 }
 
-static void others_use_all_without_the_first_thread(void **state)
+static void other_threads_use_all_calls_without_the_first_one(void **state)
 {
 	(void)state;
 	in_each(other_uses_all, NULL, NULL);
@@ -572,7 +572,7 @@ int main(int argc, char **argv)
 		TEST(a_section_goes_on),
 		TEST(an_unowned_section_ends_when_the_first_thread_registers),
 		TEST(the_first_thread_forgets_others_at_once),
-		TEST(others_use_all_without_the_first_thread),
+		TEST(other_threads_use_all_calls_without_the_first_one),
 		TEST(the_first_thread_ends),
 		TEST(each_generation_works),
 		TEST(callbacks_run_once),

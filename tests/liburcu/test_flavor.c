@@ -205,7 +205,7 @@ static void a_queue_has_a_thread_of_its_own(void **state)
 	join(thread);
 }
 
-static void what_is_queued_is_called_before_the_end(void **state)
+static void queued_callbacks_are_called_before_the_end(void **state)
 {
 	static struct object o[100];
 	struct call_rcu_data *c = create_call_rcu_data(URCU_CALL_RCU_RT, 0);
@@ -569,7 +569,7 @@ int main(int argc, char **argv)
 		TEST(the_table_of_functions_is_the_flavour),
 		TEST(the_barrier_waits_for_callbacks),
 		TEST(a_queue_has_a_thread_of_its_own),
-		TEST(what_is_queued_is_called_before_the_end),
+		TEST(queued_callbacks_are_called_before_the_end),
 		TEST(queues_without_wake_ups_are_polled),
 		TEST(each_cpu_may_have_one),
 		TEST(to_call_waits_for_no_callback),

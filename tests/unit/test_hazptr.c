@@ -109,7 +109,7 @@ static uint32_t lines_after(int rounds, int nr)
 	return stats_now().slots_lines - before;
 }
 
-static void what_is_borrowed_is_borrowed_again(void **state)
+static void borrowed_slots_are_borrowed_again(void **state)
 {
 	(void)state;
 	lines_after(1, 300);
@@ -486,7 +486,7 @@ int main(int argc, char **argv)
 		TEST(the_thread_s_own_slots_need_no_set_up),
 		TEST(a_slot_is_the_first_again_once_it_is_free),
 		TEST(the_thread_s_own_slots_have_no_end),
-		TEST(what_is_borrowed_is_borrowed_again),
+		TEST(borrowed_slots_are_borrowed_again),
 		TEST(a_search_goes_on_where_the_last_one_ended),
 		TEST(a_context_has_seven_slots_and_no_more),
 		TEST(slots_are_freed_in_any_order),

@@ -91,7 +91,7 @@ static void *retire_many(void *unused)
 	return unused;
 }
 
-static void their_garbage_is_bounded(void **state)
+static void garbage_without_heads_is_bounded(void **state)
 {
 	static hazptr_t *slot[NR_HELD];
 
@@ -342,7 +342,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(an_object_without_a_head_waits_for_its_slot),
 		TEST(an_object_may_lie_anywhere),
-		TEST(their_garbage_is_bounded),
+		TEST(garbage_without_heads_is_bounded),
 		TEST(notes_are_used_again),
 		TEST(notes_of_threads_are_used_again),
 		TEST(notes_are_found_by_threads_at_one_time),

@@ -153,7 +153,7 @@ static void a_mark_in_a_slot_keeps_no_object(void **state)
 
 /* ---- counters ---- */
 
-static void what_is_retired_and_reclaimed_is_counted(void **state)
+static void retired_and_reclaimed_objects_are_counted(void **state)
 {
 	struct hazptr_cohort cohort = HAZPTR_COHORT_INIT;
 	static struct thing object[3];
@@ -493,7 +493,7 @@ int main(int argc, char **argv)
 		TEST(a_few_large_objects_are_a_batch),
 		TEST(a_large_object_that_stays_is_no_batch),
 		TEST(a_mark_in_a_slot_keeps_no_object),
-		TEST(what_is_retired_and_reclaimed_is_counted),
+		TEST(retired_and_reclaimed_objects_are_counted),
 		TEST(a_wait_for_a_cohort_ends_beside_retirers),
 		TEST(a_callback_may_wait_for_a_cohort),
 		TEST(a_callback_waits_for_what_a_cohort_has_protected),

@@ -212,7 +212,7 @@ static void stop_and_wait(void)
 }
 
 /* The helper sleeps about as often as it visits. */
-static void what_retires_itself_again_burns_no_cpu(void **state)
+static void objects_that_retire_themselves_burn_no_cpu(void **state)
 {
 	long switches;
 	int runs;
@@ -358,7 +358,7 @@ int main(int argc, char **argv)
 		TEST(a_reader_of_rcu_keeps_nothing),
 		TEST(callbacks_may_queue_every_kind),
 		TEST(chains_are_followed_without_pauses),
-		TEST(what_retires_itself_again_burns_no_cpu),
+		TEST(objects_that_retire_themselves_burn_no_cpu),
 		TEST(other_jobs_of_the_helper_go_on),
 		TEST(queues_that_have_nothing_are_not_visited),
 	};

@@ -71,7 +71,7 @@ static void release_section(void *idx)
 }
 
 /* A lock that another thread has released is no longer held by the thread that acquired it. */
-static void what_is_handed_over_is_not_held(void **state)
+static void a_handed_over_lock_is_not_held(void **state)
 {
 	int idx;
 
@@ -347,7 +347,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_thread_holds_its_own),
-		TEST(what_is_handed_over_is_not_held),
+		TEST(a_handed_over_lock_is_not_held),
 		TEST(deadlocks_are_reported_before_they_begin),
 		TEST(a_hook_may_go_on),
 		TEST(a_thread_that_ends_with_all_three),

@@ -346,7 +346,7 @@ static void end_once(int tid, uint64_t waited_ns, void *arg)
 	keep_name(tid, waited_ns, &lock);
 }
 
-static void others_are_named_after_the_hook_has_ended_its_thread(void **state)
+static void other_readers_are_named_after_the_hook_has_ended_its_thread(void **state)
 {
 	struct held reader[2];
 	pthread_t waiter;
@@ -496,7 +496,7 @@ int main(int argc, char **argv)
 		TEST(a_kicked_reader_ends_the_wait),
 		TEST(a_hook_has_returned_when_it_is_removed),
 		TEST(a_hook_may_remove_itself),
-		TEST(others_are_named_after_the_hook_has_ended_its_thread),
+		TEST(other_readers_are_named_after_the_hook_has_ended_its_thread),
 		TEST(dead_threads_are_not_named),
 		TEST(a_child_has_the_hook),
 		TEST(a_hook_may_fork),

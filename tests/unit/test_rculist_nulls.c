@@ -201,7 +201,7 @@ static void walks_of_updaters(void **state)
 	assert_string_equal(seen(2), "ca");
 }
 
-static void what_is_there_is_found(void **state)
+static void present_objects_are_found(void **state)
 {
 	(void)state;
 	for (uint64_t i = 0; i < 12; i++)
@@ -361,7 +361,7 @@ static void recycle(unsigned int *random)
 	enter(o, 1 + (uint64_t)rand_r(random) % 12);
 }
 
-static void what_stays_is_found_among_what_moves(void **state)
+static void objects_that_stay_are_found_among_objects_that_move(void **state)
 {
 	uint64_t until = now_ns() + RUN_MS * 1000000ull, turns = 0;
 	pthread_t thread[NR_READERS];
@@ -392,12 +392,12 @@ int main(int argc, char **argv)
 		NULLS_TEST(ends_have_numbers),
 		NULLS_TEST(objects_come_and_go_at_any_place),
 		NULLS_TEST(walks_of_updaters),
-		NULLS_TEST(what_is_there_is_found),
+		NULLS_TEST(present_objects_are_found),
 		NULLS_TEST(a_walk_that_strays_begins_anew),
 		NULLS_TEST(a_walk_from_no_chain_begins_anew),
 		NULLS_TEST(a_walk_may_be_sent_back),
 		NULLS_TEST(the_object_found_has_the_key),
-		NULLS_TEST(what_stays_is_found_among_what_moves),
+		NULLS_TEST(objects_that_stay_are_found_among_objects_that_move),
 	};
 
 	testing_choose(argc, argv);

@@ -141,7 +141,7 @@ static void a_number_is_taken_or_refused(void **state)
 	assert_setting(1);
 }
 
-static void one_is_the_worker_alone(void **state)
+static void one_reclaimer_is_the_worker_alone(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 5; i++)
@@ -151,7 +151,7 @@ static void one_is_the_worker_alone(void **state)
 	assert_int_equal(thread_named("quiesce-reclaim"), 0);
 }
 
-static void what_is_not_worth_it_starts_none(void **state)
+static void little_work_starts_no_reclaimer(void **state)
 {
 	(void)state;
 	assert_int_equal(quiesce_set_reclaimers(2), 0);
@@ -238,7 +238,7 @@ static bool runs_on(pid_t tid, int cpu)
 	return sched_getaffinity(tid, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) == 1 && CPU_ISSET((unsigned int)cpu, &cpus);
 }
 
-static void they_run_as_the_worker_unless_chosen(void **state)
+static void reclaimers_run_as_the_worker_unless_chosen(void **state)
 {
 	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;
 	int cpu = sched_getcpu();
@@ -263,7 +263,7 @@ static void they_run_as_the_worker_unless_chosen(void **state)
 	assert_false(runs_on(thread_named("quiesce-reclaim"), cpu));
 }
 
-static void they_end(void **state)
+static void reclaimers_end(void **state)
 {
 	uint64_t begun;
 
@@ -304,7 +304,7 @@ static void end_some(struct numbered *object)
 	pthread_exit(NULL);
 }
 
-static void others_go_on_where_one_ends(void **state)
+static void other_reclaimers_go_on_where_one_ends(void **state)
 {
 	(void)state;
 	quiesce_set_misuse_hook(hook);
@@ -322,19 +322,19 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_number_is_taken_or_refused),
-		TEST(one_is_the_worker_alone),
-		TEST(what_is_not_worth_it_starts_none),
+		TEST(one_reclaimer_is_the_worker_alone),
+		TEST(little_work_starts_no_reclaimer),
 		TEST(helpers_run_callbacks_in_the_order_of_their_thread),
 		TEST(callbacks_of_two_threads_run_at_the_same_time),
 		TEST(a_callback_that_blocks_holds_up_its_threads_only),
-		TEST(they_run_as_the_worker_unless_chosen),
-		TEST(they_end),
-		TEST(others_go_on_where_one_ends),
+		TEST(reclaimers_run_as_the_worker_unless_chosen),
+		TEST(reclaimers_end),
+		TEST(other_reclaimers_go_on_where_one_ends),
 	};
 
 	static const struct CMUnitTest on_one_cpu[] = {
 		TEST(a_number_is_taken_or_refused),
-		TEST(one_is_the_worker_alone),
+		TEST(one_reclaimer_is_the_worker_alone),
 	};
 
 	testing_choose(argc, argv);

@@ -307,7 +307,7 @@ static void *protect_often(void *unused)
 	return NULL;
 }
 
-static void what_protect_returns_is_not_freed(void **state)
+static void a_protected_object_is_not_freed(void **state)
 {
 	pthread_t reader[3];
 	int *old;
@@ -424,7 +424,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		STEP_TESTS
 		TEST(protect_guards_what_the_pointer_says),
-		TEST(what_protect_returns_is_not_freed),
+		TEST(a_protected_object_is_not_freed),
 		TEST(a_handler_may_acquire_at_any_time),
 	};
 

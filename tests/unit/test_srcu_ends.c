@@ -30,7 +30,7 @@ static void *synchronize_main(void *done)
 
 /* ---- too early ---- */
 
-static void what_is_in_use_is_reported_and_goes_on(void **state)
+static void a_domain_in_use_is_reported_and_goes_on(void **state)
 {
 	static struct rcu_head head;
 	uint64_t sleeps = stats_now().sleeps;
@@ -84,7 +84,7 @@ static void pending_callbacks_are_reported(void **state)
 	cleanup_srcu_struct(&domain);
 }
 
-static void nothing_is_no_callback(void **state)
+static void null_is_no_callback(void **state)
 {
 	static struct rcu_head head;
 
@@ -102,7 +102,7 @@ static void nothing_is_no_callback(void **state)
 
 enum { BIG = 1000, NR_BIG = 150 };
 
-static void what_waits_is_counted(void **state)
+static void waiting_callbacks_are_counted(void **state)
 {
 	static struct rcu_head head[NR_BIG];
 	struct quiesce_stats before, now;
@@ -330,7 +330,7 @@ static void many_domains_leave_nothing(void **state)
 /* ---- cookies ---- */
 
 /* The helper ends the grace period, without a waiter or a poller. */
-static void what_was_started_ends_by_itself(void **state)
+static void a_started_grace_period_ends_by_itself(void **state)
 {
 	struct rcu_gp_seq seq, later;
 	unsigned long before;
@@ -448,16 +448,16 @@ static void a_child_may_end_sections_that_it_does_not_have(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_in_use_is_reported_and_goes_on),
+		TEST(a_domain_in_use_is_reported_and_goes_on),
 		TEST(pending_callbacks_are_reported),
-		TEST(nothing_is_no_callback),
-		TEST(what_waits_is_counted),
+		TEST(null_is_no_callback),
+		TEST(waiting_callbacks_are_counted),
 		TEST(too_much_makes_readers_yield),
 		TEST(shutdown_returns_the_truth),
 		TEST(a_domain_ends_and_begins),
 		TEST(the_waiter_frees_the_domain),
 		TEST(many_domains_leave_nothing),
-		TEST(what_was_started_ends_by_itself),
+		TEST(a_started_grace_period_ends_by_itself),
 		TEST(a_cookie_waits_for_its_section),
 #if !QUIESCE_TSAN
 		TEST(a_child_may_end_sections_that_it_does_not_have),
