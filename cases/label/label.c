@@ -410,10 +410,10 @@ static int check(struct case_run *run)
 
 static const struct case_choice scenarios[] = {
 	{ "http", "wrk gets files; a replacement each second", false },
-	{ "http, 100 replacements/s", "the same, a hundred each second", false },
+	{ "http, 100 replacements/s", "wrk gets files; a hundred replacements each second", false },
 	{ "loop, 1 thread", "a check and about a microsecond of work of its own", false },
-	{ "loop, 2 threads", "the same on two CPUs, called near or far", false },
-	{ "loop, all CPUs", "the same on as many as there are, if more than two", false },
+	{ "loop, 2 threads", "such a loop on two CPUs, called near or far", false },
+	{ "loop, all CPUs", "such a loop on all CPUs, if there are more than two", false },
 	{ NULL, NULL, false },
 };
 

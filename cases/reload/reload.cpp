@@ -358,9 +358,9 @@ constexpr case_choice variants[] = {
 
 constexpr case_choice scenario_list[] = {
 	{ "quiet", "a lookup thread on each CPU", false },
-	{ "reloads", "the same, and the reloader beside them", false },
+	{ "reloads", "a lookup thread on each CPU, and the reloader beside them", false },
 	{ "quiet, CPU spare", "a lookup thread on each CPU but one", false },
-	{ "reloads, CPU spare", "the same, and the reloader on that one", false },
+	{ "reloads, CPU spare", "a lookup thread on each CPU but one, and the reloader on that one", false },
 	{ nullptr, nullptr, false },
 };
 

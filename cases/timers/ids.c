@@ -415,9 +415,9 @@ static bool is_kernel(void)
 
 const struct case_choice ids_variants[] = {
 	{ "global_spin", "one spinlock for all, held until the timer's lock is held", false },
-	{ "global_ticket", "the same, first come, first served", false },
-	{ "global_pthread_spin", "the same, the C library's, which never yields", false },
-	{ "global_mutex", "the same, a mutex of the C library", false },
+	{ "global_ticket", "one spinlock for all, first come, first served", false },
+	{ "global_pthread_spin", "one spinlock of the C library for all, which never yields", false },
+	{ "global_mutex", "one mutex of the C library for all", false },
 	{ "bucket_lock", "a spinlock for each of 512 chains", false },
 	{ "rcu_lock", "a section until the timer's lock is held", false },
 	{ "rcu_seqlock", "a section, and a sequence count instead of the timer's lock", false },

@@ -33,8 +33,8 @@ static const struct scene {
 /* The entries have the order of scenes. */
 static const struct case_choice scenarios[] = {
 	{ "0 % updates", "16 workers, or --threads", false },
-	{ "1 % updates", "the same, of 100 operations one creates or deletes a timer", false },
-	{ "10 % updates", "the same, of 100 operations ten", false },
+	{ "1 % updates", "16 workers; of 100 operations one creates or deletes a timer", false },
+	{ "10 % updates", "16 workers; of 100 operations ten create or delete a timer", false },
 	{ "1 worker, 0 % updates", "bound to a CPU", false },
 	{ "2 workers, 0 % updates", "bound to a CPU each", false },
 	{ "a worker on each CPU, 0 % updates", "bound, where there are more than two", false },

@@ -33,7 +33,7 @@
 
 static char *torture_type = "shazptr";
 module_param(torture_type, charp, 0444);
-MODULE_PARM_DESC(torture_type, "What to torture; a wrong one lists them");
+MODULE_PARM_DESC(torture_type, "Type to torture; a wrong name lists all types");
 static int nreaders = -1;
 module_param(nreaders, int, 0444);
 MODULE_PARM_DESC(nreaders, "Reader threads; -1: one for each CPU but the first, at least one");

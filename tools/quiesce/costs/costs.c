@@ -158,7 +158,7 @@ static int run(const struct options *options)
 
 const struct subcommand costs_command = {
 	.name = "costs",
-	.what = "What the basic operations of this machine cost, beside those of 2003.",
+	.what = "Cost of the basic operations of this machine, beside those of 2003.",
 	.doc = "Result: nanoseconds of one operation, median over batches and rounds, with the range over batches; 'spread' is "
 	       "that of the rounds' medians. 'cycles' and 'instr.' are the same in units of the first two rows. They are "
 	       "estimates: a cycle is the duration of one addition in a chain in which each needs the result of the one before, "

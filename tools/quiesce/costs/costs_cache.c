@@ -244,9 +244,9 @@ static int measure(const struct cost *cost, const struct job *job, enum level le
 					    .batch = walk, .per_turn = STEPS, ##__VA_ARGS__ }
 
 CACHE(l1, LEVEL_1, false, "a load whose address the last one brought, from L1");
-CACHE(l2, LEVEL_2, false, "the same from L2", .article = 12.9);
-CACHE(l2_huge, LEVEL_2, true, "from L2, huge pages");
-CACHE(l3, LEVEL_3, false, "from L3");
-CACHE(l3_huge, LEVEL_3, true, "from L3, huge pages");
-CACHE(memory, LEVEL_MEMORY, false, "from memory", .article = 162.4);
-CACHE(memory_huge, LEVEL_MEMORY, true, "from memory, huge pages");
+CACHE(l2, LEVEL_2, false, "a load whose address the last one brought, from L2", .article = 12.9);
+CACHE(l2_huge, LEVEL_2, true, "a load whose address the last one brought, from L2 with huge pages");
+CACHE(l3, LEVEL_3, false, "a load whose address the last one brought, from L3");
+CACHE(l3_huge, LEVEL_3, true, "a load whose address the last one brought, from L3 with huge pages");
+CACHE(memory, LEVEL_MEMORY, false, "a load whose address the last one brought, from memory", .article = 162.4);
+CACHE(memory_huge, LEVEL_MEMORY, true, "a load whose address the last one brought, from memory with huge pages");

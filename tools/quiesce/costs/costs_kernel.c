@@ -107,7 +107,7 @@ static int measure_membarrier_busy(const struct cost *cost, const struct job *jo
 }
 
 const struct cost cost_membarrier_busy = {
-	.op = { .name = "membarrier_busy", .what = "the same, one of them running on another CPU" },
+	.op = { .name = "membarrier_busy", .what = "expedited membarrier, one other thread of the process running on another CPU" },
 	.measure = measure_membarrier_busy,
 	.batch = membarrier_batch,
 	.per_turn = 1,
@@ -196,6 +196,6 @@ const struct cost cost_wake_call = {
 	.measure = measure_wake_call,
 };
 const struct cost cost_wake_run = {
-	.op = { .name = "wake_run", .what = "the same: until that thread runs" },
+	.op = { .name = "wake_run", .what = "futex wake of a thread asleep on another CPU: until that thread runs" },
 	.measure = measure_wake_run,
 };

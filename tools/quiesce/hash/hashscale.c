@@ -500,7 +500,7 @@ const struct subcommand hashscale_command = {
 	.name = "hashscale",
 	.what = "Lookups in hash tables, and updates, over the number of threads.",
 	.doc = "Result: operations per second of all threads together, the median over rounds; each round measures every type in a "
-	       "process of its own, in turn, with the same keys in the same order. What a lookup finds is checked: a lost key or a wrong "
+	       "process of its own, in turn, with the same keys in the same order. Each lookup is checked: a lost key or a wrong "
 	       "value is an error, BROKEN. An update removes or inserts a key of the thread's own, in turn, so that the size stays.\n"
 	       "--resize compares lookups while one more thread resizes the table with lookups in tables of the smallest and of the "
 	       "largest size.\n"

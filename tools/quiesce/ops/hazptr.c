@@ -331,19 +331,19 @@ const struct op op_hazptr = {
 
 const struct op op_hazptr_tryprotect = {
 	.name = "hazptr_tryprotect",
-	.what = "the same, hazptr_tryprotect(), again until it succeeds",
+	.what = "quiesce hazard pointers, a slot in hand; hazptr_tryprotect(), again until it succeeds",
 	HAZPTR_READ_TYPE(hazptr_tryprotect, thread_enter, thread_exit),
 };
 
 const struct op op_hazptr_alloc = {
 	.name = "hazptr_alloc",
-	.what = "the same, a slot of the thread's own taken and freed around each section",
+	.what = "quiesce hazard pointers, a slot of the thread's own taken and freed around each section",
 	HAZPTR_READ_TYPE(hazptr_alloc, only_line, NULL),
 };
 
 const struct op op_hazptr_context = {
 	.name = "hazptr_context",
-	.what = "the same, a slot of a context of the caller's taken and freed around each section",
+	.what = "quiesce hazard pointers, a slot of a context of the caller's taken and freed around each section",
 	HAZPTR_READ_TYPE(hazptr_context, only_context, no_context),
 };
 

@@ -157,7 +157,7 @@ OP_READ_OPS(raw_hp_bitmask, bitmask_lock, bitmask_unlock);
 
 const struct op op_raw_hp_bitmask = {
 	.name = "raw_hp_bitmask",
-	.what = "floor: the same, the slot taken from eight by a mask and given back",
+	.what = "floor: a hazard pointer in a slot taken from eight by a mask and given back",
 	.read = &raw_hp_bitmask_read,
 	.slot_kind = raw_slot_of_thread,
 };
@@ -231,7 +231,7 @@ const struct op op_raw_hp_wake = {
 
 const struct op op_raw_fence_slot = {
 	.name = "raw_fence_slot",
-	.what = "floor: the same, the slot found by a pointer and claimed by a locked instruction",
+	.what = "floor: a hazard pointer in a slot found by a pointer and claimed by a locked instruction",
 	.thread_enter = fence_slot_enter,
 	.read = &raw_fence_slot_read,
 	.slot_kind = raw_slot_of_thread,

@@ -150,7 +150,7 @@ static bool readers_are_fast(void)
 
 const struct rwlock_op rwlock_op_gp = {
 	.name = "gp",
-	.what = "to compare with: synchronize_rcu() in each lock and unlock",
+	.what = "for comparison: synchronize_rcu() in each lock and unlock",
 	.thread_enter = thread_enter,
 	.read_lock = read_lock,
 	.read_unlock = read_unlock,
@@ -161,7 +161,7 @@ const struct rwlock_op rwlock_op_gp = {
 
 const struct rwlock_op rwlock_op_expedited = {
 	.name = "expedited",
-	.what = "the same with synchronize_rcu_expedited()",
+	.what = "for comparison: synchronize_rcu_expedited() in each lock and unlock",
 	.thread_enter = thread_enter,
 	.read_lock = read_lock,
 	.read_unlock = read_unlock,

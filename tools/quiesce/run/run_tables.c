@@ -10,9 +10,9 @@ void run_print_head(struct sheet *s)
 {
 	if (s->markdown) {
 		fputs("# Performance\n", s->out);
-		sheet_note(s, "Written by `quiesce run --markdown`; not edited. What each type is: `quiesce refscale --help` and the other "
-			      "subcommands, which show spreads and percentiles too. Read ratios, not absolutes: below 2 ns the placement "
-			      "of code alone moves figures by tens of percent, and a few cores do not show what 256 do.");
+		sheet_note(s, "Written by `quiesce run --markdown`; not edited. `quiesce refscale --help` describes the types, as do the "
+			      "other subcommands, which show spreads and percentiles too. Read ratios, not absolutes: below 2 ns the "
+			      "placement of code alone moves figures by tens of percent, and a few cores do not show what 256 do.");
 		fputs("\nMachine: ", s->out);
 	}
 	emit_head(s->out);

@@ -12,7 +12,7 @@
 static const struct study_variant variants[] = {
 	{ "gp", "light", "a grace period in each lock and each unlock of the writer: synchronize_rcu()" },
 	{ "gp", "full", NULL },
-	{ "expedited", "light", "the same with synchronize_rcu_expedited()" },
+	{ "expedited", "light", "a grace period in each lock and each unlock: synchronize_rcu_expedited()" },
 	{ "expedited", "full", NULL },
 	{ "rcu_sync", "light", "percpu_rwsem: rcu_sync lets a burst share one grace period" },
 	{ "rcu_sync", "full", NULL },

@@ -168,7 +168,7 @@ const struct subcommand walkscale_command = {
 	.name = "walkscale",
 	.what = "Lists, maps, trees and skip lists whose readers protect each node, under several schemes.",
 	.doc = "Result: operations per second of all threads together, the median over rounds; each round measures every type in "
-	       "a process of its own, in turn, with the same keys in the same order. What a lookup finds is checked: a lost key "
+	       "a process of its own, in turn, with the same keys in the same order. Each lookup is checked: a lost key "
 	       "or a wrong value is an error, BROKEN. An update removes or inserts a key of the thread's own, in turn, so that "
 	       "the size stays. X_list is Michael's list, sorted and lock-free, with three slots; X_map a table with as many "
 	       "such lists as keys; X_tree an external binary tree whose updates lock one or two inner nodes; X_skip a skip list "
