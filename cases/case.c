@@ -45,7 +45,7 @@ static const struct argp_option common[] = {
 	{ "threads", KEY_THREADS, "N", 0, "readers or workers", 1 },
 	{ "round", KEY_ROUND, "N", 0, "number of the run, for the seeds", 1 },
 	{ "quick", KEY_QUICK, NULL, 0, "fewer and shorter measurements", 1 },
-	{ "check", KEY_CHECK, NULL, 0, "look for objects that are used after they were freed; measure nothing", 1 },
+	{ "check", KEY_CHECK, NULL, 0, "search for objects that are used after they were freed; measure nothing", 1 },
 };
 #define NR_COMMON (sizeof(common) / sizeof(common[0]))
 
@@ -272,7 +272,7 @@ void canary_free(void *object, struct canary *canary)
 	static size_t at;
 	void *old = object;
 
-	quiesce_store_relaxed(&canary->alive, DEAD); /* Relaxed: see above. */
+	quiesce_store_relaxed(&canary->alive, DEAD); /* Relaxed: the library has to order it. */
 #ifndef CASE_ASAN
 	pthread_mutex_lock(&lock);
 	old = grave[at];

@@ -41,7 +41,7 @@ static inline struct callback_head *callbacks_take(struct callbacks *list)
 }
 
 struct group {
-	struct callbacks fresh;		/* not scanned yet */
+	struct callbacks fresh;		/* retired since the last scan */
 	struct callbacks kept;		/* protected in the last scan */
 };
 

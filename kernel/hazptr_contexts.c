@@ -111,7 +111,7 @@ static unsigned long hazptr_slot_read(const hazptr_t *slot)
 	return smp_load_acquire(&slot->value);
 }
 
-static void look_at_context(struct hazptr_context *ctx)
+static void scan_context(struct hazptr_context *ctx)
 {
 	int i;
 
@@ -132,7 +132,7 @@ static void look_at_context(struct hazptr_context *ctx)
 }
 
 /* Scans the next few contexts after the cursor.  Returns true if there are more. */
-static bool look_at_some(struct context_list *list)
+static bool scan_some(struct context_list *list)
 {
 	struct list_head *last = &list->cursor;
 	int i;
@@ -141,14 +141,14 @@ static bool look_at_some(struct context_list *list)
 	held.nr = 0;
 	for (i = 0; i < CONTEXTS_AT_ONCE && !list_is_last(last, &list->contexts); i++) {
 		last = last->next;
-		look_at_context(list_entry(last, struct hazptr_context, node));
+		scan_context(list_entry(last, struct hazptr_context, node));
 	}
 	if (i)
 		list_move(&list->cursor, last);
 	return !list_is_last(&list->cursor, &list->contexts);
 }
 
-static void look_at_list(struct context_list *list, int cpu)
+static void scan_list(struct context_list *list, int cpu)
 {
 	unsigned long flags;
 	bool more = true, first = true;
@@ -159,7 +159,7 @@ static void look_at_list(struct context_list *list, int cpu)
 		if (first)
 			list_add(&list->cursor, &list->contexts);
 		first = false;
-		more = look_at_some(list);
+		more = scan_some(list);
 		if (!more)
 			list_del(&list->cursor);
 		raw_spin_unlock_irqrestore(&list->lock, flags);
@@ -182,13 +182,13 @@ u64 hazptr_walk(void)
 	for_each_possible_cpu(cpu) {
 		struct context_list *list = per_cpu_ptr(&context_lists, cpu);
 
-		look_at_list(list, cpu);
+		scan_list(list, cpu);
 		contexts += READ_ONCE(list->nr);
 	}
 	return contexts * HAZPTR_SLOT_PER_CTX;
 }
 
-/* Number of registered contexts. */
+/* Returns the number of registered contexts. */
 u64 hazptr_nr_contexts(void)
 {
 	u64 nr = 0;

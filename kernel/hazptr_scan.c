@@ -65,13 +65,13 @@ struct call_queue {
 
 static DEFINE_PER_CPU(struct call_queue, call_queues);
 
-/* A caller of hazptr_barrier(), on its stack. */
+/* Each caller of hazptr_barrier() has one of these on its stack. */
 struct barrier {
 	struct list_head node;
 	struct completion done;
 };
 
-/* A caller of synchronize_hazptr(), on its stack. */
+/* Each caller of synchronize_hazptr() has one of these on its stack. */
 struct waiter {
 	struct list_head node;		/* in asked.waiters, then in scan.waiters */
 	struct hlist_node bucket;
@@ -370,7 +370,7 @@ static void watch_kept(void)
 	WRITE_ONCE(scan.kept, scan.old->kept.nr + scan.new->kept.nr);
 }
 
-static void look_again_later(bool fresh)
+static void rescan_later(bool fresh)
 {
 	if (!scan.old->kept.first && !scan.new->kept.first && list_empty(&scan.waiters))
 		return;
@@ -398,7 +398,7 @@ static void scan_work_fn(struct work_struct *work)
 	end_waiters();
 	end_barriers();
 	watch_kept();
-	look_again_later(fresh);
+	rescan_later(fresh);
 	/* Barriers that were requested while others waited. */
 	if (group_empty(scan.old) && !list_empty_careful(&asked.barriers))
 		mod_delayed_work(queue, &scan_work, 0);
@@ -422,8 +422,8 @@ void call_hazptr(struct callback_head *head, rcu_callback_t func)
 	BUILD_BUG_ON(offsetof(struct callback_head, next));
 	head->func = func;
 	/*
-	 * Not preempted between the two: while the queue is not empty no other
-	 * caller on this CPU would start the work.
+	 * The caller must not be preempted between the two: while the queue is
+	 * not empty no other caller on this CPU would start the work.
 	 */
 	preempt_disable();
 	calls = this_cpu_ptr(&call_queues);

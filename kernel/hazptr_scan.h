@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Private to hazptr.ko: interface between the scan, the walk over slots and the
- * reports of stalls.
+ * hazptr_scan.h - interface between the scan, the walk over slots and the
+ * reports of stalls, private to hazptr.ko.
  */
 #ifndef QUIESCE_HAZPTR_SCAN_H
 #define QUIESCE_HAZPTR_SCAN_H
@@ -26,7 +26,7 @@ struct stall {
 };
 
 void stall_start(struct stall *stall);
-/* True after the timeout, and after twice as long each time. */
+/* Returns true after the timeout, and then after twice as long each time. */
 bool stall_report_due(struct stall *stall);
 void stall_blame(struct stall *stall, const struct hazptr_context *ctx, int cpu);
 

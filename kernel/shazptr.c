@@ -62,7 +62,7 @@
 static int skip_synchronize_self_scan;
 module_param(skip_synchronize_self_scan, int, 0644);
 MODULE_PARM_DESC(skip_synchronize_self_scan,
-		 "Leave the first look to the scan thread, which spares callers a walk over all CPUs");
+		 "Leave the first scan to the scan thread, which spares callers a walk over all CPUs");
 
 static uint stall_timeout = 21;
 module_param(stall_timeout, uint, 0644);
@@ -75,7 +75,7 @@ DEFINE_MUTANTS(SHAZPTR_MUTANTS, shazptr_planted);
 DEFINE_PER_CPU(struct shazptr_slot, shazptr_slots);
 EXPORT_PER_CPU_SYMBOL_GPL(shazptr_slots);
 
-/* Written by its CPU, summed by readers of debugfs. */
+/* Each CPU writes its own counts, and readers of debugfs add them up. */
 struct call_counts {
 	u64 calls;
 	u64 waits;
@@ -83,7 +83,7 @@ struct call_counts {
 
 static DEFINE_PER_CPU(struct call_counts, call_counts);
 
-/* A caller of synchronize_shazptr(), on its stack. */
+/* Each caller of synchronize_shazptr() has one of these on its stack. */
 struct waiter {
 	struct llist_node queued;
 	struct list_head node;		/* in scan.waiting */
@@ -96,7 +96,7 @@ struct waiter {
 	struct completion done;
 };
 
-/* State of a slot in the scans so far. */
+/* The scans so far have found a slot in this state. */
 struct view {
 	unsigned long value;		/* value of the slot; 0: any later value is a new guard */
 	bool marked;
@@ -153,7 +153,7 @@ static bool blocks(unsigned long value, unsigned long ptr)
 	return comparable(value) == comparable(ptr);
 }
 
-static bool anybody_blocks(unsigned long ptr)
+static bool any_slot_blocks(unsigned long ptr)
 {
 	int cpu;
 
@@ -173,7 +173,7 @@ static bool same_guard(const struct view *view, unsigned long value)
 	return __shazptr_is_wildcard(value) && !__shazptr_is_wildcard(view->value);
 }
 
-static void look_at(int cpu)
+static void scan_slot(int cpu)
 {
 	struct view *view = &scan.views[cpu];
 	unsigned long value = shazptr_slot_read(cpu);
@@ -203,17 +203,17 @@ static int compare_blockers(const void *left, const void *right)
 	return 0;
 }
 
-static void look_at_all(void)
+static void scan_slots(void)
 {
 	int cpu;
 
 	scan.nr_blockers = 0;
 	for_each_possible_cpu(cpu)
-		look_at(cpu);
+		scan_slot(cpu);
 	sort(scan.blockers, scan.nr_blockers, sizeof(*scan.blockers), compare_blockers, NULL);
 }
 
-/* The first blocker of an address, or NULL. */
+/* Returns the first blocker of an address, or NULL. */
 static struct blocker *find_blocker(unsigned long ptr)
 {
 	unsigned int low = 0, high = scan.nr_blockers;
@@ -259,7 +259,7 @@ static void mark(int cpu)
 	struct view *view = &scan.views[cpu];
 	unsigned long seen = view->value, marked = seen ^ SHAZPTR_MARK, now;
 
-	/* A mark must not make a slot look empty. */
+	/* A mark must not turn a value into that of an empty slot. */
 	if (!marked)
 		return;
 	/* Orders nothing: the next scan reads again. */
@@ -354,7 +354,7 @@ static u64 shazptr_scan(void)
 	scan.nr++;
 	scan.stats.scans++;
 	adopt_waiters();
-	look_at_all();
+	scan_slots();
 	list_for_each_entry_safe(waiter, next, &scan.waiting, node) {
 		if (still_blocked(waiter)) {
 			youngest = max(youngest, waiter->start_ns);
@@ -394,8 +394,8 @@ static void serve(void)
 	}
 }
 
-/* Also true for waiters that another waiter took from the queue when it scanned. */
-static bool somebody_waits(void)
+/* Returns true also for waiters that another waiter took from the queue when it scanned. */
+static bool has_waiters(void)
 {
 	return !llist_empty(&scan.queued) || READ_ONCE(scan.nr_waiting);
 }
@@ -404,7 +404,7 @@ static bool somebody_waits(void)
 static void idle(void)
 {
 	set_current_state(TASK_IDLE | TASK_FREEZABLE);
-	if (!somebody_waits() && !kthread_should_stop())
+	if (!has_waiters() && !kthread_should_stop())
 		schedule();
 	__set_current_state(TASK_RUNNING);
 	try_to_freeze();
@@ -415,7 +415,7 @@ static int shazptr_scan_thread(void *unused)
 	set_freezable();
 	while (!kthread_should_stop()) {
 		idle();
-		if (somebody_waits())
+		if (has_waiters())
 			serve();
 	}
 	return 0;
@@ -487,9 +487,9 @@ void synchronize_shazptr(const void *ptr)
 	}
 	if (WARN_ONCE(!may_sleep(), "shazptr: a wait where sleeping is forbidden\n")) {
 		/* A late return is better than an early one. */
-		while (anybody_blocks((unsigned long)ptr))
+		while (any_slot_blocks((unsigned long)ptr))
 			cpu_relax();
-	} else if (READ_ONCE(skip_synchronize_self_scan) || anybody_blocks((unsigned long)ptr)) {
+	} else if (READ_ONCE(skip_synchronize_self_scan) || any_slot_blocks((unsigned long)ptr)) {
 		shazptr_wait(ptr);
 	}
 }

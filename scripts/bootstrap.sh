@@ -13,7 +13,7 @@ set -u
 level=${1:-run}
 case $level in run|test|linear|report|deb|kernel|kernels|rust|ci) ;; *) echo "usage: $0 run|test|linear|report|deb|kernel|kernels|rust|ci" >&2; exit 2 ;; esac
 
-# level  need(!) or want(-)  probe  package
+# Each row: level, "!" if it is needed or "-" if it is only wanted, probe, package.
 table='
 run  ! cmd:gcc gcc
 run  ! lib:c libc6-dev

@@ -61,7 +61,7 @@ configure()
 	mv "$wanted.new" "$wanted"
 }
 
-# build TREE FRAGMENT...
+# build TREE FRAGMENT...: configure and build a kernel with these fragments of a configuration.
 build()
 {
 	local tree=$1 objects=$dir/$flavour/objects

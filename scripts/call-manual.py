@@ -35,7 +35,7 @@ QUALIFIERS = re.compile(r"__attribute__\s*\(\(.*?\)\)(?!\))|\b(?:QUIESCE_\w+|sta
 # ---- the headers ----
 
 def unstarred(text):
-    """The lines of a comment, without the stars in front."""
+    """Return the lines of a comment, without the stars in front."""
     lines = text.rstrip().split("\n")
     return [lines[0]] + [re.sub(r"^ \*\s?", "", line, count=1) if not line.startswith(" *\t") else line[2:] for line in lines[1:]]
 
@@ -55,7 +55,7 @@ def declared(text):
 
 
 def declarations(text):
-    """What follows a comment, up to an empty line or a comment: [(name, prototype)], each name once."""
+    """Return [(name, prototype)] of the text after a comment, up to an empty line or a comment, each name once."""
     text = text.replace("\\\n", " ")
     text = re.split(r"\n\s*\n|^\s*/\*", text, maxsplit=1, flags=re.M)[0]
     found, depth = {}, 0
@@ -69,7 +69,7 @@ def declarations(text):
 
 
 def prototype(text, name):
-    """Of the first declaration of NAME in TEXT."""
+    """Return the prototype of the first declaration of NAME in TEXT, or None."""
     line = re.search(rf"^(?=\S)[^\n]*\b{name}\b[^\n]*", text.replace("\\\n", " "), re.M)
     got = declared(line[0]) if line else None
     return got[1] if got and got[0] == name else None
@@ -407,7 +407,7 @@ def main():
     top = options.include / "quiesce"
     found = sorted([*top.glob("*.h"), *top.glob("ds/*.h")])
     macros = macros_of("\n".join(path.read_text(encoding="utf-8") for path in sorted(top.rglob("*.h"))))
-    headers = [Header(options.include, path, macros) for path in found if path.name != "calls.h"]  # its calls have pages by other names
+    headers = [Header(options.include, path, macros) for path in found if path.name != "calls.h"]  # pages of other names describe these calls
     wrong = [line for header in headers for line in header.wrong]
     print("\n".join(wrong), end="\n" if wrong else "", file=sys.stderr)
     made, links = pages(headers, options.date)

@@ -116,12 +116,12 @@ def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     bad, sites, guards, names = [], [], [], set()
     for name in csource.c_files(str(root), *ledger.ROOMS):
-        if name == "src/platform/perturb.h":  # which has mutants of its own
+        if name == "src/platform/perturb.h":  # this file has mutants of its own
             guards += [(g, name) for g in ledger.GUARD.findall((root / name).read_text())]
         elif ledger.has_sites(name):
             s, g, n = scan_file(root, name, bad)
             sites, guards, names = sites + s, guards + g, names | n
-    for path in sorted((root / "tests/guarded").rglob("*.patch")):  # those of headers
+    for path in sorted((root / "tests/guarded").rglob("*.patch")):  # headers have their guards in these patches
         guards += [(g, str(path.relative_to(root))) for line in path.read_text().split("\n") if line.startswith("+")
                    for g in ledger.GUARD.findall(line)]
     check_partners(sites, names, bad)

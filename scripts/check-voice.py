@@ -38,7 +38,7 @@ FRAGMENT = "fragment", "write a whole sentence that stands alone"
 DEPENDENT = re.compile(r"\s*(?:and|or|but|nor|so|then|too|also|else|not|of|it|its|they|their|them|theirs|he|his|him|which|that is|likewise|dito|"
                        r"ditto|as above|the same|those(?= (?:that|of|with|who|which))|these(?=[,.:]| (?:that|have|are)\b)|such as)\b(?!-)", re.I)
 # What other checks or compilers read, names of files and parts, drawings.
-FORMAL = re.compile(r"\s*(?:SPDX|Relaxed\b|raw\b|[({\[]|[\w-]+(?: [A-Z./]+)+: |[A-Z]{2,4}\d*[a-z]?[:,]|-{2,}|={2,}|noqa|nolint|NOLINT|fallthrough|shellcheck|clang-format|pylint|@|#|"
+FORMAL = re.compile(r"\s*(?:SPDX|Relaxed\b|raw\b|[({\[]|[\w-]+(?: [A-Z./-]+)+: |private:|[A-Z]{2,4}\d*[a-z]?[:,]|-{2,}|={2,}|noqa|nolint|NOLINT|fallthrough|shellcheck|clang-format|pylint|@|#|"
                     r"[\w./-]+ [-:] |[\w./]+\Z|CONFIG_|defined\(|!|coverage|type:|namespace\b|extern\b)")
 _AUXILIARY = """is are was were be been has have had do does did can cannot could may might must shall should will would let
     isn't aren't doesn't don't won't can't saw came went began took gave got fell ran wrote threw knew became"""

@@ -16,7 +16,7 @@ C_LIKE = (".c", ".h", ".hpp", ".cpp", ".cc", ".S", ".pml", ".go", ".rs", ".in")
 HASH_LIKE = (".sh", ".build", ".list", ".toml", ".ini", "Makefile", "Kbuild", ".ci/run", "_options.txt", "quiesce-prefix-headers")
 QUOTE = " \ufffc "  # what stands for quoted text: no letter, but no blank either
 _C_TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
-_LITMUS = re.compile(r"\(\*.*?\*\)", re.S)
+_LITMUS = re.compile(r"\(\*(?!\w).*?\*\)", re.S)
 # Quoted text, and lines of litmus files that name code, are no prose.
 _QUOTED = re.compile(r'"[^"]*"|``[^`]*``|`[^`]*`|^\s*(?:Source|Weakened|Guard|Rmw):[^\n]*', re.S | re.M)
 

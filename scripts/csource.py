@@ -75,7 +75,7 @@ def functions(code):
 
 
 def _head(code, brace):
-    """The lines above a brace in column 0 that belong to the head of a function."""
+    """Return the lines above a brace in column 0 that belong to the head of a function."""
     start = brace
     while start > 0 and code[start - 1].strip() and not code[start - 1].startswith(("}", "#")):
         if code[start - 1].rstrip().endswith(";"):

@@ -112,7 +112,7 @@ download()
 	done
 }
 
-# unpack DESTINATION PACKAGE...; from an image only /boot.
+# unpack DESTINATION PACKAGE...: unpack these packages, of an image only /boot.
 unpack()
 {
 	local to=$1 package deb
@@ -155,7 +155,7 @@ packaged()
 	fi
 	download "${packages[@]}" && unpack "$root" "${packages[@]}" || return 1
 	build=$root/usr/src/linux-headers-$release
-	# The one absolute path in the headers.
+	# The headers contain one absolute path.
 	sed -i "s|/usr/src|$root/usr/src|" "$build/Makefile"
 	# shellcheck disable=SC2016 # for the script
 	printf '#!/bin/sh\nsrc=$1\nshift\nexec make -C "%s" M="$src" "$@"\n' "$build" >"$dir/$1/kmake"
@@ -185,7 +185,7 @@ source_parts()
 	echo "kernel-packages: source: checkpatch.pl and tools/memory-model" >&2
 }
 
-# whole_tree FLAVOUR PACKAGE
+# whole_tree FLAVOUR PACKAGE: unpack the whole source tree of a package.
 whole_tree()
 {
 	rm -rf "${dir:?}/$1"
@@ -203,7 +203,7 @@ newest_tree()
 	whole_tree newest-tree "$package"
 }
 
-# The first Debian archive among the machine's sources.
+# The function archive prints the first Debian archive among the machine's sources.
 archive()
 {
 	# shellcheck disable=SC2016 # apt's

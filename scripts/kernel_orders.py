@@ -34,19 +34,19 @@ def operations(code_line):
 
 
 def comment_near(lines, i, above=3):
-    """The text of the lines above an operation and of its own."""
+    """Return the text of the lines above an operation and of its own line."""
     text = " ".join(line.strip().strip("/*\\ \t") for line in lines[max(0, i - above):i + 1])
     return re.sub(r"\s+", " ", text)
 
 
 def pair_at(lines, i):
-    """A match of the last "LABEL: pairs with ..." near the line, or None."""
+    """Return a match of the last "LABEL: pairs with ..." near the line, or None."""
     found = list(PAIR.finditer(comment_near(lines, i)))
     return found[-1] if found else None
 
 
 def annotated(lines, code):
-    """The code with the label of each ordering before its name: "SK1 smp_mb()"."""
+    """Return the code with the label of each ordering before its name: "SK1 smp_mb()"."""
     out = []
     for i, line in enumerate(code):
         pair = pair_at(lines, i)

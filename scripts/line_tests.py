@@ -12,7 +12,7 @@ import subprocess
 
 FLAGS = "-g1 -fsanitize-coverage=trace-pc"
 LIMIT = 120
-TRACE = "TRACE_DIRECTORY" # not QUIESCE_...: a test may drop those
+TRACE = "TRACE_DIRECTORY" # a test may drop variables named QUIESCE_...
 _PLACE = re.compile(r"^(/\S+):(\d+)(?: \(discriminator \d+\))?$")
 _CODE = re.compile(r"^ +([0-9a-f]+):\t(\S+)(.*)")
 

@@ -20,7 +20,7 @@ def ask(tool, *args):
 
 
 def roff(text):
-    """Plain text, escaped for roff."""
+    """Return plain text, escaped for roff."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
     return "\\&" + text if text.startswith((".", "\\(aq")) else text
 
@@ -37,7 +37,7 @@ def options(lines):
 
 
 def section(tool, name):
-    """Usage, one sentence, options, then paragraphs up to the first list."""
+    """Yield usage, one sentence, options, then paragraphs up to the first list."""
     lines = ask(tool, name, "--help").split("\n")
     yield f".SS {roff(name)}"
     yield f".B {roff(lines[0].removeprefix('Usage: '))}"

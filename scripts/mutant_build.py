@@ -15,7 +15,7 @@ import time
 
 import csource
 
-# What the compiler finds, and everywhere else is an error, is found.
+# Changes that these warnings find count as found, because they are errors in every other build.
 WARNINGS = "-Werror=uninitialized -Werror=maybe-uninitialized"
 OPTIONS = ("-Dtool=disabled", "-Dpeers=disabled", "-Dtests_library=shared", "-Dc_args=" + WARNINGS, "-Dcpp_args=" + WARNINGS)
 SUITES = {"unit", "faults", "sim", "liburcu", "conformance", "linear"}
@@ -86,7 +86,7 @@ class Test:
     lines_of: str # name of the test that runs the same lines; its own name if there is none
 
     def fewer_seeds(self):
-        """The same in an eighth of the time; None if it has no seeds."""
+        """Return the same command with an eighth of the seeds; None if it has no seeds."""
         if not self.is_sim or "--seeds" not in self.argv:
             return None
         at = self.argv.index("--seeds") + 1
@@ -165,7 +165,7 @@ class Tree:
         stamp.write_text(repr(self.options))
 
     def make(self, targets):
-        """The compiler's errors, or ""."""
+        """Build the targets and return the compiler's errors, or ""."""
         log = self.tmp / "build.log"
         status, _ = self._run(["ninja", "-C", self.build, f"-j{self.jobs}", *targets], BUILD_TIMEOUT, log)
         return "" if status == 0 else self._text(log) or "timeout"

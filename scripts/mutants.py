@@ -41,7 +41,7 @@ KILLED, SURVIVED, NOT_RUN = "killed", "SURVIVED", "not run"
 
 
 def plain(argv):
-    """The command of a killer without its mutant."""
+    """Return the command of a killer without its mutant."""
     command, skip = [], False
     for word in argv:
         if not skip and word not in ("--mutant", "--expect-fail") and not word.startswith("--mutant="):
@@ -116,7 +116,7 @@ def main():
     args.add_argument("--verbose", action="store_true", help="with --random: show all of them")
     opt = args.parse_args()
     if opt.random is not None or opt.again:
-        import random_mutants # which asks this file for the killers
+        import random_mutants # here, because it imports this file for the killers
         return random_mutants.run(opt, root)
     rows = [r for r in read_list(opt.list) if not opt.only or opt.only in r[0]]
     equivalent = [r for r in rows if r[1] == "equivalent"]

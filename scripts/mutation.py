@@ -49,7 +49,7 @@ class Mutation:
         return "\n".join([f"-{a}" for a, _ in changed] + [f"+{b}" for _, b in changed])
 
     def rank(self, seed):
-        """Its place in the random order of @seed, which does not depend on the rest of the sources."""
+        """Return its place in the random order of @seed, which does not depend on the rest of the sources."""
         text = "\t".join((str(seed), self.file, self.function, self.kind, self.code, self.mark))
         return hashlib.sha256(text.encode()).digest()
 
@@ -69,7 +69,7 @@ class _File:
         self.text, self.code = csource.read(root, name)
 
     def end_of(self, line, column, opening="(", closing=")"):
-        """The position (line, column) of the closing bracket, or None."""
+        """Return the position (line, column) of the closing bracket, or None."""
         depth = 0
         for i in range(line, min(line + 12, len(self.code))):
             for j in range(column if i == line else 0, len(self.code[i])):
@@ -79,7 +79,7 @@ class _File:
         return None
 
     def statement_end(self, line):
-        """The last line of the simple statement that begins in @line, or None."""
+        """Return the last line of the simple statement that begins in @line, or None."""
         depth = 0
         for i in range(line, min(line + 12, len(self.code))):
             code = self.code[i].rstrip("\\ \t")
@@ -177,7 +177,7 @@ def _bounds(file, function, first, last):
 
 
 def mutations(root, only=""):
-    """Every mutation of the library, in the order of the sources."""
+    """Yield every mutation of the library, in the order of the sources."""
     for name in csource.c_files(str(root), "src/", "include/"):
         if name.startswith(LEFT_OUT) or not name.endswith(SUFFIXES) or only not in name:
             continue

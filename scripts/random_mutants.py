@@ -29,7 +29,7 @@ LEAST_LIMIT, TIMES = 3.0, 5  # limits of a test: seconds, and a multiple of its 
 ROOM_SECONDS = 4.0           # slower tests are not among the first
 KILLER_SECONDS = 10.0        # slower killers are not run
 
-# Files, and the programs that test them; the first row that fits.
+# Each row names files and the programs that test them; the first row that fits is used.
 ROOMS = (
     (r"qsbr", r"qsbr"),
     (r"urcu", r"sim_urcu|flavor|objects|wake-ups"),
@@ -63,7 +63,7 @@ class Judge:
 
     def __init__(self, opt, root):
         self.directory = opt.build.resolve() / "mutants"
-        self.root = self.directory / "origin" # so that the sources may change meanwhile
+        self.root = self.directory / "origin" # a copy, because the sources may change meanwhile
         self.processes, self.jobs = Processes(), opt.jobs or os.cpu_count() or 1
         self.lock, self.lines_lock = threading.Lock(), threading.Lock()
         self.seconds, self.lines, self.all_tests, self.killers = {}, None, [], []

@@ -24,7 +24,7 @@ if [ "$(head -c 2 "$1")" = BC ]; then
 		set -- "$@" "$work/$(basename "$object")"
 	done
 fi
-# shellcheck disable=SC2086 # as above
+# shellcheck disable=SC2086 # a compiler may be several words
 $compiler -r -nostdlib -o "$work/libquiesce.o" "$@"
 "$objcopy" --localize-hidden "$work/libquiesce.o"
 rm -f "$output"

@@ -26,8 +26,8 @@ dir=$(cd "$1" && pwd)
 apt=$dir/apt
 arch=$(dpkg --print-architecture)
 
-# The first stanza or line of the machine's sources that offers a main Debian
-# suite (not -security or -backports alone), with its suites replaced by sid.
+# Both functions print the first stanza or line of the machine's sources that offers a main
+# Debian suite (not -security or -backports alone), with its suites replaced by sid.
 sid_from_deb822()
 {
 	cat "$@" 2>/dev/null | awk -v RS= '

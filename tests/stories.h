@@ -43,7 +43,7 @@ static __attribute__((noinline, unused)) uint64_t depth_in(int thread)
 
 static __attribute__((noinline, unused)) uint64_t qsbr_word_in(int thread)
 {
-	return quiesce_load_relaxed(&blocks[thread]->qsbr_word); /* Relaxed: as above. */
+	return quiesce_load_relaxed(&blocks[thread]->qsbr_word); /* Relaxed: the threads take turns. */
 }
 
 /* True if @slot is in this thread's own line; a thread without a line claims in another place. */
@@ -54,7 +54,7 @@ static __attribute__((noinline, unused)) int is_own(const uintptr_t *slot, const
 
 static __attribute__((noinline, unused)) int holds(const uintptr_t *slot, const void *ptr)
 {
-	return quiesce_load_relaxed(slot) << 1 >> 1 == (uintptr_t)ptr; /* Relaxed: as above. */
+	return quiesce_load_relaxed(slot) << 1 >> 1 == (uintptr_t)ptr; /* Relaxed: the threads take turns. */
 }
 
 struct thing {

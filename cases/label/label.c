@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* label.c - every open of a web server's workers asks one security label: what does it cost that the label can be replaced?
+/* label.c - every open of a web server's workers asks one security label: the cost of a label that can be replaced.
  *
  * AppArmor took and dropped a reference of the task's label at each open; all workers have the same label, so they wrote
  * one word from all CPUs.  Here a server of files does the same in user space, under load by wrk, while an administrator
@@ -47,7 +47,7 @@ static bool stopped(void)
 
 static void set_stop(uint32_t on)
 {
-	quiesce_store_relaxed(&stop, on); /* Relaxed: see above. */
+	quiesce_store_relaxed(&stop, on); /* Relaxed: it publishes nothing. */
 }
 
 static const char *label(uint64_t i)
@@ -116,7 +116,7 @@ static void pass_ball(uint32_t side)
 		}
 		if (!catch_ball(turn, end))
 			break;
-		quiesce_store_relaxed(&ball, turn + 1); /* Relaxed: see above. */
+		quiesce_store_relaxed(&ball, turn + 1); /* Relaxed: the ball is all there is. */
 	}
 }
 
@@ -410,10 +410,10 @@ static int check(struct case_run *run)
 
 static const struct case_choice scenarios[] = {
 	{ "http", "wrk gets files; a replacement each second", false },
-	{ "http, 100 replacements/s", "the same, a hundred each second", false },
+	{ "http, 100 replacements/s", "wrk gets files; a hundred replacements each second", false },
 	{ "loop, 1 thread", "a check and about a microsecond of work of its own", false },
-	{ "loop, 2 threads", "the same on two CPUs, called near or far", false },
-	{ "loop, all CPUs", "the same on as many as there are, if more than two", false },
+	{ "loop, 2 threads", "such a loop on two CPUs, called near or far", false },
+	{ "loop, all CPUs", "such a loop on all CPUs, if there are more than two", false },
 	{ NULL, NULL, false },
 };
 

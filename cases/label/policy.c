@@ -341,7 +341,7 @@ static bool none_check(struct worker *w, const char *path)
 /* ---- the choice ---- */
 
 const struct case_choice policy_variants[] = {
-	{ "unchecked", "every path is allowed, without a look at the label", false },
+	{ "unchecked", "every path is allowed, without a check of the label", false },
 	{ "refcount", "a reference of the worker's own label, on one shared count", false },
 	{ "percpu_ref", "the same reference, counted per CPU", false },
 	{ "rcu", "a section around the check", false },

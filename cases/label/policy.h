@@ -19,11 +19,11 @@ extern const struct case_choice policy_variants[];
 /* Choose one of policy_variants and publish the first label.  @watched: detect labels that are used after they were freed,
  * and yield or sleep now and then in the middle of a check.  0, or -errno. */
 int policy_init(const struct case_choice *variant, const char *text, bool watched);
-/* All threads that called policy_check() have ended: free the last label, and wait until all are freed. */
+/* Free the last label, and wait until all are freed; all threads that called policy_check() have ended. */
 void policy_exit(void);
-/* May this thread open @path? */
+/* Return true if the label allows this thread to open @path. */
 bool policy_check(const char *path);
-/* Any thread, any number at a time.  0, -EINVAL: that is no label, -ENOMEM. */
+/* Replace the label; any number of threads may do so at a time.  Returns 0, -EINVAL if the text is no label, or -ENOMEM. */
 int policy_replace(const char *text);
 /* Return the number of labels freed so far. */
 uint64_t policy_freed(void);

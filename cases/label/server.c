@@ -91,7 +91,7 @@ void server_child(int child)
 
 static void end(int sig)
 {
-	pid_t child = quiesce_load_relaxed(&server.child); /* Relaxed: see above. */
+	pid_t child = quiesce_load_relaxed(&server.child); /* Relaxed: its own thread stored it. */
 
 	if (child)
 		kill(child, SIGTERM);

@@ -117,10 +117,10 @@ def beside(opt, change, window=32, **asking):
         os.close(theirs)
         pipes.append(ours)
     changed = change(opt.port, end)
-    told = [os.read(pipe, 32) for pipe in pipes]
-    if not changed or b"" in told:
+    counts = [os.read(pipe, 32) for pipe in pipes]
+    if not changed or b"" in counts:
         raise ConnectionError("the server is gone, or answers wrongly")
-    return changed, sum(map(int, told)) / opt.seconds
+    return changed, sum(map(int, counts)) / opt.seconds
 
 
 def options(about):

@@ -144,7 +144,7 @@ done
 port=$(python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 prepare || exit 1
 
-# stopped: the server ends within 20 s of being asked to.
+# The function stopped succeeds if the server ends within 20 s of the request.
 stopped() {
 	kill "$server" 2>/dev/null || return
 	for _ in $(seq 200); do
@@ -174,7 +174,7 @@ for round in $(seq $rounds); do
 	done
 done
 if [ -n "$blind" ]; then
-	work broken >broken.work 2>&1 || { cat broken.work; fail "grace periods that wait for nobody are noticed, although $blind"; }
+	work broken >broken.work 2>&1 || { cat broken.work; fail "grace periods that wait for no reader are noticed, although $blind"; }
 	echo "broken: it survives, as $blind; the figures above say nothing about grace periods"
 	exit 0
 fi
@@ -182,4 +182,4 @@ for _ in 1 2 3 4 5; do
 	work broken >broken.work 2>&1 || { echo "broken: it does not survive, as it must not"; exit 0; }
 	seconds=$((seconds * 2))
 done
-fail "nobody notices grace periods that wait for nobody: the figures above say nothing"
+fail "no program notices grace periods that wait for no reader: the figures above say nothing"

@@ -64,7 +64,7 @@ static struct key *register_key(uint32_t i)
 {
 	struct key *old = (struct key *)quiesce_load_relaxed(&world.device[i]); /* Relaxed: the caller stored it. */
 
-	quiesce_store_relaxed(&world.device[i], (uintptr_t)new_key(device_bucket(i))); /* Relaxed: see above. */
+	quiesce_store_relaxed(&world.device[i], (uintptr_t)new_key(device_bucket(i))); /* Relaxed: a number to readers. */
 	return old;
 }
 
@@ -140,11 +140,11 @@ static void register_device(uint32_t q, uint32_t spread)
 		register_key(i);
 }
 
-/* No reader is there any more. */
+/* No reader is left. */
 static void unregister_device(void)
 {
 	for (uint32_t i = 0; i < world.q; i++) {
-		struct key *key = (struct key *)quiesce_load_relaxed(&world.device[i]); /* Relaxed: as in register_key(). */
+		struct key *key = (struct key *)quiesce_load_relaxed(&world.device[i]); /* Relaxed: the caller stored it. */
 
 		unlink_key(device_bucket(i), key);
 		free_key(key);
@@ -180,7 +180,7 @@ static struct bucket *pick(struct reader *r, uintptr_t *ret_address)
 	return &registry[b];
 }
 
-static void look_up(struct reader *r, uint64_t stay_ns)
+static void lookup(struct reader *r, uint64_t stay_ns)
 {
 	uintptr_t address;
 	struct bucket *bucket = pick(r, &address);
@@ -192,11 +192,11 @@ static void look_up(struct reader *r, uint64_t stay_ns)
 	quiesce_store_relaxed(&r->lookups, r->lookups + 1); /* Relaxed: a count. */
 }
 
-static void look_up_and_stay(struct reader *r)
+static void lookup_and_stay(struct reader *r)
 {
 	const struct habit *h = r->habit;
 
-	look_up(r, UINT64_C(1000) * (h->stay_us[0] + below(r, h->stay_us[1] - h->stay_us[0] + 1)));
+	lookup(r, UINT64_C(1000) * (h->stay_us[0] + below(r, h->stay_us[1] - h->stay_us[0] + 1)));
 	if (h->gap_us)
 		r->due_ns = now_ns() + UINT64_C(1000) * below(r, h->gap_us);
 }
@@ -208,10 +208,10 @@ static void turn(struct reader *r)
 	if (h->keys == NOTHING) {
 		sleep_ns(5000000);
 	} else if (h->stay_us[0] && (!h->gap_us || now_ns() >= r->due_ns)) {
-		look_up_and_stay(r);
+		lookup_and_stay(r);
 	} else {
 		for (int i = 0; i < TURN; i++)
-			look_up(r, 0);
+			lookup(r, 0);
 	}
 }
 
@@ -231,7 +231,7 @@ static void reader_main(struct member *member)
 
 	if (world.method->slots)
 		take_slots(&r->walker);
-	look_up(r, 0); /* the library then also knows readers that sleep */
+	lookup(r, 0); /* the library then also knows readers that sleep */
 	(void)quiesce_fetch_add_relaxed(&world.ready, 1u);
 	while (!quiesce_load_relaxed(&world.stop)) /* Relaxed: soon is enough. */
 		turn(r);

@@ -6,7 +6,7 @@
 #
 # Fetches the package's source from Debian, builds it, and runs its tests twice; then readmostly.c,
 # with and without.  BUILD is our build directory (build).  DIR is kept, and what is in it is used
-# again; without -d a scratch directory is, which is removed.  As root, what is fetched is built and run as nobody.
+# again; without -d a scratch directory is, which is removed.  As root, what is fetched is built and run by the user "nobody".
 # Exit status: 0 both runs passed the same tests, and the shim was at work; 77 not possible here.
 set -u -o pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -59,7 +59,7 @@ if [ "$(id -u)" = 0 ]; then
 	chown nobody: home tmp
 	as=(setpriv --reuid nobody --regid nogroup --clear-groups)
 fi
-# In an environment without surprises.
+# plainly COMMAND...: run it in an environment without surprises.
 plainly() { "${as[@]}" env -i PATH=/usr/local/bin:/usr/bin:/bin HOME="$dir/home" TMPDIR="$dir/tmp" LC_ALL=C.UTF-8 "$@"; }
 
 fetch() { # with an apt of our own, for systems that have no deb-src

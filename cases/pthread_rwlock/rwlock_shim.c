@@ -175,7 +175,7 @@ static QUIESCE_COLD int give_body(pthread_rwlock_t *rwlock, struct body **ret_bo
 	struct body *body, *found = NULL;
 
 #ifdef __GLIBC__
-	/* Another process initialised it, without the shim. */
+	/* Another process has initialised the lock without the shim. */
 	if (rwlock->__data.__shared)
 		return refuse(ENOTSUP, "a lock shared between processes, which another one initialised");
 #endif
@@ -435,7 +435,7 @@ EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *rwlock)
 		return EINVAL;
 	if (body && (percpu_is_read_locked(&body->sem) || percpu_is_write_locked(&body->sem)))
 		return EBUSY;
-	quiesce_store_relaxed(&ours(rwlock)->body, &destroyed); /* Relaxed: as above. */
+	quiesce_store_relaxed(&ours(rwlock)->body, &destroyed); /* Relaxed: no thread uses the lock. */
 	if (body)
 		put_body(body);
 	COUNT(destroy);

@@ -355,7 +355,7 @@ static void counted(void)
 	printf("# %lu inits, %lu destroys, %lu read locks (%lu again), %lu write locks, %lu unlocks, %lu refusals\n",
 	       (unsigned long)c.init, (unsigned long)c.destroy, (unsigned long)c.read, (unsigned long)c.again, (unsigned long)c.write,
 	       (unsigned long)c.unlock, (unsigned long)c.refused);
-	/* Two threads of the timed cases ended with a lock held. */
+	/* Two threads of the timed cases have ended while they held a lock. */
 	CHECK((long)(c.read + c.write - c.unlock), 2);
 	CHECK(c.read > 1000, true);
 	CHECK(c.write > 1000, true);
@@ -369,9 +369,9 @@ static const struct {
 	const char *shim_only; /* why the control leaves it out */
 } cases[] = {
 	{ "static initialiser", static_initialiser, NULL },
-	{ "who keeps whom out", sides, NULL },
-	{ "a writer that locks again is told", own_deadlock, NULL },
-	{ "a reader that wants to write is told", own_deadlock_of_a_reader, "the C library waits for ever" },
+	{ "each side keeps the right sides out", sides, NULL },
+	{ "a writer that locks again gets EDEADLK", own_deadlock, NULL },
+	{ "a reader that wants to write gets EDEADLK", own_deadlock_of_a_reader, "the C library waits for ever" },
 	{ "timed", timed, NULL },
 	{ "timed, with a queue", timed_in_the_queue, NULL },
 	{ "reading again while a writer waits", again, NULL },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reload.cpp - a service answers from a table, and reloads it from its file meanwhile: what do the clients notice?
+/* reload.cpp - a service answers from a table, and reloads it from its file meanwhile: the effect on the clients.
  *
  * Threads look names up without pause.  A reloader reads and parses the file anew, publishes the table that it made of it, and
  * ends the old one when no reader can be in it any more.  Variants only differ in how the reloader knows that.
@@ -58,9 +58,9 @@ public:
 		team_join(&team);
 	}
 
-	/* For each of them, and their maker: go on when all are here. */
+	/* Each thread calls this, and so does their maker: it returns when all have arrived. */
 	void begin() { gate_pass(&gate); }
-	bool stopped() const { return quiesce_load_relaxed(&stop); } /* Relaxed: as above. */
+	bool stopped() const { return quiesce_load_relaxed(&stop); } /* Relaxed: publishes nothing. */
 
 private:
 	Body &each;
@@ -274,7 +274,7 @@ constexpr struct {
 	{ "www.some.elsewhere", "some.elsewhere" },
 };
 
-/* Could the reader answer, and was it right?  A dead table is not searched: what is there now may be no table. */
+/* Return whether the reader gets the right answer.  A dead table is not searched, because its memory may hold no table any more. */
 bool right(const table &in, const auto &example, bool stay)
 {
 	uint32_t got;
@@ -358,9 +358,9 @@ constexpr case_choice variants[] = {
 
 constexpr case_choice scenario_list[] = {
 	{ "quiet", "a lookup thread on each CPU", false },
-	{ "reloads", "the same, and the reloader beside them", false },
+	{ "reloads", "a lookup thread on each CPU, and the reloader beside them", false },
 	{ "quiet, CPU spare", "a lookup thread on each CPU but one", false },
-	{ "reloads, CPU spare", "the same, and the reloader on that one", false },
+	{ "reloads, CPU spare", "a lookup thread on each CPU but one, and the reloader on that one", false },
 	{ nullptr, nullptr, false },
 };
 

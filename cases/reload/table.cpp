@@ -77,7 +77,7 @@ void table::add(const rule &r, uint32_t *ret_used) noexcept
 	for (size_t i = r.text.size(); i; i--)
 		hash = mix(hash, r.text[i - 1]);
 
-	slot &place = const_cast<slot &>(look(hash, r.text));
+	slot &place = const_cast<slot &>(find_slot(hash, r.text));
 	uint8_t *text = texts() + *ret_used;
 
 	if (place.text) { /* "ck" of "*.ck", say, after that of "ck" itself */

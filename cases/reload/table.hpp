@@ -103,7 +103,7 @@ private:
 	static uint32_t tag_of(uint64_t hash) noexcept { return uint32_t(hash >> 32); }
 
 	/* The slot of @suffix, or the free one where it belongs: there is one, as half of them are free. */
-	const slot &look(uint64_t hash, std::string_view suffix) const noexcept
+	const slot &find_slot(uint64_t hash, std::string_view suffix) const noexcept
 	{
 		const slot *s = at<slot>(0);
 
@@ -137,7 +137,7 @@ private:
 			for (; at && name[at - 1] != '.'; at--)
 				hash = mix(hash, name[at - 1]);
 
-			const slot &found = look(hash, name.substr(at));
+			const slot &found = find_slot(hash, name.substr(at));
 			unsigned int kinds = found.text ? texts()[found.text] : 0;
 
 			if (kinds & EXCEPTION)

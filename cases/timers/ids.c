@@ -38,7 +38,7 @@
 
 #define FIRST_ID 64      /* the tree has two levels then, also if there is one worker */
 #define BUCKET_BITS 9    /* 512 buckets, as the kernel has them since 2013 */
-#define NOBODY UINT32_MAX
+#define NO_OWNER UINT32_MAX
 #define LINGER_EVERY 16  /* times that a timer is met, when watched */
 
 struct timer {
@@ -346,7 +346,7 @@ static __attribute__((cold, noinline)) void read_again(const struct timer *t, ui
 QUIESCE_FAST bool rcu_seqlock_get(uintptr_t id, uint32_t owner, struct setting *ret)
 {
 	const struct timer *t;
-	uint32_t found = NOBODY;
+	uint32_t found = NO_OWNER;
 
 	rcu_read_lock();
 	t = idr_find(&ids, id);
@@ -415,9 +415,9 @@ static bool is_kernel(void)
 
 const struct case_choice ids_variants[] = {
 	{ "global_spin", "one spinlock for all, held until the timer's lock is held", false },
-	{ "global_ticket", "the same, first come, first served", false },
-	{ "global_pthread_spin", "the same, the C library's, which never yields", false },
-	{ "global_mutex", "the same, a mutex of the C library", false },
+	{ "global_ticket", "one spinlock for all, first come, first served", false },
+	{ "global_pthread_spin", "one spinlock of the C library for all, which never yields", false },
+	{ "global_mutex", "one mutex of the C library for all", false },
 	{ "bucket_lock", "a spinlock for each of 512 chains", false },
 	{ "rcu_lock", "a section until the timer's lock is held", false },
 	{ "rcu_seqlock", "a section, and a sequence count instead of the timer's lock", false },
@@ -497,7 +497,7 @@ void ids_delete(struct worker *w, uint32_t i)
 		w->failed++;
 		return;
 	}
-	write_setting(t, NOBODY, 0);
+	write_setting(t, NO_OWNER, 0);
 	spin_unlock(&t->lock);
 	(void)alive(t); /* I still have its address */
 	table.way->retire(t, id);

@@ -33,8 +33,8 @@ static const struct scene {
 /* The entries have the order of scenes. */
 static const struct case_choice scenarios[] = {
 	{ "0 % updates", "16 workers, or --threads", false },
-	{ "1 % updates", "the same, of 100 operations one creates or deletes a timer", false },
-	{ "10 % updates", "the same, of 100 operations ten", false },
+	{ "1 % updates", "16 workers; of 100 operations one creates or deletes a timer", false },
+	{ "10 % updates", "16 workers; of 100 operations ten create or delete a timer", false },
 	{ "1 worker, 0 % updates", "bound to a CPU", false },
 	{ "2 workers, 0 % updates", "bound to a CPU each", false },
 	{ "a worker on each CPU, 0 % updates", "bound, where there are more than two", false },
@@ -106,7 +106,7 @@ static const struct worker *somebody(const struct worker *w, uint64_t random)
 }
 
 /* Look up a timer and check the result: a worker must find its own timers; of others only those of its owner, and only as they were set. */
-static void look_up(struct worker *w, const struct worker *whose, uint32_t i)
+static void lookup(struct worker *w, const struct worker *whose, uint32_t i)
 {
 	uintptr_t id = quiesce_load_relaxed(&whose->id[i]); /* Relaxed: a number, and perhaps another's by now. */
 	struct setting setting;
@@ -126,7 +126,7 @@ static void check_turn(struct worker *w)
 	switch (random >> 16 & 3) {
 	case 0: replace(w, i); break;
 	case 1: ids_change(w, i, random >> 40); break;
-	default: look_up(w, somebody(w, random >> 40), i);
+	default: lookup(w, somebody(w, random >> 40), i);
 	}
 }
 
@@ -218,7 +218,7 @@ static struct worker sum(void)
 
 /* ---- measurements ---- */
 
-/* From the first worker's begin.  The library's own thread counts, what the workers did before does not. */
+/* Return the cost since the first worker began: the library's own thread counts, earlier work of the workers does not. */
 static struct usage cost_since(const struct usage *before)
 {
 	struct usage now = usage_of(RUSAGE_SELF);
@@ -299,7 +299,7 @@ static int check(const struct case_run *run)
 	ids_exit();
 	status = case_verdict(run, all.lookups, ids_freed());
 	if (all.failed && !canary_dead()) {
-		case_note("%llu lookups found no timer where there was one, or a setting that nobody had made",
+		case_note("%llu lookups found no timer where there was one, or a setting that no worker had made",
 			  (unsigned long long)all.failed);
 		status = CASE_FAILED;
 	}

@@ -28,7 +28,7 @@
 #include "haz_stats.h"
 #include "ktap.h"
 
-/* The value of lockdep.c. */
+/* lockdep.c defines the same value. */
 #define BUCKET_BITS (MAX_LOCKDEP_KEYS_BITS - 1)
 /* The first key stays and is the last in its bucket, so that a search for it passes all others. */
 #define NR_KEYS 8

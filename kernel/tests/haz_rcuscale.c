@@ -43,7 +43,7 @@ module_param(scale_type, charp, 0444);
 MODULE_PARM_DESC(scale_type, "Types, with commas between; a wrong one lists them");
 static char *label = "";
 module_param(label, charp, 0444);
-MODULE_PARM_DESC(label, "What to print behind the names of types");
+MODULE_PARM_DESC(label, "Text printed behind the names of types");
 static int nreaders = -1;
 module_param(nreaders, int, 0444);
 MODULE_PARM_DESC(nreaders, "Reader threads; -1: one for each CPU");

@@ -430,6 +430,6 @@ static void __exit haz_refscale_exit(void)
 
 module_init(haz_refscale_init);
 module_exit(haz_refscale_exit);
-MODULE_DESCRIPTION("What readers of hazard pointers and others pay");
+MODULE_DESCRIPTION("Cost of readers of hazard pointers and others");
 MODULE_AUTHOR("The quiesce authors");
 MODULE_LICENSE("Dual MIT/GPL");

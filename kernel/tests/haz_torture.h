@@ -28,7 +28,7 @@ struct element {
 #define CANARY_SINGS 0x51496e67UL
 #define CANARY_DEAD 0xdeadUL
 
-/* A protection of one element. */
+/* A hold protects one element. */
 struct hold {
 	struct element *element;
 	unsigned long use;

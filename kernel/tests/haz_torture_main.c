@@ -33,7 +33,7 @@
 
 static char *torture_type = "shazptr";
 module_param(torture_type, charp, 0444);
-MODULE_PARM_DESC(torture_type, "What to torture; a wrong one lists them");
+MODULE_PARM_DESC(torture_type, "Type to torture; a wrong name lists all types");
 static int nreaders = -1;
 module_param(nreaders, int, 0444);
 MODULE_PARM_DESC(nreaders, "Reader threads; -1: one for each CPU but the first, at least one");
@@ -113,7 +113,7 @@ static void pause_all(void)
 	if (all_paused())
 		count_elements();
 	else if (!kthread_should_stop())
-		note_error(&stalls, "somebody did not pause", 0);
+		note_error(&stalls, "a thread did not pause", 0);
 	WRITE_ONCE(pausing, false);
 }
 
@@ -200,7 +200,7 @@ static void report(void)
 		KTAP_OK(!early, "no element was released early");
 		KTAP_OK(!dead, "no element was reused early");
 		KTAP_OK(!astray, "all elements came back");
-		KTAP_OK(!stalls, "nobody stood still");
+		KTAP_OK(!stalls, "no thread stood still");
 		pr_alert("%s--- End of test: %s\n", ops->name,
 			 early || dead || astray || stalls ? "FAILURE" : "SUCCESS");
 	}

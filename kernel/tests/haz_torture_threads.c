@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* The torture test's readers and writers. */
+/* haz_torture_threads.c - the torture test's readers and writers. */
 #define pr_fmt(fmt) "haz-torture: " fmt
 
 #include <linux/bits.h>
@@ -75,7 +75,7 @@ void note_error(unsigned long *count, const char *what, int age)
 }
 
 /* Checks that the element is as it has to be while it is protected. */
-static void look_at(const struct hold *hold, unsigned long *ages)
+static void check_hold(const struct hold *hold, unsigned long *ages)
 {
 	const struct element *element = hold->element;
 	int age = READ_ONCE(element->age);
@@ -140,7 +140,7 @@ static void read_once(struct level *at, int level, struct hazptr_context *ctx)
 	u32 first = tight ? 0 : below(random, POINTERS);
 
 	for (i = 0; i < wanted; i++) {
-		/* Now and then the same element twice. */
+		/* Now and then the reader takes the same element twice. */
 		u32 which = (first + (i && below(random, 4) ? i : 0)) % POINTERS;
 
 		if (take_hold(ctx, &writer->published[which], &holds[held], random))
@@ -149,10 +149,10 @@ static void read_once(struct level *at, int level, struct hazptr_context *ctx)
 	if (!held)
 		return;
 	for (i = 0; i < held; i++)
-		look_at(&holds[i], at->ages);
+		check_hold(&holds[i], at->ages);
 	stay(random, level);
 	for (i = 0; i < held; i++)
-		look_at(&holds[i], at->ages);
+		check_hold(&holds[i], at->ages);
 	while (held--)
 		ops->unlock(ctx, &holds[held]);
 	WRITE_ONCE(at->reads, at->reads + 1);
@@ -208,7 +208,7 @@ static void comer_goes(struct reader *reader, struct comer *comer)
 	if (!comer->ctx)
 		return;
 	if (comer->hold.element) {
-		look_at(&comer->hold, reader->levels[IN_TASK].ages);
+		check_hold(&comer->hold, reader->levels[IN_TASK].ages);
 		ops->unlock(comer->ctx, &comer->hold);
 		comer->hold.element = NULL;
 	}

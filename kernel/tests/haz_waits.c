@@ -21,7 +21,7 @@
 static char *functions[MAX_FUNCTIONS];
 static unsigned int nr_functions;
 module_param_array(functions, charp, &nr_functions, 0444);
-MODULE_PARM_DESC(functions, "What to count, at most eight names separated by commas");
+MODULE_PARM_DESC(functions, "Functions to count, at most eight names separated by commas");
 
 static struct counter {
 	struct kretprobe probe;

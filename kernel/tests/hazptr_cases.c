@@ -166,7 +166,7 @@ static bool test_shared(void)
 	       !thread.bad && !handler.bad && !task.bad;
 }
 
-static bool test_nobody(void)
+static bool test_unprotected(void)
 {
 	struct object object = {};
 
@@ -441,7 +441,7 @@ static void wait_done(struct object *objects, int nr)
 		usleep_range(500, 1000);
 }
 
-/* Several batches, with four hundred protected objects. */
+/* Several batches are retired, with four hundred protected objects among them. */
 static bool test_many(void)
 {
 	struct hazptr_context *ctxs = kcalloc(NR_CONTEXTS, sizeof(*ctxs), GFP_KERNEL);
@@ -546,7 +546,7 @@ static const struct {
 #endif
 	{ "one attempt fails where the pointer changes", test_changes },
 	{ "tasks and interrupts share a context", test_shared },
-	{ "a callback runs where nobody protects", test_nobody },
+	{ "a callback runs where no reader protects the object", test_unprotected },
 	{ "every slot protects, until it is cleared", test_each_slot },
 	{ "two slots protect one object", test_two_slots },
 	{ "a slot that is reused lets go", test_slot_reused },

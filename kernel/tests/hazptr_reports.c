@@ -9,7 +9,7 @@
  *	"synchronize_hazptr(...) by hazptr_wait/... waits for".
  * insmod hazptr_test.ko misuse=1
  *	In any build the log has "a callback waits for callbacks", and with
- *	QUIESCE_DEBUG=1 "a slot given back twice", "a slot cleared that nobody has"
+ *	QUIESCE_DEBUG=1 "a slot given back twice", "a slot cleared that is not allocated"
  *	and "a context ends with slots taken".
  */
 #include <linux/cpumask.h>

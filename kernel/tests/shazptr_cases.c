@@ -64,8 +64,8 @@ static bool test_guard_blocks(void)
 }
 
 /*
- * The case that the posted version released early: blocked by an address, in the
- * scan of the thread.
+ * A waiter that the scan of the thread finds blocked by an address must not
+ * return; the posted version released it early.
  */
 static bool test_scan_knows_address(void)
 {
@@ -375,9 +375,9 @@ static const struct {
 	{ "the wildcard and nested guards block every updater", test_wildcard_blocks_all, true },
 	{ "an inner guard's end leaves the outer one", test_inner_clear, true },
 	{ "a section in an interrupt in a section", test_interrupt_in_section, true },
-	{ "a section in an interrupt while somebody waits", test_interrupt_in_marked, true },
+	{ "a section in an interrupt while a caller waits", test_interrupt_in_marked, true },
 	{ "a section in an interrupt outside of sections", test_interrupt_alone, true },
-	{ "a reader that comes back at once delays nobody for ever", test_address_again, true },
+	{ "a reader that comes back at once delays no waiter for ever", test_address_again, true },
 	{ "nor does one with the wildcard", test_wildcard_again_and_again, true },
 	{ "nor does one with nested guards", test_nested_again_and_again, true },
 	{ "many wait, for two objects", test_many_wait, true },
@@ -404,7 +404,7 @@ static void run_tests(void)
 	bool alone = num_online_cpus() < 2;
 	int i;
 
-	/* Not on the CPU that holders occupy. */
+	/* This thread must not run on the CPU that holders occupy. */
 	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
 	ktap_start(ARRAY_SIZE(tests));
 	for (i = 0; i < ARRAY_SIZE(tests); i++) {
@@ -422,7 +422,7 @@ static void hold_long(void)
 	struct wait wait;
 
 	hold_ms = 10000;
-	/* Not beside the holder: preempt-rt runs the timers of a CPU in a thread there. */
+	/* This thread must avoid the holder's CPU: preempt-rt runs its timers in a thread there. */
 	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
 	if (!start_holder(&holder))
 		return;

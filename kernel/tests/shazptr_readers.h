@@ -34,7 +34,7 @@ struct holder {
 bool start_holder(struct holder *holder);
 void stop_holder(struct holder *holder);
 
-/* A thread that waits for the readers of an address. */
+/* start_wait() starts a thread that waits for the readers of an address. */
 struct wait {
 	const void *ptr;
 	struct completion done;

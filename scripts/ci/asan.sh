@@ -8,8 +8,8 @@ export UBSAN_OPTIONS="print_stacktrace=1"
 suites="unit linear cases liburcu examples"
 for compiler in gcc clang-19; do
 	with "$compiler" || { skip "$compiler is not installed"; continue; }
-	# gcc tests the flags of an addition of a thread-local offset for zero, but the linker may
-	# turn that addition into one that sets no flags: false reports of null pointers.
+	# With gcc the flags of an addition of a thread-local offset are tested for zero, but the linker may
+	# turn that addition into one that sets no flags, which causes false reports of null pointers.
 	relaxed=
 	[ "$compiler" = gcc ] && relaxed=" -fno-sanitize=null"
 	step "build with $compiler" setup "$CI_BUILD/asan-$compiler" "$suites" --werror -Db_sanitize=address,undefined \

@@ -18,7 +18,7 @@ count_tap() {
 	rm -f "$out"
 }
 
-# only DIR TARGETS... -- ARGS...: a build directory with these targets alone.
+# only DIR TARGETS... -- ARGS...: make a build directory and build these targets alone.
 only() {
 	local dir=$1 targets=()
 	shift
@@ -43,12 +43,12 @@ export ASAN_OPTIONS="quarantine_size_mb=256 detect_stack_use_after_return=1"
 export UBSAN_OPTIONS="print_stacktrace=1"
 for compiler in gcc clang-19; do
 	with "$compiler" || { skip "$compiler is not installed"; continue; }
-	# Each compiler with one of the two; with both before a release.
+	# Each compiler runs with one of the two sanitizers, and with both before a release.
 	sanitizers=thread
 	[ "$compiler" = gcc ] || sanitizers=address,undefined
 	[ -z "${CI_LONG:-}" ] || sanitizers="thread address,undefined"
 	for sanitizer in $sanitizers; do
-		# gcc: as in asan.sh
+		# See asan.sh for the false reports of gcc.
 		relaxed=
 		[ "$compiler$sanitizer" = gccaddress,undefined ] && relaxed=" -fno-sanitize=null"
 		more=

@@ -11,7 +11,7 @@ COMPLAINT = re.compile(r"^not ok|^watchdog: |Sanitizer: |runtime error: ")
 
 
 def why(test):
-    """The error lines of a test, or its last output."""
+    """Return the error lines of a test, or its last output."""
     out = (test.get("stdout") or "").strip().split("\n")
     err = (test.get("stderr") or "").split("\n")
     complaints = [line.strip() for line in out + err if COMPLAINT.search(line)]

@@ -55,7 +55,7 @@ meson_count() {
 	sed -nE "s/^($1): +([0-9]+) *$/\2/p" "$2" | awk '{ n += $1 } END { print n + 0 }'
 }
 
-# setup DIR "SUITES" ARGS...: make a Meson build directory and build the tests of these suites; without suites everything.
+# setup DIR SUITES ARGS...: make a Meson build directory and build the tests of these suites, or everything if SUITES is empty.
 setup() {
 	local dir=$1 suites=$2 targets=()
 	shift 2
@@ -69,7 +69,7 @@ setup() {
 	return 1
 }
 
-# count_suites DIR "SUITES" ARGS...: run the tests of these suites, which setup() has built.
+# count_suites DIR SUITES ARGS...: run the tests of these suites, which setup() has built.
 count_suites() {
 	local dir=$1 suites=$2 named=()
 	shift 2

@@ -78,18 +78,18 @@ class Tool:
     def good(self, *args, want=0, **more):
         """Run a command that has to succeed, and return its standard output."""
         run = self(*args, **more)
-        self.tap.result(run.returncode == want, f"{' '.join(args)}: status {want}", told(run))
+        self.tap.result(run.returncode == want, f"{' '.join(args)}: status {want}", diagnosis(run))
         return run.stdout
 
 
-def told(run):
+def diagnosis(run):
     return f"status {run.returncode}\n{run.stdout}{run.stderr}"
 
 
 # ---- help and version ----
 
 def check_help(tap, tool, version):
-    tap.result(tool.good("--version") == f"quiesce {version}\n", "--version tells the version")
+    tap.result(tool.good("--version") == f"quiesce {version}\n", "--version prints the version")
     listed = re.findall(r"^  (\w+) +\S", tool.good("--help"), re.M)
     tap.result(sorted(listed) == sorted(OPTIONS), "--help lists the subcommands", f"it lists {listed}")
     for command, options in OPTIONS.items():
@@ -161,7 +161,7 @@ def check_mistakes(tap, tool, tmp):
         ok = run.returncode == 2 and not run.stdout and re.fullmatch(r"quiesce.*: .+\n", run.stderr)
         tap.result(ok and text in run.stderr and kept.read_text() == "as before",
                    f"wrong usage: quiesce {' '.join(args)}".replace(str(tmp), "DIR"),
-                   f"want status 2, one line with '{text}', and an output file left alone\n{told(run)}")
+                   f"want status 2, one line with '{text}', and an output file left alone\n{diagnosis(run)}")
 
 
 # ---- formats ----
@@ -351,7 +351,7 @@ def check_doctor(tap, tool):
                "doctor: what rseq interrupts it restarts", found)
     owned, retired, left = (found.get(name, "") for name in OWNED_FOUND)
     tap.result(re.match(r"16 lines for 16 threads, 16 for a context each, ", owned), "doctor: lines of threads and of contexts", owned)
-    counts = re.match(r"10000: at the end (\d+) were waiting, (\d+) looks at the slots, 0 left after the barrier$", retired)
+    counts = re.match(r"10000: at the end (\d+) were waiting, (\d+) scans of the slots, 0 left after the barrier$", retired)
     tap.result(counts and int(counts[1]) <= 8192 and int(counts[2]) >= 1, "doctor: retired objects are few, and then none", retired)
     tap.result(left.startswith("100 objects: reclaimed, ") and left.endswith(" stays: yes"),
                "doctor: what a thread left behind is reclaimed, what is protected is not", left)
@@ -381,7 +381,7 @@ def check_full_device(tap, tool):
             runs.append(("--output", tool(*args, "--output=/dev/full")))
         for where, run in runs:
             ok = run.returncode == 1 and re.fullmatch(FULL, run.stderr) and not run.stdout
-            tap.result(ok, f"a full {where}: {' '.join(args)}", told(run))
+            tap.result(ok, f"a full {where}: {' '.join(args)}", diagnosis(run))
 
 
 def children(pid):
@@ -426,8 +426,8 @@ def interrupt(tool, args, ready):
     return subprocess.CompletedProcess(args, process.returncode, text + out, err)
 
 
-def stopped(run, told=r"quiesce: interrupted: .+ stopped at .+\n"):
-    return run.returncode == 130 and re.fullmatch(told, run.stderr)
+def stopped(run, stderr=r"quiesce: interrupted: .+ stopped at .+\n"):
+    return run.returncode == 130 and re.fullmatch(stderr, run.stderr)
 
 
 def check_interrupted_torture(tap, tool, fences):
@@ -444,7 +444,7 @@ def check_interrupted_torture(tap, tool, fences):
     run = interrupt(tool, ["torture", "--type=rcu", f"--fence={fences[0]}", "--seconds=1000"], ready)
     ok = stopped(run) and re.search(r"^reads \d+", run.stdout, re.M)
     tap.result(ok and re.search(r"^--- rcu torture: \w+ after", run.stdout, re.M),
-               "SIGINT: torture reports what it did, status 130", told(run))
+               "SIGINT: torture reports what it did, status 130", diagnosis(run))
 
 
 def check_interrupted_notes(tap, tool, doc):
@@ -456,7 +456,7 @@ def check_interrupted_notes(tap, tool, doc):
         notes = parse(tap, f"interrupted {command}", run.stdout).get("notes", [])
         at = "refscale" if command == "run" else command
         tap.result(stopped(run) and len(notes) == 1 and notes[0].startswith(f"{begin}{at} stopped at "),
-                   f"SIGINT: {command} --json has a note", told(run))
+                   f"SIGINT: {command} --json has a note", diagnosis(run))
 
 
 def check_interrupt(tap, tool, fences, doc):
@@ -465,15 +465,15 @@ def check_interrupt(tap, tool, fences, doc):
     rcuscale = ["rcuscale", *endless, "--scenario=idle", "--json"]
     run = interrupt(tool, refscale, lambda p: jobs_begun(p, 2))
     tap.result(stopped(run) and re.search(r"^noop +- +\d", run.stdout, re.M),
-               "SIGINT: refscale prints the rows it has, status 130", told(run))
+               "SIGINT: refscale prints the rows it has, status 130", diagnosis(run))
     for name, nr, args in (("what it has", 2, [*rcuscale, "--seconds=0.05"]),
                            ("no rows when it has none", 1, [*rcuscale, "--seconds=1000"])):
         run = interrupt(tool, args, lambda p, nr=nr: jobs_begun(p, nr))
-        tap.result(stopped(run), f"SIGINT: rcuscale --json, {name}: status 130", told(run))
+        tap.result(stopped(run), f"SIGINT: rcuscale --json, {name}: status 130", diagnosis(run))
         root = parse(tap, "interrupted rcuscale", run.stdout)
         note = f"interrupted: rcuscale stopped at {'rcu' if nr == 2 else 'noop'} in round 1 of 1000"
         tap.result(root.get("notes") == [note] and f"quiesce: {note}\n" == run.stderr,
-                   f"SIGINT: rcuscale --json, {name}: a note says where", told(run))
+                   f"SIGINT: rcuscale --json, {name}: a note says where", diagnosis(run))
         found = [(row["type"], row["n"] > 0) for row in root.get("rows", [(None, False)])]
         tap.result(found[:1] == [("noop", True)][:nr - 1] and all(ok for _, ok in found),
                    f"SIGINT: rcuscale --json, {name}: rows", run.stdout)

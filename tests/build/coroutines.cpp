@@ -32,7 +32,7 @@ struct elsewhere {
 
 #include "../stories.h"
 
-static std::coroutine_handle<> told;
+static std::coroutine_handle<> performer;
 
 struct worker {
 	std::binary_semaphore go{0}, done{0};
@@ -43,7 +43,7 @@ struct worker {
 	    : thread([this, number] {
 		      stories_enter(number);
 		      for (done.release(), go.acquire(); !leave; done.release(), go.acquire())
-			      told.resume();
+			      performer.resume();
 	      })
 	{
 		done.acquire();
@@ -72,8 +72,8 @@ int main()
 		int before = failures;
 		task task = s.story();
 
-		told = task.handle;
-		for (here = 0; !told.done(); here = !here) {
+		performer = task.handle;
+		for (here = 0; !performer.done(); here = !here) {
 			worker &w = here ? second : first;
 
 			w.go.release();

@@ -14,7 +14,7 @@ import pathlib
 import re
 import sys
 
-from cli import children, interrupt, told
+from cli import children, diagnosis, interrupt
 from tap import Tap, execute
 
 UNITS = ["cycle", "instruction", "l1"]
@@ -38,7 +38,7 @@ class Tool:
             root = json.loads(run.stdout)
         except ValueError:
             root = {"rows": [], "notes": []}
-        self.tap.result(run.returncode == want, f"costs {name or ' '.join(args)}: status {want}", told(run))
+        self.tap.result(run.returncode == want, f"costs {name or ' '.join(args)}: status {want}", diagnosis(run))
         return root["rows"], root["notes"]
 
 
@@ -73,7 +73,7 @@ def check_all(tap, tool, types, doc):
     run = tool("--runs=2", f"--type={','.join(types)}", "--json")
     root = json.loads(run.stdout)
     rows, left = root["rows"], [note.split(":")[0] for note in root["notes"] if ": left out: " in note]
-    tap.result(run.returncode == (1 if left else 0) and len(left) == len(root["notes"]), "each row that this machine has", told(run))
+    tap.result(run.returncode == (1 if left else 0) and len(left) == len(root["notes"]), "each row that this machine has", diagnosis(run))
     tap.result(list(dict.fromkeys(r["type"] for r in rows)) == [t for t in types if t not in left],
                "in the order of --help, but for what is said to be left out", f"{[r['type'] for r in rows]} {left}")
     tap.result([list(r) for r in rows] == [documented(doc)] * len(rows), "the fields are the documented ones", rows[:1])
@@ -108,17 +108,17 @@ def check_pairs(tap, tool):
     ok = run.returncode == 0 and [int(c) for c in head.split()] == cpus == sorted(table)
     tap.result(ok and all((table[a][i] == "-") == (a == b) and table[a][i] == table[b][k]
                           for k, a in enumerate(cpus) for i, b in enumerate(cpus)),
-               "--pairs=all: a symmetric matrix of all CPUs", told(run))
+               "--pairs=all: a symmetric matrix of all CPUs", diagnosis(run))
 
 
 def check_formats(tap, tool, rows):
     run = tool("--runs=1", "--type=atomic_inc", "--csv")
     table = list(csv.reader(io.StringIO(run.stdout)))
     tap.result(run.returncode == 0 and table[0][:-4] == list(rows[0]) and [line[1] for line in table[1:]] == [*UNITS, "atomic_inc"] and
-               {len(line) for line in table} == {len(table[0])}, "--csv: the same columns, and the host's", told(run))
+               {len(line) for line in table} == {len(table[0])}, "--csv: the same columns, and the host's", diagnosis(run))
     run = tool("--runs=1", "--type=cycle,atomic_inc")
     tap.result(run.returncode == 0 and re.search(r"^cycle +\S+ +\S+ +\S+ +- +1\.00 .* 1\.4 +1\.00  \w", run.stdout, re.M) and
-               re.search(r"^atomic_inc .* 58\.2 +41\.6  \w", run.stdout, re.M), "a table with the article's figures", told(run))
+               re.search(r"^atomic_inc .* 58\.2 +41\.6  \w", run.stdout, re.M), "a table with the article's figures", diagnosis(run))
 
 
 def check_interrupt(tap, tool):
@@ -130,7 +130,7 @@ def check_interrupt(tap, tool):
     run = interrupt(tool, ["costs", "--type=syscall", "--runs=1000"], some)
     tap.result(run.returncode == 130 and run.stderr.startswith("quiesce: interrupted: ") and
                re.search(r"^cycle +\d", run.stdout, re.M),
-               "SIGINT: it prints the rows that it has, status 130", told(run))
+               "SIGINT: it prints the rows that it has, status 130", diagnosis(run))
 
 
 def main():

@@ -20,14 +20,14 @@ QUIESCE_BEGIN_DECLS
 
 void switch_(void);
 int some(void);
-void look(const void *at);
+void use(const void *at);
 
 /* In a line; in a loop; in the ways of a loop and around it, so that what they share is taken out of it. */
 #define CALL(name, type, ...)                              \
 	void line_##name(type *a);                         \
 	void line_##name(type *a)                          \
 	{                                                  \
-		look(a);                                   \
+		use(a);                                    \
 		{ __VA_ARGS__; }                           \
 		switch_();                                 \
 		{ __VA_ARGS__; }                           \
@@ -37,7 +37,7 @@ void look(const void *at);
 	void loop_##name(type *a);                         \
 	void loop_##name(type *a)                          \
 	{                                                  \
-		for (look(a); some(); switch_()) {         \
+		for (use(a); some(); switch_()) {          \
 			__VA_ARGS__;                       \
 		}                                          \
 	}                                                  \
@@ -53,9 +53,9 @@ void look(const void *at);
 				__VA_ARGS__;               \
 				switch_();                 \
 			} else {                           \
-				look(a);                   \
+				use(a);                    \
 				__VA_ARGS__;               \
-				look(a);                   \
+				use(a);                    \
 			}                                  \
 			switch_();                         \
 		}                                          \
@@ -63,9 +63,9 @@ void look(const void *at);
 	}
 
 #if defined(FACE)
-CALL(memb, int, urcu_memb_read_lock(); look(a); urcu_memb_read_unlock())
+CALL(memb, int, urcu_memb_read_lock(); use(a); urcu_memb_read_unlock())
 CALL(memb_ongoing, int, *a += urcu_memb_read_ongoing())
-CALL(mb, int, urcu_mb_read_lock(); look(a); urcu_mb_read_unlock())
+CALL(mb, int, urcu_mb_read_lock(); use(a); urcu_mb_read_unlock())
 CALL(mb_ongoing, int, *a += urcu_mb_read_ongoing())
 CALL(qsbr, int, urcu_qsbr_thread_online(); urcu_qsbr_quiescent_state(); urcu_qsbr_thread_offline())
 CALL(qsbr_ongoing, int, *a += urcu_qsbr_read_ongoing())
@@ -88,13 +88,13 @@ struct counting {
 
 CALL(rcu_read_lock, int, rcu_read_lock())
 CALL(rcu_read_unlock, int, rcu_read_unlock())
-CALL(rcu_section, int *, rcu_read_lock(); look(rcu_dereference(*a)); rcu_read_unlock())
+CALL(rcu_section, int *, rcu_read_lock(); use(rcu_dereference(*a)); rcu_read_unlock())
 CALL(rcu_read_lock_held, int, *a += rcu_read_lock_held())
 CALL(shazptr_acquire, struct held, a->guard = shazptr_acquire(a))
 CALL(shazptr_protect, struct held, a->guard = shazptr_protect(&a->where))
 CALL(shazptr_tryprotect, struct held, a->guard = shazptr_tryprotect(&a->where))
 CALL(shazptr_clear, struct held, shazptr_clear(a->guard))
-CALL(shazptr_section, struct held, struct shazptr_guard guard = shazptr_protect(&a->where); look(shazptr_ptr(guard)); shazptr_clear(guard))
+CALL(shazptr_section, struct held, struct shazptr_guard guard = shazptr_protect(&a->where); use(shazptr_ptr(guard)); shazptr_clear(guard))
 CALL(hazptr_alloc, struct held, a->slot = hazptr_alloc(NULL))
 CALL(hazptr_alloc_of_ctx, struct held, a->slot = hazptr_alloc(&a->ctx))
 CALL(hazptr_alloc_array, struct held, a->slot = hazptr_alloc_array(NULL, 3))
@@ -102,28 +102,28 @@ CALL(hazptr_free, struct held, hazptr_free(NULL, a->slot))
 CALL(hazptr_protect, struct held, a->found = hazptr_protect(a->slot, &a->where))
 CALL(hazptr_tryprotect, struct held, a->found = hazptr_tryprotect(a->slot, &a->where))
 CALL(hazptr_clear, struct held, hazptr_clear(a->slot))
-CALL(hazptr_section, struct held, hazptr_t *slot = hazptr_alloc(NULL); look(hazptr_protect(slot, &a->where)); hazptr_free(NULL, slot))
+CALL(hazptr_section, struct held, hazptr_t *slot = hazptr_alloc(NULL); use(hazptr_protect(slot, &a->where)); hazptr_free(NULL, slot))
 CALL(shazptr_protect_detached, struct held, a->guard = shazptr_protect_detached(&a->where))
 CALL(hazptr_protect_masked, struct held, a->found = hazptr_protect_masked(a->slot, &a->where, 1))
 CALL(kfree_rcu, struct held, kfree_rcu(a, rcu))
 CALL(kfree_hazptr, struct held, kfree_hazptr(a, hazptr))
-CALL(counted_protect, struct counting, look(counted_protect(a->slot, &a->where, counted)))
-CALL(counted_tryprotect, struct counting, look(counted_tryprotect(a->slot, &a->where, counted)))
+CALL(counted_protect, struct counting, use(counted_protect(a->slot, &a->where, counted)))
+CALL(counted_tryprotect, struct counting, use(counted_tryprotect(a->slot, &a->where, counted)))
 CALL(counted_publish, struct counting, counted_publish(&a->where, a, counted))
 CALL(counted_load, struct held, a->found = quiesce__counted_load(&a->where, 8))
 CALL(counted_get, struct counted, counted_get(a))
-CALL(counted_tryget, struct counted, look(counted_tryget(a) ? a : NULL))
+CALL(counted_tryget, struct counted, use(counted_tryget(a) ? a : NULL))
 CALL(counted_put, struct counted, counted_put(a))
 CALL(percpu_ref_get, struct percpu_ref, percpu_ref_get(a))
-CALL(percpu_ref_tryget, struct percpu_ref, look(percpu_ref_tryget(a) ? a : NULL))
-CALL(percpu_ref_tryget_live, struct percpu_ref, look(percpu_ref_tryget_live(a) ? a : NULL))
+CALL(percpu_ref_tryget, struct percpu_ref, use(percpu_ref_tryget(a) ? a : NULL))
+CALL(percpu_ref_tryget_live, struct percpu_ref, use(percpu_ref_tryget_live(a) ? a : NULL))
 CALL(percpu_ref_put, struct percpu_ref, percpu_ref_put(a))
-CALL(srcu_read_lock, struct srcu_struct, look(srcu_read_lock(a) ? a : NULL))
+CALL(srcu_read_lock, struct srcu_struct, use(srcu_read_lock(a) ? a : NULL))
 CALL(srcu_read_unlock, struct srcu_struct, srcu_read_unlock(a, some()))
-CALL(srcu_down_read, struct srcu_struct, look(srcu_down_read(a) ? a : NULL))
+CALL(srcu_down_read, struct srcu_struct, use(srcu_down_read(a) ? a : NULL))
 CALL(srcu_up_read, struct srcu_struct, srcu_up_read(a, some()))
 CALL(percpu_down_read, struct percpu_rw_semaphore, percpu_down_read(a))
-CALL(percpu_down_read_trylock, struct percpu_rw_semaphore, look(percpu_down_read_trylock(a) ? a : NULL))
+CALL(percpu_down_read_trylock, struct percpu_rw_semaphore, use(percpu_down_read_trylock(a) ? a : NULL))
 CALL(percpu_up_read, struct percpu_rw_semaphore, percpu_up_read(a))
 CALL(qsbr, int, quiesce__qsbr_online(); quiesce__qsbr_quiescent_state(); *a += quiesce__qsbr_ongoing(); quiesce__qsbr_offline())
 

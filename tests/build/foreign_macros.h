@@ -7,7 +7,7 @@
  */
 #define FOREIGN @a header of the library uses a name that is often a macro@
 
-/* Qt without QT_NO_KEYWORDS, and Boost */
+/* Qt defines these without QT_NO_KEYWORDS, and Boost does. */
 #undef foreach
 #define slots FOREIGN
 #define signals FOREIGN
@@ -50,7 +50,7 @@
 #define Complex FOREIGN
 #define Unsorted FOREIGN
 
-/* the kernel, and programs in its style */
+/* The kernel defines these, and so do programs in its style. */
 #undef unix
 #undef linux
 #define likely(x) FOREIGN
@@ -94,7 +94,7 @@
 #define linux FOREIGN
 #define unix FOREIGN
 
-/* attributes under their names without underscores; the BSDs' with them */
+/* Programs define attributes under their names without underscores; the BSDs have names with them. */
 #undef noreturn
 #define unused FOREIGN
 #define used FOREIGN
@@ -157,7 +157,7 @@
 #define NR_CPUS FOREIGN
 #define HZ FOREIGN
 
-/* programs: main() of SDL, messages, tests, checks, gettext */
+/* Programs define these for main() of SDL, messages, tests, checks and gettext. */
 #define main SDL_main
 #define _(text) FOREIGN
 #define N_(text) FOREIGN

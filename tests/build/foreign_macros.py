@@ -28,13 +28,13 @@ def including_found(names):
 
 
 def headers_of(folder, cxx):
-    """The headers in a folder, but for those of a CPU: the C++ faces only if asked for."""
+    """Return the headers in a folder, but for those of a CPU; the C++ faces only for @cxx."""
     found = (p for p in folder.rglob("*.h*") if p.name not in CPU_FILES and "arch" not in p.relative_to(folder).parent.parts)
     return sorted(str(p.relative_to(folder)) for p in found if p.suffix == ".h" or cxx and p.suffix == ".hpp")
 
 
 def system_headers(folders, cxx):
-    """What the headers include that is not theirs.  A name without suffix, such as <atomic>, is for C++ only."""
+    """Return the foreign headers that ours include.  A name without suffix, such as <atomic>, is for C++ only."""
     names = {name for folder in folders for p in folder.rglob("*.h*")
              for name in re.findall(r"^#\s*include\s*<([^>]+)>", p.read_text(), re.M)}
     return sorted(n for n in names if not n.startswith(("quiesce", "urcu")) and (cxx or "." in n))

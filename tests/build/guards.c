@@ -11,15 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NR_SETTLED 40 /* more threads than have a line of slots from the start; what comes later claims elsewhere */
-#define NR_GUARDS 90 /* more than a block and a line have */
+#define NR_SETTLED 40 /* more threads than have a line of slots from the start; later threads claim elsewhere */
+#define NR_GUARDS 90 /* more guards than a block and a line have slots */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 void part_two(char *address);
 extern int nr_wrong;
-void tell_wrong(const void *address, uintptr_t found);
+void report_wrong(const void *address, uintptr_t found);
 #ifdef __cplusplus
 }
 #define SHARED_INLINE inline
@@ -33,7 +33,7 @@ SHARED_INLINE void expect_held(struct shazptr_guard guard, const void *address)
 	uintptr_t found = quiesce_load_relaxed(guard.slot); /* Relaxed: of this thread. */
 
 	if (found != (uintptr_t)address)
-		tell_wrong(address, found);
+		report_wrong(address, found);
 }
 
 /* One after the other into an array: values live across many claims. */
@@ -171,7 +171,7 @@ int nr_wrong;
 static char objects[NR_GUARDS];
 static pthread_barrier_t settled;
 
-void tell_wrong(const void *address, uintptr_t found)
+void report_wrong(const void *address, uintptr_t found)
 {
 	nr_wrong++;
 	fprintf(stderr, "a guard of %p is one of %#lx\n", address, (unsigned long)found);

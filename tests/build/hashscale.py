@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from cli import children, interrupt, jobs_begun, told
+from cli import children, diagnosis, interrupt, jobs_begun
 from measured import Tool
 from tap import Tap, execute
 
@@ -59,8 +59,8 @@ def check_all(tap, tool, doc):
         faults = list(row_faults(row))
         tap.result(not faults, f"row {row['type']}", "\n".join(faults))
     root = tool.root(*SHORT, "--type=busted", want=1)
-    tap.result(any("BROKEN" in n for n in root["notes"]), "keys that are not found are told of", root["notes"])
-    tool.noticed("an element that is dead before its readers have left is told of", "--threads=2", "--keys=uniform:64", "--type=busted_rcu",
+    tap.result(any("BROKEN" in n for n in root["notes"]), "keys that are not found are reported", root["notes"])
+    tool.noticed("an element that is dead before its readers have left is reported", "--threads=2", "--keys=uniform:64", "--type=busted_rcu",
                  "--updates=50")
 
 
@@ -71,7 +71,7 @@ def check_dense(tap, tool):
                and not root["notes"], "rows with dense keys", root)
     root = tool.root("--seconds=0.002", "--runs=1", "--threads=2", "--keys=uniform:30000", "--type=xarray,hashmap")
     tap.result([r["type"] for r in root["rows"]] == ["hashmap"] and any("left out with uniform:30000" in n for n in root["notes"]),
-               "many scattered keys are left out by who has a node for each", root)
+               "types with a node for each key leave out many scattered keys", root)
 
 
 def check_windows(tap, tool):
@@ -93,11 +93,11 @@ def check_turnovers(tap, tool):
     tap.result(not root["notes"], "nothing is broken after three turnovers", "\n".join(root["notes"]))
     run = tool(*SHORT, "--turnovers=3", "--type=spinlock")
     tap.result(run.returncode == 0 and "hashscale uniform:1000, uniform, after 3 turnovers, 2 threads" in run.stdout,
-               "the title tells of turnovers", told(run))
+               "the title names turnovers", diagnosis(run))
     for value in ("-1", "x", "1.5", "1000001", ""):
         run = tool(f"--turnovers={value}")
         tap.result(run.returncode == 2 and not run.stdout and f"--turnovers={value}" in run.stderr and run.stderr.count("\n") == 1,
-                   f"wrong usage: --turnovers={value}", told(run))
+                   f"wrong usage: --turnovers={value}", diagnosis(run))
 
 
 def check_keys(tap, tool, tmp):
@@ -120,7 +120,7 @@ def check_keys(tap, tool, tmp):
     root = tool.root(*SHORT[:-1], "--type=spinlock", f"--keys={endless}", want=1)
     tap.result(not root["rows"] and any("more than 4096 characters" in n for n in root["notes"]), "a line without an end", root)
     run = tool("--keys=uniform:64", "--threads=64", *SHORT[:2], "--type=spinlock")
-    tap.result(run.returncode == 1 and "too few keys for 64 threads" in run.stderr, "too few keys for the threads", told(run))
+    tap.result(run.returncode == 1 and "too few keys for 64 threads" in run.stderr, "too few keys for the threads", diagnosis(run))
 
 
 def check_ratios(tap, tool):
@@ -152,7 +152,7 @@ def resize_faults(row, seconds):
         yield "cost"
     if row["cost_low"] is not None or row["cost_high"] is not None:
         yield "one round has an interval"
-    # Larger in two steps and smaller in one; the window ends with such a cycle.
+    # The table becomes larger in two steps and smaller in one, and the window ends with such a cycle.
     if row["resizes"] < 3 or row["resizes"] % 3 or row["resizes"] * row["resize_ms"] < seconds * 1000 * (1 - 1e-6):
         yield "resizes"
 
@@ -170,7 +170,7 @@ def check_resize(tap, tool):
     tap.result(len(root["rows"]) == 6 and not root["notes"], "resized beside updates", root)
     tap.result(all(r["cost_low"] <= r["cost"] <= r["cost_high"] <= 1 for r in root["rows"]), "a cost is within its interval", root)
     run = tool(*args, "--keys=uniform:64", "--runs=1", "--type=hashmap")
-    tap.result(run.returncode == 0 and re.search(r"^type .* cost +interval .* ms each$", run.stdout, re.M), "a table of resizes", told(run))
+    tap.result(run.returncode == 0 and re.search(r"^type .* cost +interval .* ms each$", run.stdout, re.M), "a table of resizes", diagnosis(run))
 
 
 def cpus_of(process):
@@ -189,7 +189,7 @@ def check_resize_cpus(tap, tool):
     """The thread that looks up has a CPU alone: the other thread and the worker run elsewhere."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) == 1:
-        tap.skip("who resizes has another CPU than who looks up", "there is only one")
+        tap.skip("the resizing thread has another CPU than the thread that looks up", "there is only one")
         return
     most = (0, 0)
 
@@ -202,7 +202,7 @@ def check_resize_cpus(tap, tool):
             time.sleep(0.001)
         return True
     interrupt(tool, ["hashscale", "--resize", "--threads=1", "--keys=uniform:1000", "--seconds=0.3", "--type=hashmap", "--runs=100"], ready)
-    tap.result(most[0] == 1 and most[1] >= 3, "who resizes has another CPU than who looks up", f"threads on the first and the last CPU: {most}")
+    tap.result(most[0] == 1 and most[1] >= 3, "the resizing thread has another CPU than the thread that looks up", f"threads on the first and the last CPU: {most}")
 
 
 def check_formats(tap, tool):
@@ -210,19 +210,19 @@ def check_formats(tap, tool):
     run = tool(*args, "--csv")
     rows = list(csv.DictReader(io.StringIO(run.stdout)))
     tap.result(run.returncode == 0 and len(rows) == 4 and all(float(r["p50"]) > 0 and r["keys"] == "uniform:64" for r in rows),
-               "--csv", told(run))
+               "--csv", diagnosis(run))
     run = tool(*args)
     tap.result(run.returncode == 0 and re.findall(r"^hashscale uniform:64, uniform, (\d) thread", run.stdout, re.M) == ["1", "2"] and
-               re.search(r"^spinlock +- .* 57% ", run.stdout, re.M), "tables", told(run))
+               re.search(r"^spinlock +- .* 57% ", run.stdout, re.M), "tables", diagnosis(run))
     run = interrupt(tool, ["hashscale", *args, "--runs=1000"], lambda p: jobs_begun(p, 2))
-    tap.result(run.returncode == 130 and "Traceback" not in run.stderr, "SIGINT: status 130", told(run))
+    tap.result(run.returncode == 130 and "Traceback" not in run.stderr, "SIGINT: status 130", diagnosis(run))
 
 
 def check_figure(tap, tool, tmp):
     args = [*SHORT[:2], "--type=spinlock", "--threads=1,2", "--keys=uniform:64,uniform:65", "--updates=0,1"]
     run = tool(*args, f"--figure={tmp}/no.png", env={"PATH": str(tmp)})
     tap.result(run.returncode == 1 and re.fullmatch(r"quiesce hashscale: .*gnuplot-nox.*\n", run.stderr) and not run.stdout and
-               not (tmp / "no.png").exists(), "no gnuplot: one line", told(run))
+               not (tmp / "no.png").exists(), "no gnuplot: one line", diagnosis(run))
     if execute(["sh", "-c", "command -v gnuplot"]).returncode:
         tap.skip("figures", "gnuplot is not installed")
         return
@@ -231,7 +231,7 @@ def check_figure(tap, tool, tmp):
         run = tool(*args, f"--figure={path}")
         data = path.read_bytes() if path.exists() else b""
         tap.result(run.returncode == 0 and not run.stderr and data.startswith(begin) and len(data) > 5000,
-                   f"a figure, {suffix}", told(run))
+                   f"a figure, {suffix}", diagnosis(run))
     text = re.sub(r"<[^>]*>", "", path.read_text())
     panels = sorted(set(re.findall(r"uniform:6[45], uniform.*", text)))
     tap.result(panels == sorted(f"uniform:{n}, uniform{u}" for n in (64, 65) for u in ("", ", 1% updates")),

@@ -23,7 +23,7 @@ FACES = {"g++": [["c++20"], ["c++23", *RARE]], "clang++": [["c++20", *RARE], ["c
 FACES["clang++-19"] = FACES["clang++"]
 CPU_FILES = ("x86_64.h", "x86_64_rseq.h", "arm64.h", "riscv64.h", "s390x.h")
 COMPILERS = [("gcc", "g++"), ("clang-19", "clang++-19"), ("clang", "clang++")]
-# What programs ask for, and get from headers that they include by -I.
+# Programs ask for these warnings, and get them from headers that they include by -I.
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wcast-qual", "-Wcast-align",
         "-Wshadow", "-Wundef", "-Wwrite-strings", "-Wpointer-arith", "-Wswitch-default", "-Wswitch-enum", "-Wfloat-equal", "-Wformat=2", "-Wvla",
         "-Wredundant-decls", "-Werror", "-fsyntax-only"]
@@ -143,8 +143,8 @@ def main():
         print("Bail out! no header or no compiler")
         return 1
     shown = list(examples(include)) if shutil.which("g++") else []
-    looked_into = list(macros(include))
-    planned = len(work) + len(shown) + len(looked_into)
+    macro_checks = list(macros(include))
+    planned = len(work) + len(shown) + len(macro_checks)
     print(f"1..{planned + 3}")
     for pair in COMPILERS:
         for compiler in pair:
@@ -152,7 +152,7 @@ def main():
                 print(f"# {compiler} is not installed: not tried")
     checks = [(title, command, including(group) + "int quiesce_test_only;\n") for title, command, group in work]
     checks += [(f"{name} compiles", ["g++", "-x", "c++", "-std=c++20", *WARN, f"-I{include}"], text) for name, text in shown]
-    checks += looked_into
+    checks += macro_checks
     bad = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for i, ((title, _, text), (ok, err)) in enumerate(zip(checks, pool.map(lambda c: compile_text(*c[1:]), checks)), 1):
@@ -161,7 +161,7 @@ def main():
             for line in (err + text).splitlines() if not ok else []:
                 print("#", line)
     # The test itself must be able to fail.
-    title, command, text = looked_into[0]
+    title, command, text = macro_checks[0]
     last = [("a planted error is refused", not compile_text(work[0][1], including(work[0][2]) + "int unused(int x) { }\n")[0]),
             (f"{title}: a planted one is refused", not compile_text(command, text + "long planted = (long)1.5;\n")[0]),
             (f"macros.cc expands all macros: {not_expanded(headers) or 'yes'}", not not_expanded(headers))]

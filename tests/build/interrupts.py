@@ -70,7 +70,7 @@ def attempt(tool, args, moment, everybody, tmp):
 
 def ends_soon(tool, args, moment, everybody, tmp):
     """Return True, or the reason of a failure."""
-    soon, told = HALF_A_PAGE_S if args[0] == "report" else SOON_S, []
+    soon, late = HALF_A_PAGE_S if args[0] == "report" else SOON_S, []
     for _ in range(TRIES):
         took, status, text, rest = attempt(tool, args, moment, everybody, tmp)
         if took is None:
@@ -82,8 +82,8 @@ def ends_soon(tool, args, moment, everybody, tmp):
             return f"at {moment} s: status {status}, left: {rest}\n{text}"
         if took < soon:
             return True
-        told.append(f"at {moment} s: the end took {took:.2f} s\n{text[-400:]}")
-    return "\n".join(told)
+        late.append(f"at {moment} s: the end took {took:.2f} s\n{text[-400:]}")
+    return "\n".join(late)
 
 
 def check_moments(tap, tool, tmp):

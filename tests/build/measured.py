@@ -4,7 +4,7 @@ import json
 import pathlib
 import re
 
-from cli import told
+from cli import diagnosis
 from tap import execute
 
 
@@ -21,7 +21,7 @@ class Tool:
             root = json.loads(run.stdout)
         except ValueError:
             root = {"rows": [], "notes": ["no JSON"]}
-        self.tap.result(run.returncode == want, f"{self.subcommand} {' '.join(args)}: status {want}", told(run))
+        self.tap.result(run.returncode == want, f"{self.subcommand} {' '.join(args)}: status {want}", diagnosis(run))
         return root
 
     def noticed(self, name, *args):
@@ -31,7 +31,7 @@ class Tool:
             if run.returncode == 1:
                 break
         notes = json.loads(run.stdout or "{}").get("notes", [])
-        self.tap.result(run.returncode == 1 and any("BROKEN" in note for note in notes), name, told(run))
+        self.tap.result(run.returncode == 1 and any("BROKEN" in note for note in notes), name, diagnosis(run))
 
     def types(self):
         text = self("--help").stdout.split("Types:\n")[1].split("\n\n")[0]

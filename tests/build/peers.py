@@ -100,7 +100,7 @@ def refused(tap, copy, peer, reason, why):
     """A request for the peer prints one line with the reason @why; other runs do not print it."""
     run = execute([copy.tool, "refscale", f"--type=rcu,{PEERS[peer]}", *ONCE])
     tap.result(run.returncode == 2 and not run.stdout and
-               re.fullmatch(rf"quiesce refscale: --type={PEERS[peer]}: .*{reason}.*\n", run.stderr), f"{why}: who asks is told", run)
+               re.fullmatch(rf"quiesce refscale: --type={PEERS[peer]}: .*{reason}.*\n", run.stderr), f"{why}: a request for it prints why", run)
     left = copy.types()
     tap.result(not of(left, peer) and all(t in left for t in OURS), f"{why}: its types are not listed", left)
 

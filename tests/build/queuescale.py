@@ -7,7 +7,7 @@ Counts are checked, rates are not.
 import argparse
 import sys
 
-from cli import told
+from cli import diagnosis
 from measured import Tool
 from tap import Tap
 
@@ -48,10 +48,10 @@ def check_all(tap, tool, doc):
 
 def check_mistakes(tap, tool):
     root = tool.root(*SHORT, "--threads=1", "--type=busted", want=1)
-    tap.result(any("BROKEN" in n and "not equal" in n for n in root["notes"]), "what is lost is told of", root["notes"])
+    tap.result(any("BROKEN" in n and "not equal" in n for n in root["notes"]), "lost elements are reported", root["notes"])
     for value in ("1:0", "0:1", ":1", "1:", "1:5", "1:1:1"):
         run = tool(f"--threads={value}")
-        tap.result(run.returncode == 2 and "--threads" in run.stderr, f"--threads={value} is refused", told(run))
+        tap.result(run.returncode == 2 and "--threads" in run.stderr, f"--threads={value} is refused", diagnosis(run))
 
 
 def main():

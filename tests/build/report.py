@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-from cli import Tool, told
+from cli import Tool, diagnosis
 from tap import Tap, execute
 
 PICTURES = "python3-matplotlib is not installed"  # stands for Jinja, too, which the package depends on
@@ -55,7 +55,7 @@ def check_mistakes(tap, tool, tmp):
                                (["--compare", tmp / "none.json", bad], 1, "none.json"), (["--compare", bad, bad], 1, "is not the report.json")):
         run = tool("report", *args)
         tap.result(run.returncode == status and text in run.stderr and len(run.stderr.splitlines()) == 1 and not run.stdout,
-                   f"report {' '.join(map(str, args))}".replace(str(tmp), "DIR"), told(run))
+                   f"report {' '.join(map(str, args))}".replace(str(tmp), "DIR"), diagnosis(run))
 
 
 def check_compare(tap, tool, tmp):
@@ -81,12 +81,12 @@ def check_page(tap, script, tmp):
     given = write(tmp / "given.json", document())
     run = execute([sys.executable, script, "--from", given, "--output", tmp / "page"])
     if "python3-matplotlib" in run.stderr:
-        tap.result(run.returncode == 1 and not (tmp / "page").exists(), "without its packages it leaves no directory behind", told(run))
+        tap.result(run.returncode == 1 and not (tmp / "page").exists(), "without its packages it leaves no directory behind", diagnosis(run))
         tap.skip("a page of given figures", PICTURES)
         return
     page = (tmp / "page" / "index.html").read_text() if run.returncode == 0 else ""
     pictures = len(list((tmp / "page").glob("*.svg"))), len(list((tmp / "page").glob("*.png")))
-    tap.result(pictures == (4, 4) and page.count("<svg") == 4, "a page of given figures has its pictures", f"{pictures}\n{told(run)}")
+    tap.result(pictures == (4, 4) and page.count("<svg") == 4, "a page of given figures has its pictures", f"{pictures}\n{diagnosis(run)}")
     texts = ("2 times as much", "&lt;left&gt;", "24", "Case study: timers", "quick run")
     tap.result(all(t in page for t in texts), "its texts", [t for t in texts if t not in page])
 

@@ -13,13 +13,13 @@ import pathlib
 import re
 import sys
 
-from cli import children, interrupt, told
+from cli import children, diagnosis, interrupt
 from tap import Tap, execute
 
 SCENARIOS = ["idle", "published", "busy", "gap", "stalled"]
 THREADS = [1, 2]
 OURS = ["hazptr", "hazptr_inline", "hazptr_free", "hazptr_cohort", "hazard_pointer", "rcu", "rcu_free"]
-# Whose garbage has a bound for each thread, however long a reader stays: the header's, or two batches.
+# The garbage of these types has a bound for each thread, however long a reader stays: the header's, or two batches.
 BOUNDED = ["hazptr_inline", "hazptr_free", "hazptr_cohort", "hazard_pointer"]
 BATCHED = ["raw_asym_hp_batch", "ck_hp"]
 BATCH = 512
@@ -41,7 +41,7 @@ class Rows:
             self.root = json.loads(self.run.stdout)
         except ValueError:
             self.root = {"rows": [], "notes": ["no JSON"]}
-        tap.result(self.run.returncode == want, f"retirescale {self.args}: status {want}", told(self.run))
+        tap.result(self.run.returncode == want, f"retirescale {self.args}: status {want}", diagnosis(self.run))
         self.rows, self.notes = self.root["rows"], self.root["notes"]
 
     def keys(self):
@@ -96,7 +96,7 @@ def call_faults(row):
         yield f"calls {row['calls']}, capped {row['call_capped']}, times {times}"
         return
     *quantiles, mean, clock = times
-    # A thread begins with a chunk of 64.
+    # Each thread retires a chunk of 64 objects at least.
     if quantiles != sorted(quantiles) or quantiles[0] < 0 or not 0 < mean <= quantiles[-1] or row["calls"] < 63 * row["threads"]:
         yield f"calls {row['calls']}, times {times}"
     # Half of the calls take the median at least, a hundredth p99: together no more than the mean allows.  Each includes the clock.
@@ -144,7 +144,7 @@ def check_stalled(tap, tool, fences, bound):
 
 def check_loss(tap, tool):
     got = Rows(tap, tool, "--type=busted_hazptr", *SHORT, "--scenario=idle", "--threads=1", want=1)
-    tap.result(any("LOST: idle: " in note for note in got.notes), "a planted loss is told of", got.notes)
+    tap.result(any("LOST: idle: " in note for note in got.notes), "a planted loss is reported", got.notes)
 
 
 def check_hoard(tap, tool, bound):
@@ -178,18 +178,18 @@ def check_options(tap, tool, fences):
     run = execute([tool, "retirescale", *args, "--csv"])
     table = list(csv.reader(io.StringIO(run.stdout)))
     tap.result(run.returncode == 0 and table and table[0][:-4] == list(got.rows[0]) and len(table) == 5 and
-               {len(line) for line in table} == {len(table[0])}, "--csv: the same columns, and the host's", told(run))
+               {len(line) for line in table} == {len(table[0])}, "--csv: the same columns, and the host's", diagnosis(run))
     run = execute([tool, "retirescale", *args])
     tap.result(run.returncode == 0 and len(re.findall(r"^retirescale (?:idle|published), 3 threads", run.stdout, re.M)) == 2 and
                len(re.findall(r"^one call of retirescale (?:idle|published), 3 threads", run.stdout, re.M)) == 2 and
-               len(re.findall(r"^(?:hazptr|raw_malloc_free) ", run.stdout, re.M)) == 8, "two tables for each scenario", told(run))
+               len(re.findall(r"^(?:hazptr|raw_malloc_free) ", run.stdout, re.M)) == 8, "two tables for each scenario", diagnosis(run))
     calls = re.findall(r"^(?:hazptr|raw_malloc_free) +\S+((?: +[\d.]+){6})$", run.stdout, re.M)
     tap.result(len(calls) == 4 and all(n[1:5] == sorted(n[1:5]) for n in ([float(x) for x in c.split()] for c in calls)),
-               "the second has mean, p50, p99, p99.9, max and calls", told(run))
+               "the second has mean, p50, p99, p99.9, max and calls", diagnosis(run))
 
 
 def check_small_batch(tap, tool):
-    """Where what is protected is as much as a batch."""
+    """With a batch of one, protected objects are as many as a batch."""
     got = Rows(tap, tool, *SHORT, "--type=raw_malloc_free,raw_asym_hp_batch", "--batch=1", "--scenario=stalled")
     tap.result({r["batch"] for r in got.rows} == {1} and not [n for n in got.notes if "left out" not in n], "a batch of one",
                got.notes)
@@ -200,7 +200,7 @@ def check_scan(tap, tool, fences):
     got = Rows(tap, tool, *args)
     found = {(r["type"], r["slots"], r["objects"]) for r in got.rows}
     want = {(t, m, n) for t in ("hazptr_inline", "hazptr_list") for m in SCAN_SLOTS for n in SCAN_OBJECTS}
-    # A sample in which the library's worker had a part is none: long ones may be missing, and nothing else.
+    # Samples in which the library's worker took part are dropped, so long ones may be missing, and nothing else.
     tap.result(found <= want and {t for t, _, n in found if n == SCAN_OBJECTS[0]} == {t for t, _, _ in want} and not got.notes,
                "--scan: slots in use against objects", got.run.stdout)
     tap.result(all(r["unit"] == "ns" and r["p50"] > 0 and r["garbage"] is None and r["call_max_ns"] is None and r["scenario"] == "scan" for r in got.rows),
@@ -221,7 +221,7 @@ def check_interrupt(tap, tool, fences):
     run = interrupt(Path, args, some)
     tap.result(run.returncode == 130 and run.stderr.startswith("quiesce: interrupted: ") and
                re.search(r"^hazptr +\w+ +\d", run.stdout, re.M),
-               "SIGINT: it prints the rows that it has, status 130", told(run))
+               "SIGINT: it prints the rows that it has, status 130", diagnosis(run))
 
 
 def main():

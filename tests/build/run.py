@@ -18,7 +18,7 @@ import sys
 import tempfile
 import termios
 
-from cli import interrupt, jobs_begun, stopped, told
+from cli import diagnosis, interrupt, jobs_begun, stopped
 from tap import Tap, execute
 
 EXIT_FAILED = 1  # tool.h
@@ -43,8 +43,8 @@ def headline(text):
 
 def check_headline(tap, name, text, mark):
     lines, rest = headline(text)
-    told_of = [re.match(rf"{mark}({'|'.join(sorted(LINES, reverse=True))})\b", line) for line in lines]
-    tap.result([m and m[1] for m in told_of] == LINES, f"{name}: six lines", text[:2000])
+    titles = [re.match(rf"{mark}({'|'.join(sorted(LINES, reverse=True))})\b", line) for line in lines]
+    tap.result([m and m[1] for m in titles] == LINES, f"{name}: six lines", text[:2000])
     for label, peer, line in zip(LINES, PEERS, lines):
         tap.result(re.search(rf" {DURATION}, .*{DURATION}; (?:{peer} {DURATION}.* \(\d[\d.]*x.*\)|{peer} is not installed)$", line),
                    f"{name}: {label}: ours, and {peer}", line)
@@ -57,7 +57,7 @@ def check_plain(tap, run):
     ours = [note for note in notes if not THEIRS.match(note)]
     good = run.returncode == (EXIT_FAILED if notes and not ours else 0) and run.stderr == ""
     why = "" if good else f", not {run.returncode}: {notes} {run.stderr[:200]!r}"  # in the name: a summary has no more
-    tap.result(good, f"without a terminal: status 0{why}", told(run))
+    tap.result(good, f"without a terminal: status 0{why}", diagnosis(run))
     wide = [line for line in run.stdout.split("\n") if len(line) > 80]
     tap.result(not wide, "without a terminal: no line is longer than 80", "\n".join(wide))
     rest = check_headline(tap, "without a terminal", run.stdout, "")
@@ -110,7 +110,7 @@ def check_terminal(tap, tool):
     run = on_terminal(tool, 200, LAST_WORD)
     longest = max(map(len, run.stdout.split("\n")))
     tap.result(run.returncode == 130 and 80 < longest <= 200, "a terminal of 200 columns: tables are wider, and fit",
-               f"longest line: {longest}\n{told(run)}")
+               f"longest line: {longest}\n{diagnosis(run)}")
     check_headline(tap, "a terminal", run.stdout, "")
     check_document(tap, "a terminal", run.stdout)
 
@@ -118,7 +118,7 @@ def check_terminal(tap, tool):
 def check_markdown(tap, tool):
     run = interrupt(type("Tool", (), {"path": tool}), [*QUICK, "--markdown"],
                     lambda process: read_until(process.stdout.readline, LAST_WORD))
-    tap.result(stopped(run, "(quiesce: interrupted: .+\n)?"), "Markdown: SIGINT: status 130", told(run))
+    tap.result(stopped(run, "(quiesce: interrupted: .+\n)?"), "Markdown: SIGINT: status 130", diagnosis(run))
     tap.result(run.stdout.startswith("# Performance\n\n"), "Markdown: a page", run.stdout[:200])
     check_headline(tap, "Markdown", run.stdout, "- ")
     check_document(tap, "Markdown", run.stdout)
@@ -129,7 +129,7 @@ def check_markdown(tap, tool):
 
 def check_json(tap, tool, tmp):
     run = interrupt(type("Tool", (), {"path": tool}), [*QUICK, "--json", f"--output={tmp}/run.json"], lambda process: jobs_begun(process, 4))
-    tap.result(stopped(run) and not run.stdout, "JSON: SIGINT: status 130", told(run))
+    tap.result(stopped(run) and not run.stdout, "JSON: SIGINT: status 130", diagnosis(run))
     try:
         rows = json.loads((tmp / "run.json").read_text())["rows"]
     except ValueError as error:

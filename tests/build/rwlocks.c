@@ -161,12 +161,12 @@ static void writer_alone(void)
 	for (int i = 0; i < 3; i++)
 		prepare(&writers[i], true);
 	prepare(&reader, false);
-	comes_in(&writers[0], "a writer waits for nobody");
+	comes_in(&writers[0], "a writer of a free lock does not wait");
 	stays_out(&reader, "a reader beside a writer");
 	leaves(&writers[0]);
 	comes_in(&reader, "no reader after the writer");
 	leaves(&reader);
-	comes_in(&writers[1], "a writer waits for nobody");
+	comes_in(&writers[1], "a writer of a free lock does not wait");
 	stays_out(&writers[2], "two writers");
 	leaves(&writers[1]);
 	comes_in(&writers[2], "no writer after the writer");

@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-from cli import children, interrupt, told
+from cli import children, diagnosis, interrupt
 from tap import Tap, execute
 
 BURSTS, LATENCIES = ["sparse", "dense"], ["rare", "often"]
@@ -33,7 +33,7 @@ class Rows:
             root = json.loads(run.stdout)
         except ValueError:
             root = {"rows": [], "notes": ["no JSON"]}
-        tap.result(run.returncode == want, f"rwscale {' '.join(args)}: status {want}", told(run))
+        tap.result(run.returncode == want, f"rwscale {' '.join(args)}: status {want}", diagnosis(run))
         self.rows, self.notes = root["rows"], root["notes"]
 
     def keys(self):
@@ -76,7 +76,7 @@ def check_all(tap, tool, doc, types, scenarios, *args):
     left = {note.split(":")[0] for note in got.notes if "left out with" in note}  # locks with a queue, on one CPU
     tap.result(fences and [k for k in got.keys() if k[0] not in left] == [k for k in want if k[0] not in left],
                f"each lock in {' and '.join(scenarios)}", got.keys())
-    tap.result([n for n in got.notes if "left out" not in n] == [], "nobody was inside who must not", got.notes)
+    tap.result([n for n in got.notes if "left out" not in n] == [], "no thread was inside beside a writer", got.notes)
     tap.result([list(r) for r in got.rows] == [fields] * len(got.rows), "the fields are the documented ones",
                f"{[list(r) for r in got.rows[:1]]}\n{fields}")
     for row in got.rows:
@@ -103,7 +103,7 @@ def check_counts(tap, rows):
 
 def check_broken(tap, tool):
     got = Rows(tap, tool, "--type=busted", "--readers=2", "--scenario=dense", "--sections=100000", want=1)
-    tap.result(any("BROKEN: dense" in note for note in got.notes), "a lock that locks nothing is told of", got.notes)
+    tap.result(any("BROKEN: dense" in note for note in got.notes), "a lock that locks nothing is reported", got.notes)
 
 
 def check_starved(tap, tool):
@@ -119,13 +119,13 @@ def check_formats(tap, tool, rows):
     run = execute([tool, "rwscale", *args, "--csv"])
     table = list(csv.reader(io.StringIO(run.stdout)))
     tap.result(run.returncode == 0 and table and table[0][:-4] == list(rows[0]) and len(table) in (3, 5) and
-               {len(line) for line in table} == {len(table[0])}, "--csv: the same columns, and the host's", told(run))
+               {len(line) for line in table} == {len(table[0])}, "--csv: the same columns, and the host's", diagnosis(run))
     run = execute([tool, "rwscale", *args])
     tap.result(run.returncode == 0 and re.findall(r"^rwscale (\w+), 1 readers", run.stdout, re.M) == BURSTS and
-               len(re.findall(r"^pthread_rwlock ", run.stdout, re.M)) == 2, "a table for each scenario", told(run))
+               len(re.findall(r"^pthread_rwlock ", run.stdout, re.M)) == 2, "a table for each scenario", diagnosis(run))
     run = execute([tool, "rwscale", *args[:-1], "--latency"])
     tap.result(run.returncode == 0 and re.findall(r"^rwscale (\w+), 1 readers", run.stdout, re.M) == LATENCIES,
-               "--latency: its own tables", told(run))
+               "--latency: its own tables", diagnosis(run))
 
 
 def check_interrupt(tap, tool):
@@ -141,7 +141,7 @@ def check_interrupt(tap, tool):
     run = interrupt(Path, args, some)
     tap.result(run.returncode == 130 and run.stderr.startswith("quiesce: interrupted: ") and
                re.search(r"^pthread_rwlock +- +\d", run.stdout, re.M),
-               "SIGINT: it prints the rows that it has, status 130", told(run))
+               "SIGINT: it prints the rows that it has, status 130", diagnosis(run))
 
 
 def main():

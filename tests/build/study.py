@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 
-from cli import HOST, Tool, interrupt, jobs_begun, told
+from cli import HOST, Tool, diagnosis, interrupt, jobs_begun
 from tap import Tap, execute
 
 CASES = ["lockdep-keys", "label", "hash2003", "timers", "toggle", "reload"]
@@ -59,7 +59,7 @@ def check_label(tap, tool):
         tap.skip("label under HTTP", lines)
         return
     tap.result(run.returncode == 0 and [(r["scenario"], r["errors"]) for r in lines] == [("http", 0)] and lines[0]["requests_s"] > 0,
-               "label answers requests under HTTP", told(run))
+               "label answers requests under HTTP", diagnosis(run))
 
 
 def check_json(tap, tool, built, doc):
@@ -68,7 +68,7 @@ def check_json(tap, tool, built, doc):
     document = parse(tap, "study --json of all", run.stdout)
     rows, shapes, notes = document["rows"], document.get("shapes", []), document["notes"]
     without = {n.split(",")[0] for n in notes}  # rows without a measurement here have a note
-    tap.result(run.returncode == (1 if any("not" in n for n in notes) else 0), "all cases: status", told(run)[-2000:])
+    tap.result(run.returncode == (1 if any("not" in n for n in notes) else 0), "all cases: status", diagnosis(run)[-2000:])
     faults = [f for row in rows for f in row_faults(row)]
     tap.result(rows and not faults, "rows are whole", "\n".join(faults[:5]))
     measured = {row["case"] for row in rows}
@@ -103,7 +103,7 @@ def check_places(tap, tool, built, tmp):
     copy = shutil.copy(os.path.realpath(tool.path), tmp / "bin" / "quiesce")
     alone = Tool(tap, copy)
     run = alone("study", "timers", *SHORT)
-    tap.result(run.returncode == 1 and "timers: its program was not built" in run.stderr, "a case without its program says so", told(run))
+    tap.result(run.returncode == 1 and "timers: its program was not built" in run.stderr, "a case without its program says so", diagnosis(run))
     (tmp / "libexec" / "quiesce").mkdir(parents=True)
     shutil.copy(pathlib.Path(os.path.realpath(tool.path)).parent.parent / "cases/timers/timers", tmp / "libexec/quiesce/timers")
     tap.result("rcu_lock" in alone.good("study", "timers", *SHORT), "an installed case is found")
@@ -111,14 +111,14 @@ def check_places(tap, tool, built, tmp):
     for body, text, what in (("kill -SEGV $$", "CRASHED by signal 11", "crashes"), ("echo nonsense", "said 'nonsense'", "talks nonsense")):
         script.write_text(f"#!/bin/sh\n{body}\n")
         run = alone("study", "timers", *SHORT)
-        tap.result(run.returncode == 1 and text in run.stderr, f"a program that {what} is told of", told(run))
+        tap.result(run.returncode == 1 and text in run.stderr, f"a program that {what} is reported", diagnosis(run))
 
 
 def check_interrupt(tap, tool):
     for case in ("timers", "toggle"):
         run = interrupt(tool, ["study", case, "--runs=1000"], lambda process: jobs_begun(process, 4))
         tap.result(run.returncode == 130 and "interrupted: " in run.stderr and f"\n{case}: " in run.stdout,
-                   f"{case}: Ctrl-C ends it, and prints what there is", told(run))
+                   f"{case}: Ctrl-C ends it, and prints what there is", diagnosis(run))
 
 
 def main():

@@ -7,7 +7,7 @@ Counts are checked, rates are not.
 import argparse
 import sys
 
-from cli import told
+from cli import diagnosis
 from measured import Tool
 from tap import Tap
 
@@ -50,18 +50,18 @@ def check_waiting(tap, tool):
         waiting = {r["type"]: r["waiting"] for r in root["rows"]}
         tap.result(sorted(waiting) == sorted(types) and all(w <= 2 * (BATCH + 1) + 3 * 3 + 256 for w in waiting.values()),
                    f"a batch bounds what waits {''.join(more)}", waiting)
-        tap.result(all(r["stalled"] == bool(more) for r in root["rows"]), f"rows say whether somebody stays {''.join(more)}", root)
+        tap.result(all(r["stalled"] == bool(more) for r in root["rows"]), f"rows say whether a reader stays {''.join(more)}", root)
     root = tool.root("--seconds=0.1", "--runs=1", "--threads=2", "--keys=uniform:200", "--updates=50", "--stall", "--type=rcu_map")
     tap.result(root["rows"] and root["rows"][0]["waiting"] > 10000, "behind a section that stays everything waits", root)
 
 
 def check_broken(tap, tool):
-    tool.noticed("an element that is dead before its readers have left is told of", "--threads=2", "--keys=uniform:64", "--type=busted_map",
+    tool.noticed("an element that is dead before its readers have left is reported", "--threads=2", "--keys=uniform:64", "--type=busted_map",
                  "--updates=50")
     root = tool.root(*SHORT, "--keys=uniform:20000", "--type=hazptr_list,hazptr_map")
     tap.result({r["type"] for r in root["rows"]} == {"hazptr_map"}, "no list of so many keys", root)
     run = tool("--resize")
-    tap.result(run.returncode == 2 and "--resize" in run.stderr, "it has no tables that are resized", told(run))
+    tap.result(run.returncode == 2 and "--resize" in run.stderr, "it has no tables that are resized", diagnosis(run))
 
 
 def main():

@@ -10,28 +10,28 @@
 
 struct act {
 	const char *name;
-	void (*fn)(void *act); /* in the callback */
-	bool is_told;          /* as misuse */
+	void (*fn)(void *act); /* runs in the callback */
+	bool is_reported;      /* the act is reported as misuse */
 };
 
 struct acting {
 	const struct kind *kind;
 	const struct act *act;
 	struct world *world;
-	pthread_mutex_t lock; /* readers hold it */
-	pthread_t thread;     /* in which the callback runs */
+	pthread_mutex_t lock; /* readers hold this lock */
+	pthread_t thread;     /* the thread in which the callback runs */
 	int inside, go_on, over;
 };
 
 static struct acting *acting;
-static int nr_told;
+static int nr_reported;
 
 static void note_end(enum quiesce_misuse kind, const char *text)
 {
 	(void)kind;
 	if (!strstr(text, "ended in the callback"))
 		cell_fails(__FILE__, __LINE__, text);
-	count_up(&nr_told);
+	count_up(&nr_reported);
 }
 
 /* ---- acts ---- */
@@ -212,8 +212,8 @@ static void act_inside(void *arg)
 		pthread_join(other, NULL);
 	must(flag_get(&acting->over));
 	all_kinds_run();
-	must(!acting->act->is_told || flag_get(&nr_told) > 0);
-	must(acting->act->is_told || flag_get(&nr_told) == 0);
+	must(!acting->act->is_reported || flag_get(&nr_reported) > 0);
+	must(acting->act->is_reported || flag_get(&nr_reported) == 0);
 	quiesce_set_misuse_hook(NULL);
 	world_settle(&w);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Is every public call in one of the lists of calls (calls_*.c)?
+"""Check that every public call is in one of the lists of calls (calls_*.c).
 
     listed.py [--stamp FILE [--depfile FILE]] --include DIR calls_*.c... exempt.list
 
@@ -96,14 +96,14 @@ def self_test():
     """A comparison that notices nothing proves nothing."""
     header = ('/* int no(void); */\n#define twice(x) ((x) + \\\n (x))\nint plain_call(int a);\nstatic inline void *in_line(void)\n{ other(1); }\n'
               "typedef void (*fn_t)(int a);\nvoid quiesce__private(void);\nextern int (*hook)(int a);\n"
-              "__attribute__((cold)) const char *told(void) __attribute__((noreturn));\n")
+              "__attribute__((cold)) const char *stops(void) __attribute__((noreturn));\n")
     names = names_of(header)
-    assert names == {"twice", "plain_call", "in_line", "told"}, names
+    assert names == {"twice", "plain_call", "in_line", "stops"}, names
     public = dict.fromkeys(names, "x.h")
     calls = covered_by('CALL(a, "twice"\n" in_line", F), CALL(b, "plain_call", 0)')
-    assert compare(public, calls, []) == ["no entry of a list covers told(), which x.h has"]
-    assert not compare(public, calls, ["to*"])
-    assert len(compare(public, calls | {"gone"}, ["to*", "nothing"])) == 2
+    assert compare(public, calls, []) == ["no entry of a list covers stops(), which x.h has"]
+    assert not compare(public, calls, ["st*"])
+    assert len(compare(public, calls | {"gone"}, ["st*", "nothing"])) == 2
 
 
 def main():

@@ -41,7 +41,7 @@ static void be_stopped(const struct stop *s)
 		quiesce_store_relaxed(&s->shared->ready, round); /* Relaxed: a number. */
 		wait_until(flag_get(&s->shared->go) == round);
 		world_call(&w, s->call);
-		quiesce_store_relaxed(&s->shared->done, round); /* Relaxed: as above. */
+		quiesce_store_relaxed(&s->shared->done, round); /* Relaxed: a number. */
 	}
 	world_settle(&w);
 	_exit(0);

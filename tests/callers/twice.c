@@ -223,7 +223,7 @@ static void *protect_doubly(void *arg)
 	shazptr_clear(two);
 	wait_until(flag_get(&d->go_on) > 1);
 	rest(300);
-	quiesce_store_relaxed(&d->left, 2); /* Relaxed: as above. */
+	quiesce_store_relaxed(&d->left, 2); /* Relaxed: the clearing orders. */
 	hazptr_free(NULL, second);
 	return NULL;
 }

@@ -142,7 +142,7 @@ public:
 	{
 		T *ptr = src.load(std::memory_order_relaxed);
 
-		if (fault("protect does not look again")) {
+		if (fault("protect does not load again")) {
 			std::this_thread::yield();
 			reset_protection(ptr);
 			return ptr;
@@ -261,7 +261,7 @@ struct regions {
 	{
 		std::uint64_t before = ++now;
 
-		if (fault("synchronize waits for everybody"))
+		if (fault("synchronize waits for all readers"))
 			changed.wait(lock, [&] { return open.empty(); });
 		else if (!fault("synchronize does not wait"))
 			changed.wait(lock, [&] { return open.empty() || *open.begin() >= before; });

@@ -47,7 +47,7 @@ bool that(bool ok, const char *text, const char *file, int line);
 /* A check inside a loop, of which only failures are counted. */
 #define CHECK_QUIETLY(...) ((__VA_ARGS__) || CHECK(__VA_ARGS__))
 
-/* The least duration of a race. */
+/* A race lasts at least so long. */
 inline constexpr std::chrono::milliseconds while_racing(150);
 /* Time limit for events that must occur, in milliseconds by CONFORMANCE_PATIENCE; it is no measurement. */
 inline std::chrono::milliseconds patience()

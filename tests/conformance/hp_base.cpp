@@ -19,7 +19,7 @@ struct plain : impl::hazard_pointer_obj_base<plain> {
 	~plain() { ended++; }
 };
 
-TEST("nobody but a derived class makes or destroys a base")
+TEST("only a derived class makes or destroys a base")
 {
 	using base = impl::hazard_pointer_obj_base<plain>;
 
@@ -202,7 +202,7 @@ TEST("the deleter gets the object: base not first, aligned, of a derived class")
 
 /* ---- how often ---- */
 
-TEST("every object is reclaimed once, whoever retires it")
+TEST("every object is reclaimed once, whichever thread retires it")
 {
 	constexpr int nr = 5000;
 	std::vector<check::tracked *> all[3];

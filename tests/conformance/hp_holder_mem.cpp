@@ -26,7 +26,7 @@ TEST("types, and nothing throws")
 	CHECK_STATIC(std::is_void_v<decltype(h.swap(h))> && noexcept(h.swap(h)));
 }
 
-TEST("empty() tells of ownership, not of association")
+TEST("empty() reports ownership, not of association")
 {
 	holder h;
 	CHECK(h.empty());
@@ -66,7 +66,7 @@ TEST("try_protect() with the right pointer protects")
 	CHECK(reclaimed([&] { return object->dead(); }));
 }
 
-TEST("try_protect() with another pointer tells the right one, and protects neither")
+TEST("try_protect() with another pointer returns the right one, and protects neither")
 {
 	tracked *old = new_tracked(), *fresh = new_tracked(), *before = new_tracked(), *ptr = before;
 	std::atomic<tracked *> src(before);

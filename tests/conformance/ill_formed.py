@@ -101,7 +101,7 @@ CASES += [  # ours, not the draft's
      "struct base : quiesce::rcu_obj_base<base> { long id; virtual ~base() = default; }; struct good : base {};"
      "struct wrong : quiesce::hazard_pointer_obj_base<wrong> { long id; virtual ~wrong() = default; }; struct bad : wrong {};",
      OWNED.format("good"), OWNED.format("bad"), TABLE),
-    ("an owning table of hazard pointers, whose objects are dropped by who knows", "struct part : quiesce::hazard_pointer_obj_base<part> { long id; };"
+    ("an owning table of hazard pointers, that drops its objects in an unknown way", "struct part : quiesce::hazard_pointer_obj_base<part> { long id; };"
      "struct waits { void operator()(part *gone) const noexcept { synchronize_rcu(); gone->retire(); } };",
      "quiesce::rcu_hash_table<part, &part::id, quiesce::rcu_hash, quiesce::rcu_hash_equal, waits> t; (void)t;",
      "quiesce::rcu_hash_table<part, &part::id, quiesce::rcu_hash, quiesce::rcu_hash_equal, quiesce::rcu_hash_retire> t; (void)t;", TABLE),

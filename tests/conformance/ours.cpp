@@ -160,7 +160,7 @@ TEST("a cohort: its objects are reclaimed by synchronize() or its destructor")
 	CHECK(ended == 3012);
 }
 
-TEST("a cohort waits for who protects one of its objects")
+TEST("a cohort waits for a reader that protects one of its objects")
 {
 	ended = 0;
 	std::atomic<node *> src(new node);

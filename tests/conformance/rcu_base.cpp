@@ -18,7 +18,7 @@ struct plain : impl::rcu_obj_base<plain> {
 	~plain() { ended++; }
 };
 
-TEST("nobody but a derived class makes or destroys a base")
+TEST("only a derived class makes or destroys a base")
 {
 	using base = impl::rcu_obj_base<plain>;
 

@@ -344,7 +344,7 @@ static void a_table_is_updated_and_cleared()
 			u->id++;
 		return u;
 	};
-	auto nobody = [](user *) noexcept -> user * { return nullptr; };
+	auto drop = [](user *) noexcept -> user * { return nullptr; };
 
 	for (int i = 0; i < 300; i++)
 		users.insert(std::make_unique<user>(std::to_string(i), i));
@@ -352,7 +352,7 @@ static void a_table_is_updated_and_cleared()
 	users.for_each_in_steps([&](const user &u) { seen += u.name != "5" || u.id == 6; });
 	CHECK(seen == 300);
 	CHECK(users.try_update("none", keep, &old) == std::errc{} && !old);
-	CHECK(users.try_update("5", nobody, &old) == std::errc{} && old && old->id == 6 && !users.contains("5"));
+	CHECK(users.try_update("5", drop, &old) == std::errc{} && old && old->id == 6 && !users.contains("5"));
 	old->retire();
 	users.clear();
 	CHECK(users.empty());

@@ -295,20 +295,20 @@ static void waits_are_answered()
 	}
 }
 
-/* A clock that stands still for a while. */
+/* The slow clock stands still for some reads. */
 struct slow_clock {
 	using duration = std::chrono::milliseconds;
 	using rep = duration::rep;
 	using period = duration::period;
 	using time_point = std::chrono::time_point<slow_clock>;
 	static constexpr bool is_steady = false;
-	static inline int looks, steps_after, throws_at = -1;
+	static inline int reads, steps_after, throws_at = -1;
 
 	static time_point now()
 	{
-		if (looks++ == throws_at)
-			throw looks;
-		return time_point(duration(looks > steps_after ? 2 : 0));
+		if (reads++ == throws_at)
+			throw reads;
+		return time_point(duration(reads > steps_after ? 2 : 0));
 	}
 };
 
@@ -318,14 +318,14 @@ static void a_wait_lasts_as_long_as_its_clock_says()
 	const slow_clock::time_point end(slow_clock::duration(2));
 
 	m.lock();
-	slow_clock::looks = 0, slow_clock::steps_after = 5;
-	CHECK(!m.try_lock_shared_until(end) && slow_clock::looks == 6);
-	slow_clock::looks = 0;
-	CHECK(!m.try_lock_until(end) && slow_clock::looks == 6);
+	slow_clock::reads = 0, slow_clock::steps_after = 5;
+	CHECK(!m.try_lock_shared_until(end) && slow_clock::reads == 6);
+	slow_clock::reads = 0;
+	CHECK(!m.try_lock_until(end) && slow_clock::reads == 6);
 	for (int at = 0; at < 2; at++) {
 		bool caught = false;
 
-		slow_clock::looks = 0, slow_clock::throws_at = at;
+		slow_clock::reads = 0, slow_clock::throws_at = at;
 		try {
 			m.try_lock_shared_until(end);
 		} catch (int) {
@@ -336,8 +336,8 @@ static void a_wait_lasts_as_long_as_its_clock_says()
 	slow_clock::throws_at = -1;
 	m.unlock();
 	CHECK(others_get(m) == BOTH);
-	slow_clock::looks = 0;
-	CHECK(m.try_lock_until(end) && slow_clock::looks == 1);
+	slow_clock::reads = 0;
+	CHECK(m.try_lock_until(end) && slow_clock::reads == 1);
 	m.unlock();
 }
 

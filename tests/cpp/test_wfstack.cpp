@@ -45,7 +45,7 @@ static void newest_first()
 	CHECK(early.pop() == &i[0] && early.empty());
 }
 
-static void what_was_popped_is_a_range()
+static void popped_objects_are_a_range()
 {
 	stack s;
 	int sum = 0, last = 6;
@@ -118,5 +118,5 @@ static void threads_push_and_pop()
 
 int main()
 {
-	return run_tests({ TEST(newest_first), TEST(what_was_popped_is_a_range), TEST(threads_push_and_pop) });
+	return run_tests({ TEST(newest_first), TEST(popped_objects_are_a_range), TEST(threads_push_and_pop) });
 }

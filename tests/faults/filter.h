@@ -52,7 +52,7 @@ struct filter {
 	unsigned short length;
 };
 
-static inline int filter_look_up(const struct name_value *table, const char *name, size_t length, unsigned int *ret_value)
+static inline int filter_find(const struct name_value *table, const char *name, size_t length, unsigned int *ret_value)
 {
 	for (; table->name; table++)
 		if (strlen(table->name) == length && !strncmp(table->name, name, length)) {
@@ -91,8 +91,8 @@ static inline int filter_add_rule(struct filter *f, const char *rule)
 
 	if (!rule[whole] || f->length + FILTER_RULE_LENGTH >= FILTER_MAX_INSTRUCTIONS)
 		return -1;
-	if (filter_look_up(filter_calls, rule, name, &call) ||
-	    filter_look_up(filter_results, rule + whole + 1, strlen(rule + whole + 1), &result))
+	if (filter_find(filter_calls, rule, name, &call) ||
+	    filter_find(filter_results, rule + whole + 1, strlen(rule + whole + 1), &result))
 		return -1;
 	filter_add(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
 	filter_add(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, over));

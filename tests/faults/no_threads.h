@@ -7,9 +7,9 @@
 
 #include <dlfcn.h>
 
-static int no_threads;             /* set: pthread_create() fails, */
-static __thread int may_create;    /* except in this thread */
-static int slow_start, starting;   /* the next one takes until @slow_start is taken back */
+static int no_threads;             /* if set, pthread_create() fails */
+static __thread int may_create;    /* if set, it succeeds in this thread even so */
+static int slow_start, starting;   /* the next call lasts until @slow_start is reset */
 static int nr_refused, nr_started;
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)

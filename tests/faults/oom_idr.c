@@ -18,7 +18,7 @@ static void must(int condition)
 }
 
 /* Check that the idr has the expected entries, in order, and no others. */
-static void look(const int *there)
+static void check_all(const int *there)
 {
 	size_t count = 0;
 	int id, last = -1;
@@ -47,7 +47,7 @@ static void fill(int *there, struct idr_nodes *nodes)
 
 		there[i] = got == wanted[i];
 		must(there[i] || (got == -ENOMEM && !prepared && idr.tree.nr_nodes == before));
-		look(there);
+		check_all(there);
 	}
 }
 
@@ -56,7 +56,7 @@ static void empty(int *there)
 	for (size_t i = 0; i < NR_WANTED; i++) {
 		must(idr_remove(&idr, (unsigned long)wanted[i]) == (there[i] ? &wanted[i] : NULL));
 		there[i] = 0;
-		look(there);
+		check_all(there);
 	}
 	must(idr.tree.nr_nodes == 0);
 }

@@ -41,7 +41,7 @@ static void must(int condition)
 
 /* ---- hashtable ---- */
 
-static void look(const struct hashtable *ht, const struct hashtable_type *type)
+static void check_all(const struct hashtable *ht, const struct hashtable_type *type)
 {
 	bool seen[NR] = { false };
 	struct hashtable_iter iter;
@@ -69,9 +69,9 @@ static void fill_table(struct hashtable *ht, const struct hashtable_type *type, 
 		nr_there += err == 0;
 		there[i] |= err == 0;
 		if (i % 8 == 0)
-			look(ht, type);
+			check_all(ht, type);
 	}
-	look(ht, type);
+	check_all(ht, type);
 }
 
 static void empty_table(struct hashtable *ht, const struct hashtable_type *type)
@@ -81,7 +81,7 @@ static void empty_table(struct hashtable *ht, const struct hashtable_type *type)
 		nr_there -= there[i];
 		there[i] = false;
 		if (i % 8 == 0)
-			look(ht, type);
+			check_all(ht, type);
 	}
 }
 

@@ -25,7 +25,7 @@ static void *entry_of(size_t i)
 }
 
 /* Check that the xarray has the expected entries, with their marks, in order, upwards and downwards, and no others. */
-static void look(const int *there)
+static void check_all(const int *there)
 {
 	size_t count = 0, up = 0, down = 0;
 	unsigned long index, last = 0;
@@ -83,7 +83,7 @@ static void fill(int *there, size_t how)
 		must(there[i] || (said == -ENOMEM && xa.tree.nr_nodes == before && old == &ok));
 		xa_set_mark(&xa, wanted[i], XA_MARK_1);
 		must(!there[i] || xa_store(&xa, wanted[i], entry_of(i), NULL) == 0); /* an entry that exists needs no memory */
-		look(there);
+		check_all(there);
 	}
 }
 
@@ -92,7 +92,7 @@ static void empty(int *there)
 	for (size_t i = 0; i < NR_WANTED; i++) {
 		must(xa_erase(&xa, wanted[i]) == (there[i] ? entry_of(i) : NULL));
 		there[i] = 0;
-		look(there);
+		check_all(there);
 	}
 	must(xa.tree.nr_nodes == 0);
 }

@@ -182,7 +182,7 @@ static void use_tables(void)
 
 static void everything_has_run(void)
 {
-	quiesce_store_relaxed(&every, 0u); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&every, 0u); /* Relaxed: a flag of the test. */
 	/* A thread of the library that has just begun may be about to retire one more. */
 	do {
 		rcu_barrier();
@@ -197,8 +197,8 @@ static void run_with(uint32_t each, int guarded)
 {
 	pthread_t threads[4];
 
-	quiesce_store_relaxed(&is_guarded, guarded); /* Relaxed: as the flags. */
-	quiesce_store_relaxed(&every, each); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&is_guarded, guarded); /* Relaxed: a flag of the test. */
+	quiesce_store_relaxed(&every, each); /* Relaxed: a flag of the test. */
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 4; i++)
 			thread_must(pthread_create(&threads[i], NULL, retires, NULL));
@@ -210,26 +210,26 @@ static void run_with(uint32_t each, int guarded)
 	assert_in_range(stats_now().queues, 0, 3); /* queues of live threads only */
 }
 
-static void it_may_retire_before_the_library_is_there(void **state)
+static void an_allocator_may_retire_before_the_library_is_initialised(void **state)
 {
 	(void)state;
 	assert_true(nr_pages > 0);
 	everything_has_run();
 }
 
-static void it_may_retire_now_and_then(void **state)
+static void an_allocator_may_retire_in_some_calls(void **state)
 {
 	(void)state;
 	run_with(7, 1);
 }
 
-static void it_may_retire_each_time(void **state)
+static void an_allocator_may_retire_in_each_call(void **state)
 {
 	(void)state;
 	run_with(1, 1);
 }
 
-static void it_may_be_called_for_what_it_retires(void **state)
+static void an_allocator_may_be_called_for_objects_that_it_retires(void **state)
 {
 	(void)state;
 	run_with(1, 0);
@@ -248,10 +248,10 @@ static void above_the_ceiling_it_does_not_wait(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(it_may_retire_before_the_library_is_there),
-		TEST(it_may_retire_now_and_then),
-		TEST(it_may_retire_each_time),
-		TEST(it_may_be_called_for_what_it_retires),
+		TEST(an_allocator_may_retire_before_the_library_is_initialised),
+		TEST(an_allocator_may_retire_in_some_calls),
+		TEST(an_allocator_may_retire_in_each_call),
+		TEST(an_allocator_may_be_called_for_objects_that_it_retires),
 		TEST(above_the_ceiling_it_does_not_wait),
 	};
 

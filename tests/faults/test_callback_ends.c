@@ -30,15 +30,15 @@ struct object {
 };
 
 static struct object objects[NR];
-static int nr_ran, nr_told;
-static char told[400];
+static int nr_ran, nr_reported;
+static char reported[400];
 
 static void hook(enum quiesce_misuse kind, const char *text)
 {
 	if (kind != QUIESCE_MISUSE_EXIT_IN_CALLBACK)
 		abort();
-	snprintf(told, sizeof told, "%s", text);
-	count_up(&nr_told);
+	snprintf(reported, sizeof reported, "%s", text);
+	count_up(&nr_reported);
 }
 
 /* A cancellation point, such as close() or printf(), inside a callback. */
@@ -178,7 +178,7 @@ static void *queue_all(void *arg)
 	if (job->waits)
 		job->kind->wait();
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	assert_int_equal(state, PTHREAD_CANCEL_ENABLE); /* as before */
+	assert_int_equal(state, PTHREAD_CANCEL_ENABLE); /* the state that the callback had before */
 	pthread_setcancelstate(state, NULL);
 	job->survived = true;
 	pthread_testcancel();
@@ -222,8 +222,8 @@ static bool run_job(const struct kind *kind, bool waits, enum action action, int
 	memset(objects, 0, sizeof objects);
 	for (int i = 0; i < nr; i++)
 		objects[i].action = i % every ? RETURN : action;
-	quiesce_store_relaxed(&nr_ran, 0);  /* Relaxed: as the flags. */
-	quiesce_store_relaxed(&nr_told, 0); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&nr_ran, 0);      /* Relaxed: a count of the test. */
+	quiesce_store_relaxed(&nr_reported, 0); /* Relaxed: a count of the test. */
 	do {
 		thread_must(pthread_create(&thread, NULL, queue_all, &job));
 		pthread_join(thread, NULL);
@@ -238,8 +238,8 @@ static void tells(const struct kind *kind)
 	char module[64];
 
 	snprintf(module, sizeof module, "in the callback %s+0x", program_invocation_short_name);
-	if (!strstr(told, module) || !strstr(told, kind->call))
-		fail_msg("%s: \"%s\" does not name it", kind->name, told);
+	if (!strstr(reported, module) || !strstr(reported, kind->call))
+		fail_msg("%s: \"%s\" does not name it", kind->name, reported);
 }
 
 static void each_kind(enum action action, bool waits)
@@ -252,8 +252,8 @@ static void each_kind(enum action action, bool waits)
 		bool survived = run_job(&kinds[i], waits, action, NR, 7);
 
 		assert_int_equal(quiesce_shutdown(0), 0); /* a thread that ends reports after it has released everything */
-		if (flag_get(&nr_told) != (ends ? (NR + 6) / 7 : 0))
-			fail_msg("%s: %d reports, %s", kinds[i].name, flag_get(&nr_told), told);
+		if (flag_get(&nr_reported) != (ends ? (NR + 6) / 7 : 0))
+			fail_msg("%s: %d reports, %s", kinds[i].name, flag_get(&nr_reported), reported);
 		if (ends)
 			tells(&kinds[i]);
 		if (!ends && !survived)
@@ -293,7 +293,7 @@ static void without_threads_others_run_what_is_left(void **state)
 	flag_set(&no_threads);
 	each_kind(EXIT, true);
 	each_kind(BE_CANCELLED, true);
-	quiesce_store_relaxed(&no_threads, 0); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&no_threads, 0); /* Relaxed: a flag of the test. */
 	may_create = 0;
 }
 
@@ -305,7 +305,7 @@ static void each_callback_may_end_its_thread(void **state)
 	(void)state;
 	quiesce_set_misuse_hook(hook);
 	for (int i = 0; i < 3; i++) {
-		quiesce_store_relaxed(&nr_ran, 0); /* Relaxed: as the flags. */
+		quiesce_store_relaxed(&nr_ran, 0); /* Relaxed: a count of the test. */
 		for (int k = 0; k < 2000; k++) {
 			many[k].action = EXIT;
 			kinds[i].queue(&many[k]);
@@ -327,7 +327,7 @@ static void end_one(void)
 	wait_in_threads(&kinds[0]);
 }
 
-static void it_is_only_told(void **state)
+static void a_callback_end_is_only_reported(void **state)
 {
 	struct outcome o;
 
@@ -368,13 +368,13 @@ static void a_confirm_function_may_end_its_thread(void **state)
 
 	(void)state;
 	quiesce_set_misuse_hook(hook);
-	quiesce_store_relaxed(&nr_told, 0); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&nr_reported, 0); /* Relaxed: a count of the test. */
 	assert_int_equal(percpu_ref_init(&ref, released, PERCPU_REF_ALLOW_REINIT), 0);
 	percpu_ref_get(&ref);
 	thread_must(pthread_create(&thread, NULL, kill_ref, NULL));
 	pthread_join(thread, NULL);
-	assert_int_equal(flag_get(&nr_told), 1);
-	assert_non_null(strstr(told, "of percpu_ref_kill_and_confirm()"));
+	assert_int_equal(flag_get(&nr_reported), 1);
+	assert_non_null(strstr(reported, "of percpu_ref_kill_and_confirm()"));
 	assert_true(percpu_ref_is_dying(&ref));
 	assert_int_equal(nr_released, 0);
 	percpu_ref_put(&ref);
@@ -390,7 +390,7 @@ static struct rcu_sync sync_state;
 static sem_t in_wait, end_wait;
 static int nr_waits;
 
-/* The first wait ends its thread. */
+/* The first caller of this function ends in it, with its thread. */
 static void wait_or_end(void *unused)
 {
 	(void)unused;
@@ -422,13 +422,13 @@ static void *enter_and_exit(void *unused)
 	return unused;
 }
 
-static void others_wait_in_the_place_of_one_that_ends(void **state)
+static void other_updaters_wait_in_the_place_of_one_that_ends(void **state)
 {
 	pthread_t first, others[3];
 
 	(void)state;
 	quiesce_set_misuse_hook(hook);
-	quiesce_store_relaxed(&nr_told, 0); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&nr_reported, 0); /* Relaxed: a count of the test. */
 	sem_init(&in_wait, 0, 0);
 	sem_init(&end_wait, 0, 0);
 	rcu_sync_init_ops(&sync_state, &ops_that_end, NULL);
@@ -444,7 +444,7 @@ static void others_wait_in_the_place_of_one_that_ends(void **state)
 	for (int i = 0; i < 3; i++)
 		pthread_join(others[i], NULL);
 	assert_true(flag_get(&nr_waits) >= 2);
-	assert_int_equal(flag_get(&nr_told), 1);
+	assert_int_equal(flag_get(&nr_reported), 1);
 	assert_true(rcu_sync_is_idle(&sync_state));
 	rcu_sync_dtor(&sync_state);
 	quiesce_set_misuse_hook(NULL);
@@ -456,7 +456,7 @@ static void cancelled_in_a_hook(enum quiesce_misuse kind, const char *text)
 {
 	(void)kind, (void)text;
 	cancelled_here();
-	count_up(&nr_told);
+	count_up(&nr_reported);
 }
 
 static void *misuses(void *survived)
@@ -473,12 +473,12 @@ static void hooks_are_not_cancelled(void **state)
 	pthread_t thread;
 
 	(void)state;
-	quiesce_store_relaxed(&nr_told, 0); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&nr_reported, 0); /* Relaxed: a count of the test. */
 	quiesce_set_misuse_hook(cancelled_in_a_hook);
 	thread_must(pthread_create(&thread, NULL, misuses, &survived));
 	pthread_join(thread, NULL);
 	quiesce_set_misuse_hook(NULL);
-	assert_int_equal(flag_get(&nr_told), 1);
+	assert_int_equal(flag_get(&nr_reported), 1);
 	assert_true(survived);
 }
 
@@ -537,7 +537,7 @@ static void left_by_longjmp(void)
 	pthread_join(thread, NULL);
 }
 
-static void a_jump_out_is_told_when_the_thread_ends(void **state)
+static void a_jump_out_is_reported_when_the_thread_ends(void **state)
 {
 	struct outcome o;
 
@@ -567,11 +567,11 @@ static void both_of_two_that_do_not_return_count_as_run(void **state)
 	(void)state;
 	may_create = 1;
 	quiesce_set_misuse_hook(hook);
-	quiesce_store_relaxed(&nr_told, 0); /* Relaxed: no other thread reports. */
+	quiesce_store_relaxed(&nr_reported, 0); /* Relaxed: no other thread reports. */
 	call_hazptr(&outer.hazptr, wait_for_another);
-	wait_until(flag_get(&nr_told) == 1);
+	wait_until(flag_get(&nr_reported) == 1);
 	everything_goes_on();
-	assert_int_equal(flag_get(&nr_told), 1);
+	assert_int_equal(flag_get(&nr_reported), 1);
 	quiesce_set_misuse_hook(NULL);
 }
 
@@ -583,13 +583,13 @@ int main(int argc, char **argv)
 		TEST(a_callback_may_allow_its_cancellation),
 		TEST(without_threads_others_run_what_is_left),
 		TEST(each_callback_may_end_its_thread),
-		TEST(it_is_only_told),
+		TEST(a_callback_end_is_only_reported),
 		TEST(both_of_two_that_do_not_return_count_as_run),
 		TEST(a_confirm_function_may_end_its_thread),
-		TEST(others_wait_in_the_place_of_one_that_ends),
+		TEST(other_updaters_wait_in_the_place_of_one_that_ends),
 		TEST(hooks_are_not_cancelled),
 		TEST(a_report_hook_must_not_end_its_thread),
-		TEST(a_jump_out_is_told_when_the_thread_ends),
+		TEST(a_jump_out_is_reported_when_the_thread_ends),
 	};
 
 	testing_choose(argc, argv);

@@ -271,7 +271,7 @@ static void become_daemon(void)
 
 static void a_daemon_has_a_worker_of_its_own(void **state)
 {
-	char told = '?';
+	char reported = '?';
 	int status;
 
 	(void)state;
@@ -281,8 +281,8 @@ static void a_daemon_has_a_worker_of_its_own(void **state)
 	status = first_use(fork, become_daemon);
 	assert_true(exited_with(status, 0));
 	close(daemon_pipe[1]);
-	assert_int_equal(read(daemon_pipe[0], &told, 1), 1);
-	assert_int_equal(told, 'y');
+	assert_int_equal(read(daemon_pipe[0], &reported, 1), 1);
+	assert_int_equal(reported, 'y');
 	close(daemon_pipe[0]);
 }
 
@@ -292,7 +292,7 @@ static int report[2];
 static pid_t first_process;
 static pid_t (*fork_in_callback)(void);
 
-static void tell(char what)
+static void report_one(char what)
 {
 	must(write(report[1], &what, 1) == 1);
 }
@@ -305,13 +305,13 @@ static void fork_and_return(struct rcu_head *head)
 }
 
 /* In the child the thread goes on as the worker, and returns here, too. */
-static void tell_which(struct rcu_head *head)
+static void report_process(struct rcu_head *head)
 {
 	(void)head;
 	if (getpid() == first_process) {
-		tell('p');
+		report_one('p');
 	} else {
-		tell('c');
+		report_one('c');
 		_exit(0);
 	}
 }
@@ -326,7 +326,7 @@ static void returns_in_both(pid_t (*way)(void))
 	assert_int_equal(pipe(report), 0);
 	rcu_read_lock();
 	call_rcu(&forks, fork_and_return);
-	call_rcu(&later, tell_which);
+	call_rcu(&later, report_process);
 	rcu_read_unlock();
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(read(report[0], &seen[i], 1), 1);

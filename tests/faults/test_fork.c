@@ -353,8 +353,8 @@ static void fork_from_a_callback(void **state)
 	assert_true(use_everything());
 }
 
-/* The child's pass goes on, and its counts are right: one is queued, and just running. */
-static void look_at_counts(struct rcu_head *head)
+/* The child's pass goes on, and its counts are right: one callback is queued, which is just running. */
+static void check_counts(struct rcu_head *head)
 {
 	struct quiesce_stats s = stats_now();
 
@@ -371,7 +371,7 @@ static void fork_and_go_on(struct rcu_head *head)
 	(void)head;
 	if (pid == 0) {
 		alarm(WATCHDOG_SECONDS / 3);
-		call_rcu(&next, look_at_counts);
+		call_rcu(&next, check_counts);
 		return;
 	}
 	if (waitpid(pid, &callback_status, 0) != pid)

@@ -19,7 +19,7 @@ static pthread_key_t late_key;
 static hazptr_t *left_behind;
 static int late_ok;
 
-/* In each round: slots, a context, an object that is protected when it is retired, and one that is not. */
+/* Each round uses slots, a context, an object that is protected when it is retired, and one that is not. */
 static void late_destructor(void *round)
 {
 	uintptr_t n = (uintptr_t)round;
@@ -93,7 +93,7 @@ static void what_the_vanished_leave(void)
 	struct waiter w;
 
 	sem_init(&ready, 0, 0);
-	slot = slot_with(NULL, &object[0]); /* from the beginning */
+	slot = slot_with(NULL, &object[0]); /* the slot protects the object from the beginning */
 	left_behind = slot;
 	thread_must(pthread_create(&thread, NULL, vanish, &slot));
 	wait_for(&ready);
@@ -173,7 +173,7 @@ static void threads_that_come_and_go_leave_nothing(void **state)
 	hazptr_barrier();
 	assert_int_equal(things_run(object, ROUNDS * AT_ONCE), ROUNDS * AT_ONCE);
 	assert_in_range(stats_now().slots_lines, 1, lines + 2 * AT_ONCE);
-	/* One queue has 17 pages or more; queues of all threads would have 25000. */
+	/* One queue has 17 pages or more, so queues of all threads would have 25000. */
 	assert_true(pages > 0 && address_space() < pages + 10000);
 }
 

@@ -190,7 +190,7 @@ static void *retire_third_and_stay(void *first)
 }
 
 /* Objects are in the queues of this thread, of one that has ended, and of one that the child does not have. */
-static void what_is_retired_runs_in_both(void **state)
+static void retired_objects_run_in_parent_and_child(void **state)
 {
 	hazptr_t *slot = slot_with(NULL, &object[1]);
 	pthread_t thread;
@@ -374,7 +374,7 @@ int main(int argc, char **argv)
 		TEST(a_child_and_its_child),
 		TEST(slots_of_others_stay_in_the_parent),
 		TEST(slots_of_the_forking_thread_protect_in_both),
-		TEST(what_is_retired_runs_in_both),
+		TEST(retired_objects_run_in_parent_and_child),
 		TEST(the_child_has_a_worker_when_it_needs_one),
 		TEST(fork_during_a_callback),
 		TEST(forks_are_quick_while_objects_stay_protected),

@@ -22,7 +22,7 @@ static int child_ends_well(pid_t (*make)(void), void (*fn)(void))
 /* ---- beside threads that retire and reclaim as fast as they can ---- */
 
 #define NR_THREADS 3
-#define NR_OWN 6000 /* several batches */
+#define NR_OWN 6000 /* number of objects, which fill several batches */
 
 struct cell {
 	struct hazptr_head hazptr;
@@ -203,7 +203,7 @@ static void fork_and_return(struct hazptr_head *head)
 	thing_run(head);
 }
 
-static void tell_which(struct hazptr_head *head)
+static void report_process(struct hazptr_head *head)
 {
 	char what = getpid() == first_process ? 'p' : 'c';
 
@@ -228,7 +228,7 @@ static void forks_in_callbacks(void **state)
 	for (int how = 0; how < 3; how++) {
 		retire_after(fork_and_end, thing_run);
 		if (how == 0)
-			hazptr_barrier(); /* runs them */
+			hazptr_barrier(); /* the barrier runs the callbacks */
 		else if (how == 1)
 			retire_plenty();
 		wait_until(things_run(after, NR_AFTER) == NR_AFTER);
@@ -245,7 +245,7 @@ static void a_forking_callback_returns_in_both(void **state)
 	first_process = getpid();
 	assert_int_equal(pipe(report), 0);
 	for (int how = 0; how < 3; how++) {
-		retire_after(fork_and_return, tell_which);
+		retire_after(fork_and_return, report_process);
 		if (how == 0)
 			hazptr_barrier();
 		else if (how == 1)
@@ -357,7 +357,7 @@ static void first_barrier(void)
 
 static void first_wait(void)
 {
-	synchronize_hazptr(&after[1]); /* by another thread */
+	synchronize_hazptr(&after[1]); /* another thread has protected the object */
 	first_barrier();
 }
 

@@ -183,7 +183,7 @@ static void no_table(void)
 	must(things_run(object, MANY) == MANY);
 }
 
-static void looking_without_a_table(void **state)
+static void lookup_without_a_table(void **state)
 {
 	(void)state;
 	succeeds(no_table);
@@ -337,7 +337,7 @@ int main(int argc, char **argv)
 		TEST(the_worker_starts_when_it_can),
 		TEST(retiring_without_a_queue),
 		TEST(the_worker_reclaims_what_has_no_queue),
-		TEST(looking_without_a_table),
+		TEST(lookup_without_a_table),
 		TEST(slots_run_out),
 		TEST(the_reserve_of_slots_runs_out),
 		TEST(the_reserve_of_slots_suffices),

@@ -30,7 +30,7 @@ static inline void trap_on(void)
 
 static inline void trap_off(void)
 {
-	/* raw: as above */
+	/* raw: the flags register cannot be written otherwise */
 	__asm__ __volatile__("pushfq; andl $~0x100, (%%rsp); popfq" ::: "memory", "cc");
 }
 
@@ -92,7 +92,7 @@ static void take_slots(void)
 
 struct one {
 	int step, keep;
-	int nr_steps; /* how many there were */
+	int nr_steps; /* number of instructions */
 };
 
 static int all_differ(hazptr_t *const *slot, int nr)
@@ -151,7 +151,7 @@ static void *one_thread(void *arg)
 	return NULL;
 }
 
-static int nobody_is_left(void)
+static int all_unprotected(void)
 {
 	uint64_t blocked_before = stats_now().shazptr_blocked;
 
@@ -179,7 +179,7 @@ static void a_handler_after_each_instruction(void **state)
 	print_message("# %d of %d instructions, from number %d on\n", one.nr_steps / stride, one.nr_steps, first);
 	/* Threads run one after the other, and none leaves a line behind. */
 	assert_in_range(stats_now().slots_lines, 1, lines + 3);
-	assert_true(nobody_is_left());
+	assert_true(all_unprotected());
 }
 
 /* ---- how many instructions it takes to find a line that was left ---- */
@@ -513,7 +513,7 @@ static void signals_from_birth_to_death(void **state)
 		assert_int_equal(nr_bad, 0);
 	}
 	hazptr_clear_batch(slots, 3);
-	assert_true(nobody_is_left());
+	assert_true(all_unprotected());
 }
 
 int main(int argc, char **argv)

@@ -166,7 +166,7 @@ static void callbacks_stall(void)
 }
 
 /* The environment sets the time of reports: see meson.build. */
-static void stalls_are_told(void **state)
+static void stalls_are_reported(void **state)
 {
 	static void (*const who[])(void) = { writer_stalls, updater_stalls, callbacks_stall };
 	static const char *const says[] = { "percpu_down_write(", "synchronize_srcu(", "call_srcu(" };
@@ -243,7 +243,7 @@ static void a_cancelled_thread_lets_go(void **state)
 	}
 }
 
-static void who_waits_is_cancelled_when_it_has_the_lock(void **state)
+static void a_waiter_is_cancelled_once_it_has_the_lock(void **state)
 {
 	(void)state;
 	for (int write = 0; write < 2; write++) {
@@ -251,7 +251,7 @@ static void who_waits_is_cancelled_when_it_has_the_lock(void **state)
 
 		percpu_down_write(&sem);
 		thread_must(pthread_create(&c.thread, NULL, hold_until_cancelled, &c));
-		wait_until(look_at(&sem.first));
+		wait_until(read_waiter(&sem.first));
 		pthread_cancel(c.thread);
 		for (int i = 0; i < 5; i++) {
 			short_rest();
@@ -298,9 +298,9 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(threads_end_with_all_they_have),
-		TEST(stalls_are_told),
+		TEST(stalls_are_reported),
 		TEST(a_cancelled_thread_lets_go),
-		TEST(who_waits_is_cancelled_when_it_has_the_lock),
+		TEST(a_waiter_is_cancelled_once_it_has_the_lock),
 		TEST(a_process_ends_whatever_is_left),
 	};
 

@@ -127,7 +127,7 @@ static void stop_reading_twice(void)
 	stop_reading();
 }
 
-static void what_the_forking_thread_holds(void **state)
+static void the_forking_thread_keeps_its_locks(void **state)
 {
 	(void)state;
 	for (int slow = 0; slow < 2; slow++) {
@@ -228,7 +228,7 @@ static void run(struct rcu_head *head)
 }
 
 /* A lock or domain that no other thread used at the fork works as before. */
-static void uses_what_is_nobodys(void)
+static void uses_inherited_objects(void)
 {
 	works(&sem);
 	percpu_free_rwsem(&sem);
@@ -264,7 +264,7 @@ static void forks_beside_threads_that_use_others(void **state)
 		write_a_little(); /* the helper has our callback when we fork */
 		srcu_read_unlock(&domain, idx);
 		begun = now_ns();
-		in_child(uses_what_is_nobodys, &o);
+		in_child(uses_inherited_objects, &o);
 		if (in_time(begun) && !exited_with(o.status, 0))
 			fail_msg("child %d: wait status %#x, stderr: %s", i, (unsigned int)o.status, o.text);
 		srcu_barrier(&domain);
@@ -566,7 +566,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(a_handler_in_the_midst_of_fork),
 		TEST(a_free_lock_is_free_in_the_child),
-		TEST(what_the_forking_thread_holds),
+		TEST(the_forking_thread_keeps_its_locks),
 		TEST(a_lock_of_others_begins_anew),
 		TEST(pending_callbacks_run_in_both),
 		TEST(sections_of_others_stay_in_the_parent),

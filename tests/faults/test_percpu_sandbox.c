@@ -228,7 +228,7 @@ static void others_go_on(void)
 	wait_until(flag_get(&nr_run) == 4);
 }
 
-static void nobody_waits_for_a_start(void **state)
+static void no_thread_waits_for_a_start(void **state)
 {
 	(void)state;
 	succeeds(others_go_on);
@@ -421,7 +421,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(without_a_helper),
 		TEST(the_helper_starts_when_it_can),
-		TEST(nobody_waits_for_a_start),
+		TEST(no_thread_waits_for_a_start),
 		TEST(all_works_without_memory),
 		TEST(a_chunk_is_kept),
 		TEST(counters_come_when_there_is_memory),

@@ -31,7 +31,7 @@ static inline void trap_on(void)
 
 static inline void trap_off(void)
 {
-	/* raw: as above */
+	/* raw: the flags register cannot be written otherwise */
 	__asm__ __volatile__("pushfq; andl $~0x100, (%%rsp); popfq" ::: "memory", "cc");
 }
 
@@ -138,12 +138,12 @@ static __attribute__((noinline)) void update(void)
 
 /* ---- are the counts exact? ---- */
 
-static int nr_told_of_handler;
+static int nr_reported_in_handler;
 
 static void note(enum quiesce_misuse kind, const char *text)
 {
 	(void)kind, (void)text;
-	count_up(&nr_told_of_handler);
+	count_up(&nr_reported_in_handler);
 }
 
 /* One reader too many or too few would be inside for ever: the lock and the domain end, which fails then, and new ones begin. */
@@ -158,7 +158,7 @@ static void counts_are_exact(void)
 	percpu_free_rwsem(&sem);
 	cleanup_srcu_struct(&domain);
 	quiesce_set_misuse_hook(NULL);
-	assert_int_equal(flag_get(&nr_told_of_handler), 0);
+	assert_int_equal(flag_get(&nr_reported_in_handler), 0);
 }
 
 static void fresh(void)
@@ -169,7 +169,7 @@ static void fresh(void)
 
 /* ---- steps ---- */
 
-/* Does the kernel restart them?  Readers enter one to find that they may not count there, with full fences too. */
+/* True if the kernel restarts sequences.  With full fences, too, readers enter one, and find there that they may not count. */
 static bool sequences(void)
 {
 	return __rseq_size != 0;
@@ -186,7 +186,7 @@ static void enter_place(enum place place)
 		percpu_down_read(&sem);
 	if (place == WRITE_LOCKED)
 		percpu_down_write(&sem);
-	if (place == ATTENDED) /* as if a writer slept until readers leave */
+	if (place == ATTENDED) /* the state while a writer sleeps until readers leave */
 		domain.attention[0] = domain.attention[1] = 1, domain.leave[0] = domain.leave[1] = 0;
 	idx = srcu_read_lock(&domain);
 }
@@ -226,7 +226,7 @@ static int stepped(void (*fn)(void), enum place place, int most, int stride)
 struct interrupted {
 	void (*fn)(void);
 	enum place place;
-	int least; /* instructions, without sequences */
+	int least; /* least number of instructions where there are no sequences */
 };
 
 static const struct interrupted cases[] = {

@@ -31,7 +31,7 @@ static void run_more(struct rcu_head *head)
 	((struct once *)(void *)head)->nr_run++;
 }
 
-/* All that the parent had queued has run, but for what its other threads were just running; nothing twice. */
+/* All callbacks of the parent have run once, but for those that its other threads were just running. */
 static void check_child(void)
 {
 	static struct once more;
@@ -64,10 +64,10 @@ static void begin_child(void)
 	pthread_t thread;
 
 	alarm(WATCHDOG_SECONDS / 3);
-	(void)stats_now(); /* before another thread does */
+	(void)stats_now(); /* this thread makes the first call */
 	must(!pthread_create(&thread, NULL, check_and_end, NULL));
 	if (forks_at % 2)
-		short_rest(); /* the other thread's queues, before this one goes on */
+		short_rest(); /* the other thread queues before this one goes on */
 }
 
 static void run_once(struct rcu_head *head)
@@ -92,14 +92,14 @@ static void *queue_all(void *first)
 	return NULL;
 }
 
-/* For one pass. */
+/* Queue callbacks of several threads, which one pass takes. */
 static void queue_of_threads(void)
 {
 	pthread_t thread[NR_QUEUERS];
 
 	memset(objects, 0, sizeof objects);
-	quiesce_store_relaxed(&nr_begun, 0); /* Relaxed: nobody else is there. */
-	quiesce_store_relaxed(&nr_run, 0);   /* Relaxed: nobody else is there. */
+	quiesce_store_relaxed(&nr_begun, 0); /* Relaxed: no callback is queued. */
+	quiesce_store_relaxed(&nr_run, 0);   /* Relaxed: no callback is queued. */
 	rcu_read_lock();
 	for (int i = 0; i < NR_QUEUERS; i++)
 		thread_must(pthread_create(&thread[i], NULL, queue_all, &objects[i * NR_EACH]));
@@ -166,8 +166,8 @@ static void a_callback_may_fork_without_handlers(void **state)
 	fork_in_callbacks(system_call);
 }
 
-/* fork() waits until all of them are between two callbacks: so nothing is lost to the child. */
-static void others_may_fork_beside(void **state)
+/* fork() waits until all helpers are between two callbacks, so no callback is lost to the child. */
+static void other_threads_may_fork_beside_callbacks(void **state)
 {
 	(void)state;
 	forks_at = -1;
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(a_callback_may_fork),
 		TEST(a_callback_may_fork_without_handlers),
-		TEST(others_may_fork_beside),
+		TEST(other_threads_may_fork_beside_callbacks),
 	};
 
 	testing_choose(argc, argv);

@@ -17,13 +17,13 @@
 #include <sched.h>
 
 #define OLD_NUMBERS 0x1000000     /* offset of thread ids before the restore */
-#define OLD_SECONDS (10 * 86400)  /* how much longer the old machine had been running */
+#define OLD_SECONDS (10 * 86400)  /* time for which the old machine had been running longer */
 #define EXPEDITED_RSEQ (1 << 7)
 #define REGISTER_EXPEDITED_RSEQ (1 << 8)
 
 static int restored;
-static int forgotten = 1, refused, no_turns, rseq_lost; /* the effects of a restore */
-static int known; /* registrations that are known to the new kernel */
+static int forgotten = 1, refused, no_turns, rseq_lost; /* effects of a restore */
+static int known; /* the new kernel knows these registrations */
 static int nr_registered;
 
 /* ---- the kernel ---- */
@@ -317,7 +317,7 @@ static void without_registrations_updaters_take_turns(void **state)
 		assert_non_null(strstr(o.text, "each waiter takes a turn on the CPU of each other thread"));
 }
 
-/* While a reader runs all the time: its stores stay in the CPU for long, as they are many and to many places. */
+/* A reader runs all the time, and its stores stay in the CPU for long, because they are many and to many places. */
 enum { FILL = 1 << 24, FILL_STORES = 40 };
 static int fill[FILL], reader_stops;
 

@@ -13,16 +13,16 @@
 
 #define KIB 1024u
 #define MIB (1024 * KIB)
-#define AT_MAIN (3 * MIB / 2)  /* anonymous mappings: ours, and the C library's */
-#define AFTER_USE (3 * MIB)    /* more, without stacks and arenas of threads */
-#define LOCK_LIMIT (8 * MIB)   /* the usual one */
+#define AT_MAIN (3 * MIB / 2)  /* anonymous mappings of the library and of the C library */
+#define AFTER_USE (3 * MIB)    /* further mappings, without stacks and arenas of threads */
+#define LOCK_LIMIT (8 * MIB)   /* the usual limit */
 #define STACK (128 * KIB)
-enum { MANY = 24000, MORE = 18500, A_PIECE = 14000 }; /* guards, where 14336 to 17920 are sure to have a slot */
+enum { MANY = 24000, MORE = 18500, A_PIECE = 14000 }; /* numbers of guards; 14336 to 17920 are sure to have a slot */
 
-#define RETRY_NS 10000000u /* room.c: between two attempts to map something where there was no memory */
-#define NOBODY 65534
+#define RETRY_NS 10000000u /* room.c waits so long before it tries again to map memory */
+#define OTHER_ID 65534
 
-static int nr_mapped; /* how often anything was mapped at a place of its own */
+static int nr_mapped; /* number of mappings at chosen addresses */
 
 /* ---- what is mapped ---- */
 
@@ -164,7 +164,7 @@ static void lock_memory(int flags)
 	struct rlimit limit = { LOCK_LIMIT, LOCK_LIMIT };
 
 	must(!setrlimit(RLIMIT_MEMLOCK, &limit));
-	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
+	if (!geteuid() && (setgroups(0, NULL) || setresgid(OTHER_ID, OTHER_ID, OTHER_ID) || setresuid(OTHER_ID, OTHER_ID, OTHER_ID)))
 		_exit(78);
 	must(!mlockall(flags));
 }
@@ -369,7 +369,7 @@ static void grow_without_memory(void)
 
 static int refused;
 
-/* What there was no memory for is there later. */
+/* Slots that could not be allocated for lack of memory are allocated later. */
 static void grow_once_there_is_memory(void)
 {
 	struct shazptr_guard *guard = calloc(MANY, sizeof *guard);
@@ -402,7 +402,7 @@ static void rooms_cannot_grow(void **state)
 
 /* ---- a fork beside a thread that extends the room ---- */
 
-static int stops_in_mmap; /* 1: the next thread that would map something in a place of its own; 2: it is there; 3: it goes on */
+static int stops_in_mmap; /* 1: stop the next thread that maps at a chosen address; 2: it has stopped; 3: it goes on */
 
 void *mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset)
 {

@@ -171,7 +171,7 @@ static void wait_for_the_vanished(void)
 	waiter_end(&w);
 }
 
-static void who_waits_for_the_vanished_is_told(void **state)
+static void waits_for_the_vanished_are_reported(void **state)
 {
 	struct outcome o;
 
@@ -349,7 +349,7 @@ static void waits_after_main(void **state)
 
 /* ---- shutdown beside a waiter ---- */
 
-static void shutdown_leaves_nobody_waiting(void **state)
+static void waiters_return_after_a_shutdown(void **state)
 {
 	struct waiter w[3];
 	struct holder h;
@@ -486,7 +486,7 @@ static void say_slots(void)
 	must(use_everything());
 }
 
-static void a_wrong_kind_of_slots_is_told(void **state)
+static void a_wrong_kind_of_slots_is_reported(void **state)
 {
 	struct outcome o;
 
@@ -529,15 +529,15 @@ int main(int argc, char **argv)
 		TEST(destructors_of_a_thread_that_used_nothing),
 		TEST(destructors_of_a_thread_that_had_guards),
 		TEST(destructors_of_a_thread_that_had_sections),
-		TEST(who_waits_for_the_vanished_is_told),
+		TEST(waits_for_the_vanished_are_reported),
 		TEST(the_line_of_the_vanished_is_let_again),
 		TEST(cancel_of_a_holder_ends_the_wait),
 		TEST(a_wait_is_no_cancellation_point),
 		TEST(a_callback_may_wait),
 		TEST(waits_after_main),
-		TEST(shutdown_leaves_nobody_waiting),
+		TEST(waiters_return_after_a_shutdown),
 		TEST(lines_are_let_again),
-		TEST(a_wrong_kind_of_slots_is_told),
+		TEST(a_wrong_kind_of_slots_is_reported),
 		TEST(signals_at_birth_and_death),
 	};
 

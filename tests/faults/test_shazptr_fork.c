@@ -127,7 +127,7 @@ static void guards_held_across_fork_protect_in_the_parent(void **state)
 }
 
 /* A clear takes the slow path while a waiter scans. */
-static void guards_are_inherited_while_somebody_waits(void **state)
+static void guards_are_inherited_while_a_caller_waits(void **state)
 {
 	struct waiter w;
 
@@ -391,7 +391,7 @@ static void become_daemon(void)
 
 static void a_daemon_has_a_scan_thread_of_its_own(void **state)
 {
-	char told = '?';
+	char reported = '?';
 
 	(void)state;
 	quiesce_set_skip_self_scan(1);
@@ -401,8 +401,8 @@ static void a_daemon_has_a_scan_thread_of_its_own(void **state)
 	assert_int_equal(pipe(daemon_pipe), 0);
 	in_good_child(become_daemon);
 	close(daemon_pipe[1]);
-	assert_int_equal(read(daemon_pipe[0], &told, 1), 1);
-	assert_int_equal(told, 'y');
+	assert_int_equal(read(daemon_pipe[0], &reported, 1), 1);
+	assert_int_equal(reported, 'y');
 	close(daemon_pipe[0]);
 }
 
@@ -411,7 +411,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(guards_of_others_stay_in_the_parent),
 		TEST(guards_held_across_fork_protect_in_the_parent),
-		TEST(guards_are_inherited_while_somebody_waits),
+		TEST(guards_are_inherited_while_a_caller_waits),
 		TEST(each_generation_clears_what_it_inherited),
 		TEST(fork_while_the_scan_thread_waits),
 		TEST(fork_anywhere_in_claims_and_waits),

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 
 #define NR_THREADS 300
-#define PROBES_AT_MOST 16 /* in the first claims of a thread: a few for each of its lines */
+#define PROBES_AT_MOST 16 /* limit for the first claims of a thread: a few probes for each of its lines */
 
 static int object[2];
 static __thread int nr_probes;
@@ -101,7 +101,7 @@ static void a_first_claim_probes_few_threads(void **state)
 static void lines_of_threads_that_ended_are_not_scanned(void **state)
 {
 	(void)state;
-	/* Each thread has a line for hazptr.h; blocks of ids stay. */
+	/* The lines that go are those for hazptr.h, one for each thread; blocks of ids stay. */
 	for (int round = 0; round < 3; round++) {
 		uint32_t lines = many_threads_live();
 
@@ -112,7 +112,7 @@ static void lines_of_threads_that_ended_are_not_scanned(void **state)
 
 /* ---- what is left in a line ---- */
 
-#define NR_LEFT 24 /* more than have a line from the beginning */
+#define NR_LEFT 24 /* more threads than have a line from the beginning */
 
 static struct shazptr_guard left_guard[NR_LEFT];
 static hazptr_t *left_slot[NR_LEFT];
@@ -127,7 +127,7 @@ static void *leaves(void *arg)
 	return NULL;
 }
 
-static void what_is_left_in_a_line_protects(void **state)
+static void guards_left_in_a_line_protect(void **state)
 {
 	pthread_t thread;
 	struct waiter w;
@@ -151,7 +151,7 @@ static void what_is_left_in_a_line_protects(void **state)
 
 /* ---- lines that are shared ---- */
 
-enum { NR_NESTED = 2000, NR_FIRST = 15 }; /* threads, besides the first */
+enum { NR_NESTED = 2000, NR_FIRST = 15 }; /* guards of the first thread; number of further threads */
 
 static int nr_others;
 
@@ -166,7 +166,7 @@ static void *claims_once(void *all)
 	return NULL;
 }
 
-/* In a process of its own, one thread of which has held more guards at a time than it will again. */
+/* This runs in a process of its own, whose first thread has held more guards at a time than it will again. */
 static void hold_many_and_go_on(void)
 {
 	static struct shazptr_guard guard[NR_NESTED];
@@ -190,7 +190,7 @@ static void hold_many_and_go_on(void)
 static void the_first_lines_are_not_shared(void **state)
 {
 	(void)state;
-	if (quiesce_fence() != QUIESCE_FENCE_FULL) /* then all claims cost the same */
+	if (quiesce_fence() != QUIESCE_FENCE_FULL) /* with full fences all claims cost the same */
 		succeeds(hold_many_and_go_on);
 }
 
@@ -234,7 +234,7 @@ int main(int argc, char **argv)
 		TEST(lines_of_threads_that_vanished_are_let_again), /* first: no thread is probed while lines are free */
 		TEST(a_first_claim_probes_few_threads),
 		TEST(lines_of_threads_that_ended_are_not_scanned),
-		TEST(what_is_left_in_a_line_protects),
+		TEST(guards_left_in_a_line_protect),
 		TEST(the_first_lines_are_not_shared),
 	};
 

@@ -6,7 +6,7 @@
 #include "use.h"
 
 
-enum { MANY = 6000 }; /* more than the slots that can be used without another mprotect() */
+enum { MANY = 6000 }; /* more guards than slots that can be used without another mprotect() */
 static int object[MANY + 100];
 
 /* ---- this program once more ---- */
@@ -191,7 +191,7 @@ static void fallback_guards_block(void)
 	must(stats_now().fallback_guards == 2); /* slots are free again */
 }
 
-static void guards_without_slots_block_everybody(void **state)
+static void guards_without_slots_block_all_waits(void **state)
 {
 	(void)state;
 	succeeds(fallback_guards_block);
@@ -232,7 +232,7 @@ static void relay_of_fallback_guards(void)
 		quiesce_set_skip_self_scan(i % 2);
 		must(is_free(&object[MANY]));
 	}
-	must(stats_now().fallback_guards > 4); /* the relay's, too */
+	must(stats_now().fallback_guards > 4); /* the guards of the relay count, too */
 	flag_set(&relay_over);
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
@@ -382,7 +382,7 @@ int main(int argc, char **argv)
 		TEST(without_a_scan_thread_and_self_scan),
 		TEST(the_scan_thread_starts_when_it_can),
 		TEST(fork_while_callers_lead),
-		TEST(guards_without_slots_block_everybody),
+		TEST(guards_without_slots_block_all_waits),
 		TEST(overlapping_guards_without_slots_do_not_starve),
 		TEST(a_fork_when_slots_are_exhausted),
 		TEST(the_reserve_of_lines_suffices),

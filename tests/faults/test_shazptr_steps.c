@@ -34,7 +34,7 @@ static inline void trap_on(void)
 
 static inline void trap_off(void)
 {
-	/* raw: as above */
+	/* raw: the flags register cannot be written otherwise */
 	__asm__ __volatile__("pushfq; andl $~0x100, (%%rsp); popfq" ::: "memory", "cc");
 }
 
@@ -82,7 +82,7 @@ static void on_trap(int sig)
 
 struct one {
 	int step, keep;
-	int nr_steps; /* how many there were */
+	int nr_steps; /* number of instructions */
 };
 
 static void *one_thread(void *arg)
@@ -181,7 +181,7 @@ static void one_more_guard_is_as_dear_as_the_first_hundreds(void **state)
 /* ---- a handler that forks in the midst of a guard without a slot ---- */
 
 #define NR_MOST 40000 /* guards: more than have slots where the array does not grow */
-#define NR_SMALL 400  /* the same where there is no array */
+#define NR_SMALL 400  /* guards: more than have slots where there is no array */
 
 static int refuses, nr_children;
 static pid_t parent;
@@ -197,7 +197,7 @@ void *mmap(void *at, size_t length, int protection, int flags, int fd, off_t off
 	return (void *)syscall(SYS_mmap, at, length, protection, flags, fd, offset);
 }
 
-/* Until there is no slot for one more; false: there were more than @most. */
+/* Hold guards until there is no slot for one more; false: there were more than @most. */
 static int hold_all(int most)
 {
 	uint64_t before = stats_now().fallback_guards;
@@ -216,7 +216,7 @@ static int hold_all(int most)
 static void child_goes_on(void)
 {
 	alarm(WATCHDOG_SECONDS / 3);
-	if (nr_children % 2) /* else the thread comes when it goes on */
+	if (nr_children % 2) /* child_ends() takes the guard in such a child */
 		return;
 	must(hold_all(NR_SMALL));
 	of_child = shazptr_acquire_detached(&object[2]);
@@ -239,7 +239,7 @@ static void on_fork_trap(int sig)
 		count_up(&nr_bad);
 }
 
-/* What the handler protected is protected still, and nothing else is. */
+/* The object that the handler protected is still protected, and no other is. */
 static void child_ends(void)
 {
 	if (!of_child.ptr) {
@@ -289,7 +289,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(one_more_guard_is_as_dear_as_the_first_hundreds),
 		TEST(a_handler_after_each_instruction),
-		TEST(a_handler_forks_in_the_midst_of_a_guard_without_a_slot), /* the last: it leaves many guards */
+		TEST(a_handler_forks_in_the_midst_of_a_guard_without_a_slot), /* last, because it leaves many guards */
 	};
 
 	testing_choose(argc, argv);

@@ -158,7 +158,7 @@ static void shut_down_beside_others(void)
 	must(!thread_named("quiesce-helper") && !thread_named("quiesce"));
 }
 
-static void others_that_go_on_do_not_keep_it_for_ever(void **state)
+static void running_threads_do_not_delay_a_shutdown_for_ever(void **state)
 {
 	(void)state;
 	succeeds(shut_down_beside_others);
@@ -166,7 +166,7 @@ static void others_that_go_on_do_not_keep_it_for_ever(void **state)
 
 /* ---- a starter that is slow ---- */
 
-static void (*before_cpus)(void); /* called once, where a starter has started the worker, and has to give it its CPUs */
+static void (*before_cpus)(void); /* called once, after a starter has started the worker and before it sets its CPUs */
 
 int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *cpus)
 {
@@ -244,7 +244,7 @@ static void choose_while_it_starts(void)
 	wait_until(has_one(thread_named("quiesce"))); /* a thread may have just got its name */
 }
 
-static void what_a_program_chooses_beside_a_start_is_kept(void **state)
+static void settings_made_during_a_start_are_kept(void **state)
 {
 	(void)state;
 	succeeds(choose_while_it_starts);
@@ -273,7 +273,7 @@ static void end_while_it_starts(void)
 	start_worker();
 	must(!before_cpus);
 	pthread_join(other, NULL);
-	must(has_one(0)); /* with the id 0 of an ended thread the C library would have changed the caller */
+	must(has_one(0)); /* the id of an ended thread is 0, by which the C library would have changed the caller */
 }
 
 static void a_thread_that_ends_at_once_costs_its_starter_no_cpus(void **state)
@@ -287,8 +287,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(nothing_is_left_for_the_kernel),
 		TEST(a_kernel_that_does_not_answer_is_not_waited_for),
-		TEST(others_that_go_on_do_not_keep_it_for_ever),
-		TEST(what_a_program_chooses_beside_a_start_is_kept),
+		TEST(running_threads_do_not_delay_a_shutdown_for_ever),
+		TEST(settings_made_during_a_start_are_kept),
 		TEST(a_thread_that_ends_at_once_costs_its_starter_no_cpus),
 	};
 

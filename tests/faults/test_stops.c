@@ -12,7 +12,7 @@
 
 #define LIMIT_NS 1000000000u
 #define STOP_NS 2500000000u
-#define INSIDE_NS 50000000u /* after the stop; so sections are open for a small part of the limit */
+#define INSIDE_NS 50000000u /* time inside after the stop, so that sections are open for a small part of the limit */
 
 DEFINE_STATIC_SRCU(domain);
 DEFINE_STATIC_PERCPU_RWSEM(read_locked);
@@ -158,7 +158,7 @@ static void a_stop_of_the_process_is_no_stall(void **state)
 
 /* ---- one thread is stopped ---- */
 
-static int told_of_holder, told_it_is_stopped;
+static int holder_reported, stop_reported;
 static pid_t holder;
 
 static void keep(const struct quiesce_report *report)
@@ -166,8 +166,8 @@ static void keep(const struct quiesce_report *report)
 	if (report->holder != (uint32_t)holder)
 		return;
 	if (strstr(report->text, ", stopped"))
-		flag_set(&told_it_is_stopped);
-	flag_set(&told_of_holder);
+		flag_set(&stop_reported);
+	flag_set(&holder_reported);
 }
 
 /* Start a process that stops one thread as a debugger does, and continues it when the pipe is closed; return whether it could. */
@@ -205,13 +205,13 @@ static void a_reader_that_is_stopped_is_reported_as_that(void **state)
 	holder = h.tid;
 	if (debug(h.tid, &end)) {
 		thread_must(pthread_create(&waiter, NULL, waiter_main, (void *)(uintptr_t)&waits[0]));
-		wait_until(flag_get(&told_of_holder));
-		assert_true(flag_get(&told_it_is_stopped));
+		wait_until(flag_get(&holder_reported));
+		assert_true(flag_get(&stop_reported));
 		close(end);
 		held_end(&h);
 		pthread_join(waiter, NULL);
 	} else {
-		print_message("# skipped: nobody may stop a thread of this process here\n");
+		print_message("# skipped: no process may stop a thread of this process here\n");
 		close(end);
 		held_end(&h);
 	}

@@ -22,7 +22,7 @@
 
 enum column { STEADY, FIRST, SLOW, DEBUGGING, NR_COLUMNS };
 
-/* System calls that occur together, by a name. */
+/* Each set names system calls that occur together. */
 static const struct set {
 	const char *name, *calls;
 } sets[] = {
@@ -43,7 +43,7 @@ static const struct set {
 struct group {
 	const char *name;
 	void (*work)(void);
-	const char *sets[NR_COLUMNS]; /* STEADY is in all others */
+	const char *sets[NR_COLUMNS]; /* all others include STEADY */
 };
 
 /* ---- a reader and a waiter ---- */
@@ -105,7 +105,7 @@ static void *waiter_main(void *unused)
 	for (uint32_t i = 1;; i++) {
 		await(&waiter_go, i);
 		waits();
-		if (quiesce_load_relaxed(&left) != i) /* Relaxed: as above. */
+		if (quiesce_load_relaxed(&left) != i) /* Relaxed: the wait orders it. */
 			abort();
 		become(&waiter_done, i);
 	}
@@ -236,14 +236,14 @@ static void rcu_waits(void)
 	synchronize_rcu();
 }
 
-static void be_told(int tid, uint64_t waited_ns, void *unused)
+static void ignore_holdout(int tid, uint64_t waited_ns, void *unused)
 {
 	(void)tid, (void)waited_ns, (void)unused;
 }
 
 static void rcu_hooked(void)
 {
-	quiesce_set_holdout_hook(be_told, NULL);
+	quiesce_set_holdout_hook(ignore_holdout, NULL);
 	rcu_waits();
 }
 
@@ -380,7 +380,7 @@ static unsigned short add_calls(struct sock_filter *code, unsigned short n, cons
 	for (; *calls; calls += strcspn(calls, " "), calls += *calls == ' ') {
 		unsigned int nr;
 
-		if (filter_look_up(calls_by_name, calls, strcspn(calls, " "), &nr))
+		if (filter_find(calls_by_name, calls, strcspn(calls, " "), &nr))
 			exit(2);
 		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1);
 		code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
@@ -589,7 +589,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "--table"))
 		return print_table();
-	/* ROW COLUMN, from 0: for strace -f, where the last call is the one too many. */
+	/* The arguments ROW COLUMN, from 0, are for strace -f, whose last line is the call that was not allowed. */
 	if (argc > 3 && !strcmp(argv[1], "--cell")) {
 		group = &groups[(size_t)atoi(argv[2]) % NR_GROUPS];
 		run((enum column)atoi(argv[3]), (enum column)atoi(argv[3]), SECCOMP_RET_KILL_PROCESS);

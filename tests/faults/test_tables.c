@@ -43,7 +43,7 @@ static void arrays_come_back_without_a_worker(void **state)
 	hashmap_destroy(&map);
 	hashtable_destroy(&table, NULL, NULL);
 	come_to_rest();
-	quiesce_store_relaxed(&no_threads, 0); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&no_threads, 0); /* Relaxed: a flag of the test. */
 }
 
 /* ---- forks ---- */
@@ -107,7 +107,7 @@ static void use_table(void)
 
 static bool is_resized(const struct quiesce__table *t)
 {
-	return quiesce_load_relaxed(&t->array->next) != NULL; /* Relaxed: only whether. */
+	return quiesce_load_relaxed(&t->array->next) != NULL; /* Relaxed: a test for NULL. */
 }
 
 static void child_while_buckets_move(void)
@@ -235,7 +235,7 @@ static bool all_stable_are_found(void)
 	return good;
 }
 
-static void only_look(void)
+static void only_read(void)
 {
 	must(all_stable_are_found());
 }
@@ -249,8 +249,8 @@ static void begin_stable(void)
 		assert_int_equal(hashmap_insert(&map, i, i + 1, NULL), 0);
 		assert_int_equal(hashtable_insert(&table, &objects[i]), 0);
 	}
-	quiesce_store_relaxed(&stop, 0);     /* Relaxed: as the flags. */
-	quiesce_store_relaxed(&nr_waves, 0); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&stop, 0);     /* Relaxed: a flag of the test. */
+	quiesce_store_relaxed(&nr_waves, 0); /* Relaxed: a count of the test. */
 }
 
 static void lookups_in_a_child_of_a_busy_process(void **state)
@@ -263,7 +263,7 @@ static void lookups_in_a_child_of_a_busy_process(void **state)
 	for (int i = 0; i < 20 || flag_get(&nr_waves) < 10; i++) {
 		struct outcome o;
 
-		in_child(only_look, &o);
+		in_child(only_read, &o);
 		if (!exited_with(o.status, 0))
 			fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
 	}

@@ -140,7 +140,7 @@ static void unlock_rcu(void)
 
 static sem_t entered, to_leave;
 
-static void read_until_told(void)
+static void read_until_asked(void)
 {
 	rcu_read_lock();
 	sem_post(&entered);
@@ -154,7 +154,7 @@ static void first_waits_for_other(void)
 {
 	sem_init(&entered, 0, 0);
 	sem_init(&to_leave, 0, 0);
-	other_begins(read_until_told);
+	other_begins(read_until_asked);
 	wait_for(&entered);
 	must(!flag_get(&done));
 	sem_post(&to_leave);
@@ -207,23 +207,23 @@ static void ask_something(void)
 }
 
 /* Until the first thread makes any call, the library does not know that the inherited section is that thread's. */
-static void other_waits_for_nobody(void)
+static void other_waits_for_no_reader(void)
 {
 	other_waits_until(wait_for_rcu, ask_something);
 	must(use_everything());
 }
 
-static void a_section_of_nobody_ends_when_the_first_thread_comes(void **state)
+static void an_unowned_section_ends_when_the_first_thread_registers(void **state)
 {
 	struct held h;
 
 	(void)state;
 	held_begin(&h, NULL);
-	in_each(other_waits_for_nobody, NULL, NULL);
+	in_each(other_waits_for_no_reader, NULL, NULL);
 	held_end(&h);
 }
 
-static void first_waits_for_nobody(void)
+static void first_waits_for_no_reader(void)
 {
 	synchronize_rcu();
 	other_begins(wait_for_rcu);
@@ -237,7 +237,7 @@ static void the_first_thread_forgets_others_at_once(void **state)
 
 	(void)state;
 	held_begin(&h, NULL);
-	in_each(first_waits_for_nobody, NULL, NULL);
+	in_each(first_waits_for_no_reader, NULL, NULL);
 	held_end(&h);
 }
 
@@ -258,7 +258,7 @@ static void other_uses_all(void)
 	must(stats_now().garbage_objects == 0);
 }
 
-static void others_use_all_without_the_first_thread(void **state)
+static void other_threads_use_all_calls_without_the_first_one(void **state)
 {
 	(void)state;
 	in_each(other_uses_all, NULL, NULL);
@@ -570,9 +570,9 @@ int main(int argc, char **argv)
 		TEST(a_new_reader_is_waited_for),
 		TEST(the_first_thread_is_waited_for),
 		TEST(a_section_goes_on),
-		TEST(a_section_of_nobody_ends_when_the_first_thread_comes),
+		TEST(an_unowned_section_ends_when_the_first_thread_registers),
 		TEST(the_first_thread_forgets_others_at_once),
-		TEST(others_use_all_without_the_first_thread),
+		TEST(other_threads_use_all_calls_without_the_first_one),
 		TEST(the_first_thread_ends),
 		TEST(each_generation_works),
 		TEST(callbacks_run_once),

@@ -222,7 +222,7 @@ static inline int use_with_threads(int nr_readers, int rounds)
 		sem_wait(&started);
 	for (int i = 0; i < rounds; i++)
 		ok &= use_everything();
-	quiesce_store_relaxed(&use_stop, 1); /* Relaxed: as above. */
+	quiesce_store_relaxed(&use_stop, 1); /* Relaxed: before the threads begin. */
 	for (int i = 0; i < n; i++)
 		pthread_join(thread[i], NULL);
 	return ok && n == nr_readers && !use_bad;

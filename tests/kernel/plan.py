@@ -124,7 +124,7 @@ def reports(kernel):
     yield Row("misuse reports", kernel, UNIT_FILES, load() +
               "insmod shazptr_test.ko misuse=1; insmod hazptr_test.ko misuse=1\n", kind="says", build="debug", wanted=(
                   "shazptr: a guard with preemption enabled", "shazptr: a wait where sleeping is forbidden",
-                  "hazptr: a slot given back twice", "hazptr: a slot cleared that nobody has",
+                  "hazptr: a slot given back twice", "hazptr: a slot cleared that is not allocated",
                   "hazptr: a context ends with slots taken"))
 
 

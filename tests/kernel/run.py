@@ -80,7 +80,7 @@ class Runner:
         self.recorded = {}
         self.product = None
 
-    def tell(self, row, cases, seconds):
+    def report(self, row, cases, seconds):
         """Print a line for a row, and one for each case that failed."""
         bad = [c for c in cases if not c.good]
         skipped = [c for c in cases if c.good and c.skip]
@@ -182,7 +182,7 @@ class Runner:
             if left:
                 module, name, _ = left.pop(0)
                 died = outcome.started and outcome.status is None and not outcome.timed_out
-                how = "the guest's death" if died else f"nobody: {outcome.trouble() or 'the script ended'}"
+                how = "the guest's death" if died else f"no test: {outcome.trouble() or 'the script ended'}"
                 cases.append(ktap.Case(f"{module} {planted(name)} is noticed, by {how}", died and name is not None))
                 if not cases[-1].good:
                     print(f"\rlog: {self.keep(row, outcome)}")
@@ -232,8 +232,8 @@ class Runner:
         return self.judge_pass(row, outcome) + [
             ktap.Case("all rounds were made", slices.whole(outcome.text)),
             ktap.Case("sections are preempted, and waits meet them", all(s.preempted and s.met for s in others)),
-            ktap.Case("who asks is granted, and yields", all(s.grants for s in asked) and all(s.yields for s in asked)),
-            ktap.Case("who does not ask is not granted", not any(s.grants for s in others))]
+            ktap.Case("a thread that asks is granted, and yields", all(s.grants for s in asked) and all(s.yields for s in asked)),
+            ktap.Case("a thread that does not ask is not granted", not any(s.grants for s in others))]
 
     def judge_costs(self, row, outcome):
         costs = slices.costs(outcome.text)
@@ -279,7 +279,7 @@ class Runner:
                 self.skipped += 1
                 print(f"skipped: {row.title()}: the kernel cannot be had")
                 continue
-            self.tell(row, self.judge(row), time.monotonic() - start)
+            self.report(row, self.judge(row), time.monotonic() - start)
 
 
 def planted(name):

@@ -68,7 +68,7 @@ def script(rounds, replaces):
 
 
 class Batch:
-    """A batch of replacements under one load and with one kind of wait."""
+    """A batch holds the replacements under one load and with one kind of wait."""
 
     def __init__(self, load, way):
         self.load, self.way, self.times, self.marks = load, way, [], {"before": {}, "after": {}}

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-struct head; /* the library's struct rcu_head, which only its address is needed of */
+struct head; /* stands for the library's struct rcu_head, of which only the address is needed */
 
 struct cookie {
 	unsigned long words[1];

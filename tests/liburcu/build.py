@@ -31,7 +31,7 @@ class Failed(Exception):
 
 
 def compile_to(out, argv):
-    """Make OUT by the compiler, at once."""
+    """Let the compiler make OUT, which appears when it is complete."""
     fresh = out.with_suffix(".new")
     done = subprocess.run([str(a) for a in argv] + ["-o", str(fresh)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace", check=False)
@@ -67,7 +67,7 @@ class Library:
                     URCU_TESTS_BUILDDIR=str(self.out), **more)
 
     def newest(self):
-        """When what programs are built from last changed."""
+        """Return the time of the last change of the files that programs are built from."""
         return max((p.stat().st_mtime for top in (HERE, *self.watched()) for p in (top.rglob("*") if top.is_dir() else [top]) if p.is_file()),
                    default=0)
 
@@ -75,7 +75,7 @@ class Library:
         return None
 
     def adapt(self, program):
-        """The program as it can be compiled here."""
+        """Return the program in the form that can be compiled here."""
         return program
 
     def sources(self, program):
@@ -189,7 +189,7 @@ class Control(Library):
 
 
 class Objects(Control):
-    """Programs built for liburcu, which load our objects of its names."""
+    """These programs are built for liburcu and load our objects of its names."""
     name = "objects"
 
     def __init__(self, source, out, build, defect=False):
@@ -236,7 +236,7 @@ class Face(Library):
         return [f"-I{ROOT / 'liburcu/include'}", f"-I{ROOT / 'include'}", "-H"]
 
     def adapt(self, program):
-        """The part of 0.13's multiflavour test that is the signal flavour's is memb's once more."""
+        """Replace the signal flavour in 0.13's multiflavour test by a second part of memb."""
         kept = [s for s in program.sources if not s.endswith("-signal.c")]
         if kept == program.sources:
             return program

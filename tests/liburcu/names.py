@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "build"))
 from tap import Tap, execute  # noqa: E402
 
 FLAVORS = ("memb", "mb", "bp", "qsbr")
-# Words that inlined code of liburcu's reads, and what that calls; the hash table's mutexes and futexes are no names of a flavour.
+# Inlined code of liburcu reads and calls these; the mutexes and futexes of the hash table are no names of a flavour.
 PRIVATE = re.compile(r"urcu_\w+_(gp|reader|has_sys_membarrier|sym)$|urcu_bp_register$|compat_futex_|rcu_dereference_sym2$")
 
 

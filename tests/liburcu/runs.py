@@ -3,7 +3,7 @@
 import collections
 import os
 
-# claims: its readers check memory that is overwritten or freed a grace period later, and report it if they find that.
+# A run with claims has readers that check memory which is overwritten or freed a grace period later, and report what they find.
 Run = collections.namedtuple("Run", "name key arguments claims most timeout script", defaults=(None,))
 
 NOT_THE_LIBRARY = {"test_rwlock", "test_rwlock_timing", "test_perthreadlock", "test_perthreadlock_timing", "test_mutex", "test_looplen",

@@ -103,9 +103,9 @@ class Suite:
         seconds = time.monotonic() - start
         if not self.stopped:
             with self.lock:
-                self.tell(run, wrong, out, seconds)
+                self.report(run, wrong, out, seconds)
 
-    def tell(self, run, wrong, out, seconds):
+    def report(self, run, wrong, out, seconds):
         if self.library.defect:
             self.say(PASSED if wrong else FAILED, run.name, seconds, f"noticed: {wrong}" if wrong else "did not notice")
             if not wrong:
@@ -144,7 +144,7 @@ class Suite:
         self.run_all(to_run)
 
     def run_all(self, to_run):
-        """Some at a time: they say nothing of speed, and more threads than CPUs find more."""
+        """Run some programs at a time, because no speed is measured and more threads than CPUs find more."""
         pool = concurrent.futures.ThreadPoolExecutor(max_workers=self.options.jobs)
         try:
             futures = [pool.submit(self.one, run, path) for run, path in to_run]
@@ -162,7 +162,7 @@ class Suite:
 
     def finish(self):
         if self.blind:
-            print("do not notice that nobody waits for readers: " + ", ".join(self.blind))
+            print("do not notice that no grace period waits for readers: " + ", ".join(self.blind))
         print(", ".join(f"{self.counts[k]} {k.lower()}" for k in (PASSED, FAILED, SKIPPED)))
         return 1 if self.counts[FAILED] or not self.counts[PASSED] else 0
 

@@ -108,7 +108,7 @@ static void marker(struct rcu_head *head)
 	sem_post(&done);
 }
 
-static void what_a_joined_thread_has_queued_is_called_first(void **state)
+static void callbacks_of_a_joined_thread_are_called_first(void **state)
 {
 	static struct rcu_head last;
 
@@ -131,7 +131,7 @@ static void what_a_joined_thread_has_queued_is_called_first(void **state)
 
 /* ---- in a section ---- */
 
-/* qsbr leaves it. */
+/* In qsbr the barrier itself leaves the section. */
 static void a_barrier_in_a_section_returns(void **state)
 {
 	static struct rcu_head head;
@@ -216,7 +216,7 @@ static void a_barrier_keeps_no_pace(void **state)
 
 /* ---- the thread of a queue that is freed ---- */
 
-static void a_thread_that_was_asked_for_is_joined_by_who_asked(void **state)
+static void a_requested_thread_is_joined_by_the_requester(void **state)
 {
 	static struct rcu_head head;
 	struct call_rcu_data *queue;
@@ -242,7 +242,7 @@ static void a_thread_that_was_asked_for_is_joined_by_who_asked(void **state)
 static struct call_rcu_data *asked_queue;
 static pthread_t asked_thread;
 
-/* While its queue is being freed. */
+/* The callback requests the thread while its queue is being freed. */
 static void asks_late(struct rcu_head *head)
 {
 	(void)head;
@@ -251,7 +251,7 @@ static void asks_late(struct rcu_head *head)
 	asked_thread = get_call_rcu_thread(asked_queue);
 }
 
-static void so_is_one_that_a_callback_asks_for_meanwhile(void **state)
+static void a_thread_requested_by_a_callback_is_joined_too(void **state)
 {
 	static struct rcu_head head;
 
@@ -271,12 +271,12 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_barrier_waits_for_a_queue_that_is_freed),
-		TEST(what_a_joined_thread_has_queued_is_called_first),
+		TEST(callbacks_of_a_joined_thread_are_called_first),
 		TEST(a_barrier_in_a_section_returns),
 		TEST(callbacks_come_at_the_chosen_pace),
 		TEST(a_barrier_keeps_no_pace),
-		TEST(a_thread_that_was_asked_for_is_joined_by_who_asked),
-		TEST(so_is_one_that_a_callback_asks_for_meanwhile),
+		TEST(a_requested_thread_is_joined_by_the_requester),
+		TEST(a_thread_requested_by_a_callback_is_joined_too),
 	};
 	int failed;
 

@@ -2,7 +2,7 @@
 /* test_callback_ends.c - callbacks of liburcu's calls that end their thread, and threads that are cancelled in its waits. */
 #define _GNU_SOURCE
 #include <urcu/urcu-memb.h>
-/* The last, whose the short names are. */
+/* The last of these headers defines the short names. */
 #include <urcu-qsbr.h>
 
 #include "../unit/watched.h"
@@ -10,7 +10,7 @@
 #include <quiesce/control.h>
 
 static uint32_t refuse; /* further threads */
-static uint32_t nr_called, nr_told;
+static uint32_t nr_called, nr_reported;
 
 int __real_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
 int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
@@ -22,7 +22,7 @@ int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*fn
 static void hook(enum quiesce_misuse kind, const char *text)
 {
 	if (kind == QUIESCE_MISUSE_EXIT_IN_CALLBACK && (strstr(text, "of call_rcu()") || strstr(text, "of defer_rcu()")))
-		count_up(&nr_told);
+		count_up(&nr_reported);
 }
 
 struct object {
@@ -53,8 +53,8 @@ static void deferred(void *object)
 static void begin(int every)
 {
 	quiesce_set_misuse_hook(hook);
-	quiesce_store_relaxed(&nr_called, 0u); /* Relaxed: a count of the test. */
-	quiesce_store_relaxed(&nr_told, 0u);   /* Relaxed: as above. */
+	quiesce_store_relaxed(&nr_called, 0u);   /* Relaxed: a count of the test. */
+	quiesce_store_relaxed(&nr_reported, 0u); /* Relaxed: a count of the test. */
 	for (int i = 0; i < NR; i++)
 		objects[i].ends = every && i % every == 0;
 }
@@ -62,7 +62,7 @@ static void begin(int every)
 static void all_were_called(int every)
 {
 	assert_int_equal(flag_get(&nr_called), NR);
-	assert_int_equal(flag_get(&nr_told), (NR + every - 1) / every);
+	assert_int_equal(flag_get(&nr_reported), (NR + every - 1) / every);
 }
 
 /* ---- barriers in callbacks ---- */
@@ -124,7 +124,7 @@ static void a_queue_is_freed_beside_it(void **state)
 	}
 }
 
-static void forks_wait_for_nobody(void **state)
+static void forks_wait_for_no_callback(void **state)
 {
 	(void)state;
 	for (int round = 0; round < 10; round++) {
@@ -171,7 +171,7 @@ static void allows_cancellation(struct rcu_head *head)
 	count_up(&nr_called);
 }
 
-/* Not even after a callback that has allowed it. */
+/* The queue's thread is not cancelled even after a callback that has allowed cancellation. */
 static void a_queues_thread_is_not_cancelled_between_callbacks(void **state)
 {
 	struct call_rcu_data *c = create_call_rcu_data(0, -1);
@@ -239,7 +239,7 @@ static void without_threads(void **state)
 enum { RING = 4096 };
 static struct object deferred_object[2];
 
-/* The first function ends the thread in the call that finds the ring full; what that was to put in is there. */
+/* The first function ends the thread in the call that finds the ring full; the function that this call was to put in is in the ring. */
 static void *fill_and_end(void *unused)
 {
 	urcu_memb_register_thread();
@@ -259,12 +259,12 @@ static void rings_are_called_by_others(void **state)
 	deferred_object[1].ends = 1;
 	thread_must(pthread_create(&thread, NULL, fill_and_end, NULL));
 	pthread_join(thread, NULL);
-	wait_until(flag_get(&nr_told) == 1);
-	/* All that fitted, and the one for which there was no room; or more, if the library's thread was the one that ended. */
+	wait_until(flag_get(&nr_reported) == 1);
+	/* The functions that fitted have run, and the one without room; or more, if the library's thread was the one that ended. */
 	wait_until(flag_get(&nr_called) == RING + 1 || flag_get(&nr_called) == 2 * RING);
 	assert_int_equal(urcu_memb_defer_register_thread(), 0);
 	urcu_memb_defer_rcu(deferred, &deferred_object[0]);
-	wait_until(flag_get(&nr_called) == RING + 2 || flag_get(&nr_called) == 2 * RING + 1); /* by the library's thread */
+	wait_until(flag_get(&nr_called) == RING + 2 || flag_get(&nr_called) == 2 * RING + 1); /* the library's thread calls the functions */
 	urcu_memb_defer_unregister_thread();
 }
 
@@ -354,7 +354,7 @@ int main(int argc, char **argv)
 		TEST(a_callback_waits_for_those_of_another_flavour),
 		TEST(another_thread_goes_on),
 		TEST(a_queue_is_freed_beside_it),
-		TEST(forks_wait_for_nobody),
+		TEST(forks_wait_for_no_callback),
 		TEST(a_queues_thread_is_not_cancelled),
 		TEST(a_queues_thread_is_not_cancelled_between_callbacks),
 		TEST(without_threads),

@@ -14,7 +14,7 @@
 
 #include <sched.h>
 
-/* Built with headers of liburcu's own, for its objects, it asks for no more than these have. */
+/* Built with headers of liburcu's own, for our objects of its names, the test uses no more than these headers have. */
 #if __has_include(<urcu/urcu-poll.h>)
 #define POLLING 1
 #else
@@ -174,7 +174,7 @@ static void the_barrier_waits_for_callbacks(void **state)
 	assert_int_equal(flag_get(&nr), 1000);
 }
 
-/* Whose id was asked for; its queue has been freed. */
+/* Join a thread whose id was requested and whose queue has been freed. */
 static void join(pthread_t thread)
 {
 	rcu_thread_offline();
@@ -205,7 +205,7 @@ static void a_queue_has_a_thread_of_its_own(void **state)
 	join(thread);
 }
 
-static void what_is_queued_is_called_before_the_end(void **state)
+static void queued_callbacks_are_called_before_the_end(void **state)
 {
 	static struct object o[100];
 	struct call_rcu_data *c = create_call_rcu_data(URCU_CALL_RCU_RT, 0);
@@ -222,7 +222,7 @@ static void what_is_queued_is_called_before_the_end(void **state)
 	assert_int_equal(flag_get(&nr), 100);
 }
 
-static void queues_without_wake_ups_are_looked_at(void **state)
+static void queues_without_wake_ups_are_polled(void **state)
 {
 	struct call_rcu_data *c = create_call_rcu_data(URCU_CALL_RCU_RT, -1);
 	static struct object o; /* static, because only the flag shows that the thread no longer uses it */
@@ -273,7 +273,7 @@ static void each_cpu_may_have_one(void **state)
 
 /* ---- the threads of queues ---- */
 
-/* How the thread runs that calls. */
+/* A callback notes how its thread runs. */
 struct seen {
 	struct rcu_head head;
 	int policy, nice;
@@ -282,7 +282,7 @@ struct seen {
 	sem_t done;
 };
 
-static void look(struct seen *s)
+static void note_attributes(struct seen *s)
 {
 	s->policy = sched_getscheduler(0);
 	s->nice = getpriority(PRIO_PROCESS, (id_t)my_tid());
@@ -291,8 +291,8 @@ static void look(struct seen *s)
 	sem_post(&s->done);
 }
 
-static void called_here(struct rcu_head *head) { look((struct seen *)(void *)head); }
-static void deferred_here(void *arg) { look(arg); }
+static void called_here(struct rcu_head *head) { note_attributes((struct seen *)(void *)head); }
+static void deferred_here(void *arg) { note_attributes(arg); }
 
 static struct {
 	cpu_set_t all, one;
@@ -348,7 +348,7 @@ static void assert_seen(struct seen *s, const cpu_set_t *cpus)
 }
 
 /* Comes first: the default of some flavours has a thread from the first call on. */
-static void threads_are_nobodys_heirs(void **state)
+static void threads_inherit_nothing(void **state)
 {
 	pthread_t thread;
 
@@ -378,7 +378,7 @@ static void takes_the_lock(struct rcu_head *head)
 	called(head);
 }
 
-/* More than any queue holds that waits when it is full. */
+/* The test queues more callbacks than any queue holds whose callers wait when it is full. */
 static void to_call_waits_for_no_callback(void **state)
 {
 	static struct object o[100000];
@@ -503,7 +503,7 @@ static void deferred_calls_come_in_order(void **state)
 	assert_int_equal(flag_get(&next_deferred), 10001);
 	defer_rcu(in_order, (void *)10001);
 	rcu_thread_offline();
-	wait_until(flag_get(&next_deferred) == 10002); /* by the library's thread */
+	wait_until(flag_get(&next_deferred) == 10002); /* the library's thread calls the functions */
 	rcu_thread_online();
 	defer_rcu(in_order, (void *)10002);
 	rcu_defer_unregister_thread();
@@ -560,7 +560,7 @@ static void the_default_has_a_thread_once_it_is_asked_for(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(threads_are_nobodys_heirs),
+		TEST(threads_inherit_nothing),
 		TEST(a_reader_is_waited_for),
 #if POLLING
 		TEST(a_cookie_is_done_when_the_reader_has_left),
@@ -569,8 +569,8 @@ int main(int argc, char **argv)
 		TEST(the_table_of_functions_is_the_flavour),
 		TEST(the_barrier_waits_for_callbacks),
 		TEST(a_queue_has_a_thread_of_its_own),
-		TEST(what_is_queued_is_called_before_the_end),
-		TEST(queues_without_wake_ups_are_looked_at),
+		TEST(queued_callbacks_are_called_before_the_end),
+		TEST(queues_without_wake_ups_are_polled),
 		TEST(each_cpu_may_have_one),
 		TEST(to_call_waits_for_no_callback),
 		TEST(a_callback_may_queue_itself),

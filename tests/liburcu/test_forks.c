@@ -8,7 +8,7 @@
 
 #include <sys/wait.h>
 
-enum { NR = 500 }; /* forks, and queues */
+enum { NR = 500 }; /* number of forks, and of queues */
 
 static uint32_t nr_called, nr_forks, nr_freed;
 

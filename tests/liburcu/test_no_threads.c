@@ -2,7 +2,7 @@
 /* test_no_threads.c - queues of callbacks for which no thread can be started: no callback is lost, and the barrier runs them. */
 #define _GNU_SOURCE
 #include <urcu/urcu-memb.h>
-/* The last, whose the short names are. */
+/* The last of these headers defines the short names. */
 #include <urcu-qsbr.h>
 
 #include "../unit/watched.h"
@@ -64,7 +64,7 @@ static void rest_until_retry(void)
 		short_rest();
 }
 
-/* However long they last. */
+/* The number of attempts is bounded, however long the calls last. */
 static void most_calls_do_not_try_to_start_one(void **state)
 {
 	enum { NR = 20000 };
@@ -83,7 +83,7 @@ static void most_calls_do_not_try_to_start_one(void **state)
 	quiesce_store_relaxed(&refuse, 0u); /* Relaxed: a flag of the test. */
 }
 
-static void the_barrier_calls_what_nobody_else_does(void **state)
+static void the_barrier_calls_what_no_thread_does(void **state)
 {
 	static struct rcu_head head[3];
 
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(a_queue_needs_a_thread),
 		TEST(most_calls_do_not_try_to_start_one),
-		TEST(the_barrier_calls_what_nobody_else_does),
+		TEST(the_barrier_calls_what_no_thread_does),
 		TEST(deferred_calls_are_made_at_once),
 	};
 	int failed;

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-static int nr_evaluated; /* arguments */
+static int nr_evaluated; /* number of evaluated arguments */
 
 static long once(long value)
 {
@@ -37,7 +37,7 @@ static int *at(int *place)
 #define MAX(type) ((type)(caa_is_signed_type(type) ? ((1ull << (sizeof(type) * 8 - 1)) - 1) : ~0ull))
 #define MIN(type) ((type)(MAX(type) + 1ull))
 
-/* The object with what surrounds it, and that it is now what it should be. */
+/* CELL() declares an object between two neighbours, and IS() checks its value and theirs. */
 #define CELL(type)                                                                                                     \
 	struct {                                                                                                       \
 		type before, x, behind;                                                                                \
@@ -100,7 +100,7 @@ static void exchanges(void **state)
 	{                                                                                                              \
 		CELL(type);                                                                                            \
 		assert_true(uatomic_add_return(p, MAX(type)) == MAX(type));                                            \
-		assert_true(uatomic_add_return(p, 1) == MIN(type)); /* over its end, and no further */                 \
+		assert_true(uatomic_add_return(p, 1) == MIN(type)); /* the value wraps, and its neighbour stays */     \
 		IS(type, MIN(type));                                                                                   \
 		assert_true(uatomic_sub_return(p, 1u) == MAX(type));                                                   \
 		IS(type, MAX(type));                                                                                   \
@@ -137,7 +137,7 @@ static void sums_are_returned(void **state)
 		IS(type, 0);                                                                                           \
 		uatomic_or(p, MIN(type));                                                                              \
 		uatomic_or(p, 6, CMM_RELEASE);                                                                         \
-		uatomic_or(p, 2); /* is there */                                                                       \
+		uatomic_or(p, 2); /* the bit is set already */                                                         \
 		IS(type, MIN(type) | 6);                                                                               \
 		uatomic_and(p, ~2);                                                                                    \
 		IS(type, MIN(type) | 4);                                                                               \
@@ -164,7 +164,7 @@ static void pointers_and_numbers_go_for_each_other(void **state)
 	uatomic_or(&v, 3UL);
 	uatomic_and(&v, ~1UL);
 	assert_int_equal((uintptr_t)v, 2);
-	uatomic_add(&c, 2); /* bytes */
+	uatomic_add(&c, 2); /* pointers count in bytes */
 	assert_ptr_equal(c, text + 2);
 	assert_ptr_equal(uatomic_sub_return(&c, 1), text + 1);
 	assert_false(uatomic_xchg(&set, true));

@@ -47,7 +47,7 @@ static void expect(const struct type *type, enum kind kind, uint64_t key, uint64
 	uint64_t found = run(type, kind, key, 0).found;
 
 	if (found != value && (found || !type->clears))
-		wrong("%s: %s of key %#" PRIx64 ", which nobody else changes: %#" PRIx64 " instead of %#" PRIx64, type->name,
+		wrong("%s: %s of key %#" PRIx64 ", which no other thread changes: %#" PRIx64 " instead of %#" PRIx64, type->name,
 		      kind == OP_LOOKUP ? "a lookup" : "removal", key, found, value);
 }
 

@@ -49,7 +49,7 @@ static void update(struct op *op)
 
 	op->event.done = succeeded(hashmap_update(&map, op->key, ask, &op->event, &old), 0);
 	if (old != op->event.found)
-		wrong("hashmap: an update says that there was %#" PRIx64 ", and its function was told %#" PRIx64, old, op->event.found);
+		wrong("hashmap: an update says that there was %#" PRIx64 ", and its function got %#" PRIx64, old, op->event.found);
 }
 
 static void clear(struct event *e)

@@ -175,7 +175,7 @@ static void update(struct op *op)
 	e->done = succeeded(hashtable_update(&table, &op->key, ask, op, &op->target), 0);
 	next = updated(e->value, e->found);
 	if (op->target && value_in(op->target, op->key) != e->found)
-		wrong("hashtable: an update took out another object than its function was told of");
+		wrong("hashtable: an update took out another object than its function got");
 	if (next == e->value && (!e->found || op->target))
 		op->fresh = NULL;
 }

@@ -76,13 +76,13 @@ static uint32_t up, nr_wrong;
 
 /* raw: the recorder's own words; only the library's accesses are to be perturbed. */
 #define LOAD(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
-/* raw: as above. */
+/* raw: the recorder's own words. */
 #define STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 /* Relaxed would not do: what came before a return has to happen before a call with a later tick. */
 uint64_t tick(void)
 {
-	/* raw: as above. */
+	/* raw: the recorder's own words. */
 	return __atomic_add_fetch(&ticks.now, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -103,7 +103,7 @@ void wrong(const char *format, ...)
 {
 	va_list args;
 
-	/* raw: as above. */
+	/* raw: the recorder's own words. */
 	if (__atomic_fetch_add(&nr_wrong, 1, __ATOMIC_RELAXED) >= 5)
 		return;
 	va_start(args, format);
@@ -150,7 +150,7 @@ void *allocate(size_t bytes)
 
 /* ---- workers ---- */
 
-/* Weights of the kinds of operations. */
+/* The kinds of operations are drawn with these weights. */
 static const uint32_t weights_of[][NR_KINDS] = {
 	[MODEL_MAP] = { [OP_LOOKUP] = 12, [OP_INSERT] = 4, [OP_SET] = 2, [OP_REMOVE] = 4,
 			[OP_REPLACE] = 3, [OP_DISCARD] = 2, [OP_UPDATE] = 4 },

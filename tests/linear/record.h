@@ -57,7 +57,7 @@ struct op {
 	void *held, *slot;     /* an object that is protected, by what */
 };
 
-/* State of one pass over a table. */
+/* A pass over a table keeps this state. */
 struct pass {
 	uint32_t seen[NR_FIXED];
 	uint64_t all, last;

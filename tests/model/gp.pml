@@ -51,7 +51,7 @@ byte freed[NU];   /* generations below this one are gone */
 /* Each reader has stores that are not yet visible, oldest first, and an early load. */
 byte sb0[NR], sb1[NR], sbn[NR];
 byte early[NR];
-bool looked[NR];
+bool loaded[NR];
 
 inline drain_one(i) { word[i] = sb0[i]; sb0[i] = sb1[i]; sb1[i] = 0; sbn[i]-- }
 inline drain(i)
@@ -111,17 +111,17 @@ proctype reader(byte i; byte u)
 #endif
 		/* The CPU may load the pointer before the number, or when it is its turn. */
 		if
-		:: d_step { early[i] = pointer[u]; looked[i] = true }
+		:: d_step { early[i] = pointer[u]; loaded[i] = true }
 		:: skip
 		fi;
 		number = gp;
 		atomic { put(i, number); number = 0 };
 		d_step {
 			if
-			:: looked[i] -> held = early[i]
+			:: loaded[i] -> held = early[i]
 			:: else -> held = pointer[u]
 			fi;
-			looked[i] = false; early[i] = 0
+			loaded[i] = false; early[i] = 0
 		}
 #ifdef REG_LATE
 		enroll(i);
@@ -149,7 +149,7 @@ bool led;
 inline heavy()
 {
 	do
-	:: atomic { k < FENCED -> drain(k); looked[k] = false; early[k] = 0; k++ }
+	:: atomic { k < FENCED -> drain(k); loaded[k] = false; early[k] = 0; k++ }
 	:: k == FENCED -> break
 	od;
 	k = 0

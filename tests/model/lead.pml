@@ -38,9 +38,9 @@ bool queued[NW], listed[NW];
 byte state[NW];
 bool leading, idle, running, stop;
 #ifdef LATE
-bool looked_instead;
+bool scanned_instead;
 #else
-bool looked_instead = true;
+bool scanned_instead = true;
 #endif
 
 #if NW == 2
@@ -56,7 +56,7 @@ bool looked_instead = true;
 #endif
 
 /* One scan, under the lock: the queue joins the list, then each waiter is completed or not. */
-inline look()
+inline scan()
 {
 	atomic {
 		k = 0;
@@ -192,7 +192,7 @@ proctype caller(byte me; bool skips)
 	if
 	:: r ->
 		do
-		:: look()
+		:: scan()
 		:: break
 		od;
 		stop_leading(r)
@@ -220,14 +220,14 @@ proctype caller(byte me; bool skips)
 		if
 		:: state[me] == COMPLETED -> break
 		:: atomic { state[me] == LEADS -> state[me] = WAITS }; r = true
-		:: atomic { !looked_instead && state[me] == ASLEEP -> looked_instead = true };
-			look();
+		:: atomic { !scanned_instead && state[me] == ASLEEP -> scanned_instead = true };
+			scan();
 			take_lead_if_needed(r)
 		fi;
 		if
 		:: r ->
 			do
-			:: look();
+			:: scan();
 				if
 				:: state[me] == COMPLETED || !any_left -> break
 				:: else
@@ -256,7 +256,7 @@ proctype thread()
 		if
 		:: r ->
 			do
-			:: any_left -> look()
+			:: any_left -> scan()
 			:: else ->
 				atomic { r = any_left; leading = r };
 				if

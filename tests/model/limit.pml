@@ -15,12 +15,12 @@
  * Wrong forms, each of which must fail:
  *   UNMARKED     hazptr_drain_unmarked: the sweeper drains and leaves the limit as it is
  *   OWNER_KEEPS  an owner that has emptied its queue leaves its limit at a batch
- *   LOOKS_ONCE   hazptr_check_once: the sweeper does not check the queue once more after it has drained it
+ *   CHECKS_ONCE   hazptr_check_once: the sweeper does not check the queue once more after it has drained it
  *   TRUSTS_OWNER the second check is left out if the owner has the lock, because it will list the queue (with BARRIER)
  *   UNFENCED     HP5: the helper does not fence between "no further visit" and its last check
  *   UNCHECKED    hazptr_rest_unchecked: the helper makes no last check
  *   NO_HEAVY     HP1: no fence before the slot is read
- *   NO_RELOOK    a barrier that has swept does not check whether an object came meanwhile (with BARRIER)
+ *   NO_RECHECK    a barrier that has swept does not check whether an object came meanwhile (with BARRIER)
  *
  * Source: src/hazard/hazptr_retire.c queue push(r, item) ; quiesce_fence_mode(HP4) ; quiesce_load_relaxed(&r->limit) ; at_limit(r
  * Source: src/hazard/hazptr_queue.c quiesce__retired_drain quiesce__retired_waiting(r) ; quiesce_store_relaxed(&r->limit, 0) ; quiesce_store_relaxed(&r->taken
@@ -109,7 +109,7 @@ inline reclaim(k)
 }
 
 /* The lock that came before is a full fence. */
-inline tell()
+inline schedule()
 {
 	if
 	:: atomic { !scheduled -> scheduled = true; job = true }
@@ -165,7 +165,7 @@ inline visit()
 		fi;
 		locked = false; again = 0; found = 0
 	};
-	tell()
+	schedule()
 }
 
 /* An owner that finds the lock taken, also after a fence, does not wait. */
@@ -264,9 +264,9 @@ inline list_for_visit()
 }
 
 /* The scan's heavy fence has drained the owner's buffer; if nothing was kept, a full fence stands for it. */
-inline look_again()
+inline find_again()
 {
-#ifdef LOOKS_ONCE
+#ifdef CHECKS_ONCE
 	undecided = false;
 #else
 	if
@@ -306,7 +306,7 @@ endasleep:
 	:: atomic { job -> job = false; scheduled = true };
 		do
 		:: atomic { !sweeping -> sweeping = true };
-			look_again();
+			find_again();
 			take();
 			if
 			:: atomic { visits && !locked -> locked = true }; drain_ring(); undecided = true
@@ -316,7 +316,7 @@ endasleep:
 			:: kept -> part()
 			:: !kept
 			fi;
-			look_again();
+			find_again();
 			d_step { keeps = (kept != 0 || visits || undecided); more = keeps; sweeping = false };
 			if
 			:: more -> skip /* the helper visits later by itself */
@@ -366,7 +366,7 @@ proctype barrier()
 	:: kept -> part()
 	:: !kept
 	fi;
-	look_again();
+	find_again();
 	/* Keep protected objects in the list, and wait for them without a lock. */
 	d_step { mine = kept; kept = 0; keeps = (visits || undecided); sweeping = false };
 	do
@@ -382,9 +382,9 @@ proctype barrier()
 	:: !mine -> break
 	od;
 	assert((done & before) == before);
-#ifndef NO_RELOOK
+#ifndef NO_RECHECK
 	if
-	:: sweeping || keeps || left || inlist -> tell()
+	:: sweeping || keeps || left || inlist -> schedule()
 	:: !sweeping && !keeps && !left && !inlist
 	fi
 #endif

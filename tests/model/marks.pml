@@ -22,7 +22,7 @@
  * Source: kernel/include/linux/shazptr.h shazptr_acquire held = READ_ONCE(*slot) ; !held ; smp_store_release(slot, (unsigned long)ptr) ; SHAZPTR_GUARD_NESTED ; __shazptr_is_wildcard(held) ; try_cmpxchg(slot, &held, (unsigned long)SHAZPTR_WILDCARD)
  * Source: kernel/include/linux/shazptr.h shazptr_clear !(guard.slot & SHAZPTR_GUARD_NESTED) ; smp_store_release((unsigned long *)guard.slot, 0UL)
  * Source: kernel/shazptr.c same_guard view->value == value ; !view->value ; __shazptr_is_wildcard(value) && !__shazptr_is_wildcard(view->value)
- * Source: kernel/shazptr.c look_at shazptr_slot_read(cpu) ; !same_guard(view, value) ; view->since = scan.nr ; view->marked &= view->value == value ; view->value = value
+ * Source: kernel/shazptr.c scan_slot shazptr_slot_read(cpu) ; !same_guard(view, value) ; view->since = scan.nr ; view->marked &= view->value == value ; view->value = value
  * Source: kernel/shazptr.c mark seen ^ SHAZPTR_MARK ; now == seen ; view->value = marked ; view->marked = true ; view->value = same_guard(view, now) ? now : 0
  * Source: kernel/shazptr.c blocked_by blocker->since > waiter->since
  */
@@ -140,7 +140,7 @@ active proctype cpu()
 #endif
 #define same_guard(now) (same_value(now) || upgraded(now))
 
-inline look()
+inline scan_slot()
 {
 	since = since && same_guard(slot);
 	marked = marked && view == slot;
@@ -174,9 +174,9 @@ end_idle:
 	do
 	:: freed -> break
 #ifdef LIVE
-	:: atomic { !freed && queued -> look() };
+	:: atomic { !freed && queued -> scan_slot() };
 #else
-	:: atomic { !freed -> look() };
+	:: atomic { !freed -> scan_slot() };
 #endif
 		if
 		:: freed -> skip

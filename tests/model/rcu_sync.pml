@@ -87,7 +87,7 @@ inline func()
 		:: count == 0 && state == REPLAY ->
 #endif
 #ifndef NO_REPLAY
-			row("callback in REPLAY, nobody inside");
+			row("callback in REPLAY, no updater inside");
 			state = EXIT;
 			again = true
 #endif
@@ -98,7 +98,7 @@ inline func()
 #else
 		:: count == 0 && state != REPLAY ->
 #endif
-			row("callback in EXIT, nobody inside");
+			row("callback in EXIT, no updater inside");
 			assert(!exited);
 			state = IDLE;
 			under_way--

@@ -58,7 +58,7 @@ bool block, drain;
 chan queue = [NP] of { byte };
 bool given[NP];
 
-/* Variables of the oracle. */
+/* The oracle alone uses these. */
 byte reading, writing;
 byte waits[NW], attempts[NW]; /* number of the attempt for which a writer is in the queue; 0: not in the queue */
 
@@ -304,7 +304,7 @@ inline begin_write(me, got)
 }
 
 /* Sum the counts: leaves are read first. */
-inline look(seen)
+inline sum_counts(seen)
 {
 	sum = left;
 	atomic { seen = (entered == sum); sum = 0 }
@@ -315,14 +315,14 @@ inline drain_readers(me, got)
 #ifdef NO_DRAIN
 	got = true;
 #else
-	look(got);
+	sum_counts(got);
 #endif
 	do
 	:: got -> break
 	:: else ->
 		drain = true;
 #ifndef SLEEPS
-		look(got);
+		sum_counts(got);
 		if
 		:: got -> break
 		:: else
@@ -335,7 +335,7 @@ inline drain_readers(me, got)
 #endif
 		fi;
 #ifdef SLEEPS
-		look(got)
+		sum_counts(got)
 #endif
 	od;
 	drain = false

@@ -43,7 +43,7 @@ byte pointer[NU], freed[NU];
 
 byte begun, completed;
 bool driven, fenced, seen0, seen1;
-bool waits[NU], leads[NU], told[NU];
+bool waits[NU], leads[NU], completed_for[NU];
 byte needed[NU];
 
 inline count(what)
@@ -163,7 +163,7 @@ inline begin()
 #define second1 entered1
 #endif
 
-inline look(over)
+inline sum_counts(over)
 {
 	if
 	:: !seen0 -> sum = first0; atomic { seen0 = (sum == second0); sum = 0 }
@@ -195,11 +195,11 @@ inline complete()
 {
 	atomic {
 		completed = begun;
-		told[0] = told[0] || (waits[0] && needed[0] <= completed);
-		waits[0] = waits[0] && !told[0];
+		completed_for[0] = completed_for[0] || (waits[0] && needed[0] <= completed);
+		waits[0] = waits[0] && !completed_for[0];
 #if NU > 1
-		told[1] = told[1] || (waits[1] && needed[1] <= completed);
-		waits[1] = waits[1] && !told[1]
+		completed_for[1] = completed_for[1] || (waits[1] && needed[1] <= completed);
+		waits[1] = waits[1] && !completed_for[1]
 #endif
 	}
 }
@@ -245,7 +245,7 @@ inline synchronize(u)
 			begin();
 accept_wait:
 			do
-			:: look(over);
+			:: sum_counts(over);
 				if
 				:: over -> break
 				:: else
@@ -255,7 +255,7 @@ accept_wait:
 			complete()
 		od;
 		hand_over()
-	:: told[u] -> told[u] = false
+	:: completed_for[u] -> completed_for[u] = false
 	fi;
 	needed[u] = 0
 }

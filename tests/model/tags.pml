@@ -43,7 +43,7 @@
 
 byte slot[NS];
 bool unlinked[2], freed[2];
-bool queued[2], listed[2], told[2], fresh[2], blocked[2];
+bool queued[2], listed[2], completed[2], fresh[2], blocked[2];
 
 /* newer[w * NS + s]: the tag in slot s came in a scan after the first of waiter w */
 bool newer[2 * NS];
@@ -143,13 +143,13 @@ proctype updater(byte w)
 		:: w == 0 ->
 accept_wait:
 			do
-			:: told[w] -> break
+			:: completed[w] -> break
 			:: else -> skip
 			od
 #endif
-		:: told[w]
+		:: completed[w]
 		fi;
-		told[w] = false
+		completed[w] = false
 	fi;
 	freed[w] = true
 }
@@ -245,7 +245,7 @@ active proctype leader()
 {
 	byte k = 0, w = 0, value = 0;
 
-endlook:
+endscan:
 	do
 	:: queued[0] || queued[1] || listed[0] || listed[1] ->
 		take_queue();
@@ -260,9 +260,9 @@ endlook:
 			:: w < 2 ->
 				if
 #ifdef NO_WAIT
-				:: listed[w] -> listed[w] = false; told[w] = true
+				:: listed[w] -> listed[w] = false; completed[w] = true
 #else
-				:: listed[w] && !blocked[w] -> listed[w] = false; told[w] = true
+				:: listed[w] && !blocked[w] -> listed[w] = false; completed[w] = true
 #endif
 				:: else
 				fi;

@@ -15,7 +15,7 @@
  * Wrong forms, with UNTIMED and NO_LOSS, each of which must fail:
  *   WAKE_LOST      wake_lost
  *   NOTIFY_LAST    RU7: notify set after the last load of the mark
- *   NO_SECOND_LOOK RU7: no load of the mark after the request
+ *   NO_SECOND_CHECK RU7: no load of the mark after the request
  *   PENDING_LATE   RU7: pending raised after notify (goes below zero)
  *   EXIT_SILENT    exit_no_notify
  *
@@ -140,7 +140,7 @@ inline ask(i)
 #endif
 	/* Compare and exchange, again and again while the mark blocks. */
 	do
-#ifdef NO_SECOND_LOOK
+#ifdef NO_SECOND_CHECK
 	:: d_step { word[i] & 1 -> word[i] = word[i] | SLOW }; still = true; break
 	:: !(word[i] & 1) -> still = true; break
 #else

@@ -46,7 +46,7 @@ bool equal(const void *o, const void *key) { return static_cast<const object *>(
 
 template<hash_fn hash> constexpr struct hashtable_type type = { hash, key_of, equal };
 
-/* A fault: a type that takes different keys for equal. */
+/* The planted fault is a type that takes different keys for equal. */
 bool nearly_equal(const void *o, const void *key)
 {
 	return (static_cast<const object *>(o)->key | 1) == (*static_cast<const std::uint64_t *>(key) | 1);

@@ -184,5 +184,5 @@ int main()
 	return properties::run({ of<0, 1>("numbers from 0"), of<0, 0x40000>("numbers far apart"),
 			       of<INT_MAX - 4095, 1>("the last numbers of int"), of<262144 - 2048, 1>("numbers about a level's end"),
 			       planted(of<0, 1, not_lowest>("an ida that passes a number over is found out, by one operation"), 1),
-			       planted(of<0, 1, one_more>("an ida that looks behind the end is found out, by two operations"), 2) });
+			       planted(of<0, 1, one_more>("an ida that searches behind the end is found, by two operations"), 2) });
 }

@@ -507,7 +507,7 @@ int main()
 
 	return properties::run({ of<from_zero>("indices from 0"), of<to_the_end>("the last indices"), of<far_apart>("indices far apart"),
 			       of<about_levels>("indices about the ends of levels"),
-			       planted(of<from_zero, one_more>("an xarray that looks behind the end is found out, by two operations"), 2),
+			       planted(of<from_zero, one_more>("an xarray that searches behind the end is found, by two operations"), 2),
 			       planted(of<from_zero, not_down>("one that never comes down to 0 is found out, by one operation"), 1),
 			       planted(of<from_zero, mixed_up>("one that mixes up marks is found out, by two operations"), 2),
 			       planted(of<from_zero, hasty>("one that does not compare is found out, by one operation"), 1),

@@ -65,7 +65,7 @@ def start():
     return webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
 
 
-def look(driver, checks, page, view, expected, shots):
+def check_page(driver, checks, page, view, expected, shots):
     name, width, scheme, phone = view
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": phone})
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
@@ -88,7 +88,7 @@ def look(driver, checks, page, view, expected, shots):
         (pathlib.Path(shots) / f"{name.replace(' ', '-')}.png").write_bytes(base64.b64decode(shot["data"]))
 
 
-def look_printed(driver, checks, page):
+def check_printed(driver, checks, page):
     driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]})
     driver.get(page)
@@ -131,8 +131,8 @@ def main():
     try:
         page = (directory / "index.html").as_uri()
         for view in VIEWS:
-            look(driver, checks, page, view, pictures, opt.shots)
-        look_printed(driver, checks, page)
+            check_page(driver, checks, page, view, pictures, opt.shots)
+        check_printed(driver, checks, page)
         log = [entry["message"] for entry in driver.get_log("browser")]
         checks.result(not log, "no message on the console", log)
     finally:

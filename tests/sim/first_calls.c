@@ -54,7 +54,7 @@ static void claims(void) { shazptr_clear(shazptr_acquire(&head)); }
 static void claims_detached(void) { shazptr_clear(shazptr_acquire_detached(&head)); }
 static void waits_for_object(void) { synchronize_shazptr(&head); }
 static void takes_slot(void) { hazptr_free(NULL, hazptr_alloc(NULL)); }
-static void takes_slot_of_nobody(void) { hazptr_free(NULL, hazptr_alloc_detached()); }
+static void takes_detached_slot(void) { hazptr_free(NULL, hazptr_alloc_detached()); }
 static void takes_slots(void) { hazptr_free_array(NULL, hazptr_alloc_array(NULL, 2), 2); }
 static void takes_context(void) { sim_assert(init_hazptr_context(&context) == 0); }
 static void retires(void) { call_hazptr(&hazptr, nothing_of_hazptr); }
@@ -119,7 +119,7 @@ static void describes(void)
 /* Calls that access state of all threads: it is the parent's in a child, so these check for a fork first. */
 static void (*const shared[])(void) = {
 	enters_in_debug_build, synchronize_rcu, synchronize_rcu_expedited, polls, calls, quiesce_rcu_barrier, quiesce_rcu_throttle,
-	qsbr_registers, quiesce_qsbr_synchronize, qsbr_polls, waits_for_object, takes_slot_of_nobody, takes_context,
+	qsbr_registers, quiesce_qsbr_synchronize, qsbr_polls, waits_for_object, takes_detached_slot, takes_context,
 	retires, retires_here, retires_to_cohort, waits_for_cohort, quiesce_hazptr_barrier, tries_barrier,
 	chooses_own_batch, enters_domain, waits_for_domain, calls_in_domain, waits_for_calls_in_domain,
 	gets_state_of_domain, enters_sync, reads, tries_to_read, writes, writes_many, makes_ref, sets_thread,

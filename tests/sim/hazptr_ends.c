@@ -265,7 +265,7 @@ static void retires_later(void *unused)
 {
 	(void)unused;
 	world_await(&retired_first, 1);
-	while (quiesce_load_relaxed(&cohort.list)) /* until the wait has taken it */
+	while (quiesce_load_relaxed(&cohort.list)) /* until the wait has taken the list */
 		platform_yield();
 	retire_with(1, outlasts_the_wait);
 }
@@ -399,7 +399,7 @@ const struct sim_scenario hazptr_end_scenarios[] = {
 	SCENARIO(full_cohort_member, "... without membarrier"),
 	{ .name = "cohort_inside", .what = "... and what another one reclaims", .setup = setup_cohort_inside, .finish = world_finish,
 	  .must_see = "a wait that is over before others are" },
-	{ .name = "cohort_later", .what = "... while others who came later run callbacks", .setup = setup_cohort_later,
+	{ .name = "cohort_later", .what = "later callers run callbacks meanwhile", .setup = setup_cohort_later,
 	  .finish = world_finish },
 	{ .name = "cohort_beside", .what = "one waits, others go on retiring", .setup = setup_cohort_beside, .finish = world_finish,
 	  .must_see = "a wait that is over while others retire" },

@@ -279,7 +279,7 @@ static void retires_late(void *unused)
 		if (!i)
 			quiesce__thread_exit();
 	}
-	world_look(mine);
+	world_check(mine);
 	hazptr_free(NULL, slot);
 	sim_saw();
 }
@@ -301,7 +301,7 @@ static void forks_at_once(void *unused)
 	uint64_t begun;
 
 	(void)unused;
-	platform_futex_wait(&never, 0, 400000000); /* all have run */
+	platform_futex_wait(&never, 0, 400000000); /* by then all callbacks have run */
 	begun = sim_now_ns();
 	quiesce__fork_prepare();
 	sim_assert(sim_now_ns() - begun < 50000000);
@@ -323,12 +323,12 @@ const struct sim_scenario hazptr_exit_scenarios[] = {
 	EXITS(exits_inline, "... all of them where they were retired"),
 	EXITS(exits_handed, "... all of them in the helper"),
 	EXITS(exits_chain, "... and what they have retired is left"),
-	EXITS(exits_rounds, "... of looks at many slots"),
+	EXITS(exits_rounds, "... of scans of many slots"),
 	EXITS(exits_barrier, "callbacks end threads in hazptr_barrier(), before the wait for a slot and after"),
 	EXITS(exits_no_helper, "... where no helper can be had"),
 	EXITS(exits_no_successor, "another helper cannot be had at once"),
-	EXITS(exits_cohort, "callbacks of a cohort end those who retire and those who wait"),
-	EXITS(exits_fork, "a fork afterwards waits for nobody"),
+	EXITS(exits_cohort, "callbacks of a cohort end threads that retire and threads that wait"),
+	EXITS(exits_fork, "a fork afterwards waits for no thread"),
 	{ .name = "exits_late", .what = "threads retire after the library's destructor has run", .setup = setup_exits_late,
 	  .finish = world_finish, .must_see = "one that has retired late" },
 	{ .name = NULL },

@@ -109,10 +109,10 @@ static void forker(void *announced)
 	update_here(1);
 	world_stay(200);
 	fork_now(announced != NULL);
-	world_look(item);
-	world_look(world_protect(other, 1));
+	world_check(item);
+	world_check(world_protect(other, 1));
 	world_update(0);
-	world_look(item);
+	world_check(item);
 	hazptr_free(NULL, slot);
 	hazptr_free(&ctx, other);
 	cleanup_hazptr_context(&ctx);

@@ -94,7 +94,7 @@ static void stays_with_item(void *unused)
 
 	(void)unused;
 	world_stay(60);
-	world_look(item);
+	world_check(item);
 	hazptr_free(NULL, slot);
 }
 
@@ -129,7 +129,7 @@ static void holds_item(void *unused)
 	(void)unused;
 	world_set(&held, 1);
 	world_await(&listed, 1);
-	world_look(item);
+	world_check(item);
 	hazptr_free(NULL, slot);
 }
 
@@ -385,7 +385,7 @@ const struct sim_scenario hazptr_handed_scenarios[] = {
 	SCENARIO(rests, "batches come as the helper is about to rest"),
 	SCENARIO(full_rests, "... without membarrier"),
 	SCENARIO(beside_rcu, "a reader of RCU stays"),
-	{ .name = "gate", .what = "who retires does not wait for a fork", .setup = setup_gate, .finish = finish_gate },
+	{ .name = "gate", .what = "a retirer does not wait for a fork", .setup = setup_gate, .finish = finish_gate },
 	{ .name = "chain_at_once", .what = "a chain takes no pauses", .setup = setup_chain_at_once, .finish = finish_chain_at_once },
 	{ .name = "again", .what = "an object that retires itself again", .setup = setup_again, .finish = finish_again },
 	{ .name = NULL },

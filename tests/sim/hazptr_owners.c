@@ -94,9 +94,9 @@ static void cleans_up_too_early(void *unused)
 	item = world_protect(slot, 0);
 	cleanup_hazptr_context(&ctx);
 	sim_assert(nr_reports);
-	world_look(item);
+	world_check(item);
 	world_read(1);
-	world_look(item);
+	world_check(item);
 	hazptr_free(&ctx, slot);
 }
 
@@ -144,7 +144,7 @@ static void take_over(void)
 {
 	hazptr_t *slot = quiesce_load_relaxed(&letter);
 
-	world_look(quiesce_load_relaxed(&letter_item));
+	world_check(quiesce_load_relaxed(&letter_item));
 	if (sim_random(2)) { /* the new owner may go on using the slot */
 		world_protect(slot, 1);
 		hazptr_clear(slot);
@@ -319,7 +319,7 @@ static void uses_after_exit(void *unused)
 	quiesce__thread_exit();
 	world_read(0);
 	world_update(1);
-	world_look(item);
+	world_check(item);
 	hazptr_free(NULL, slot);
 	if (!init_hazptr_context(&ctx)) {
 		slot = hazptr_alloc(&ctx);
@@ -403,7 +403,7 @@ static void read_two(void)
 	sim_assert(first && second && first != second);
 	item = world_protect(first, 0);
 	world_protect(second, 1);
-	world_look(item);
+	world_check(item);
 	hazptr_free(NULL, first);
 	hazptr_free(NULL, second);
 }
@@ -522,7 +522,7 @@ const struct sim_scenario hazptr_owner_scenarios[] = {
 	SCENARIO(full_signal_nested, "... without membarrier"),
 	SCENARIO(signal_gives, "a handler hands its slot over"),
 	SCENARIO(full_signal_gives, "... without membarrier"),
-	SCENARIO(no_lines, "one line for everybody"),
+	SCENARIO(no_lines, "one line for all threads"),
 	{ .name = "no_room", .what = "lines of the reserve", .setup = setup_no_room, .finish = finish_no_room },
 	{ .name = NULL },
 };

@@ -124,8 +124,8 @@ static void holder(void *unused)
 	world_set(&holding, 1);
 	world_await(&release, 1);
 	world_stay(80);
-	world_look(item[0]);
-	world_look(item[1]);
+	world_check(item[0]);
+	world_check(item[1]);
 	hazptr_free(NULL, slot[0]);
 	hazptr_clear(slot[1]);
 	hazptr_free(NULL, slot[1]);
@@ -175,12 +175,12 @@ static void retires_while_swept(void *unused)
 	(void)unused;
 	await_helper();
 	retire_into_cohort(world_free_head);
-	retire_into_cohort(retires); /* one is queued now, and there is room */
+	retire_into_cohort(retires); /* one object is queued now, and the queue has room */
 	await_sweep();
 	world_retire(world_replace(3), next_turn);
 	if (quiesce__sweep.sweeper)
 		sim_saw();
-	await_turn(1); /* wait here, because our exit would wake the worker */
+	await_turn(1); /* the wait is here, because the exit of this thread would wake the worker */
 }
 
 static void setup_drained(void)
@@ -302,7 +302,7 @@ static void rcu_to_hazptr(struct rcu_head *head)
 {
 	struct item *item = (struct item *)((char *)head - offsetof(struct item, rcu));
 
-	world_nr_retired--; /* counted already */
+	world_nr_retired--; /* the item has been counted */
 	world_retire(item, world_free_head);
 }
 
@@ -310,7 +310,7 @@ static void hazptr_to_rcu(struct hazptr_head *head)
 {
 	struct item *item = (struct item *)head;
 
-	world_nr_freed++; /* as a hazptr object; its retirement counts again below */
+	world_nr_freed++; /* the item has run as a hazptr object, and its next retirement counts again */
 	world_nr_retired++;
 	call_rcu(&item->rcu, rcu_to_hazptr);
 }
@@ -325,7 +325,7 @@ static void section_reader(void *unused)
 {
 	(void)unused;
 	rcu_read_lock();
-	world_look(rcu_dereference(world_place[0]));
+	world_check(rcu_dereference(world_place[0]));
 	rcu_read_unlock();
 }
 
@@ -416,7 +416,7 @@ static void field_reader(void *unused)
 
 	(void)unused;
 	for (int i = 0; i < 2; i++)
-		world_look(hazptr_protect(slot, &world_place[0], field));
+		world_check(hazptr_protect(slot, &world_place[0], field));
 	hazptr_free(NULL, slot);
 }
 
@@ -494,7 +494,7 @@ const struct sim_scenario hazptr_retire_scenarios[] = {
 	SCENARIO(full_left, "... without membarrier"),
 	{ .name = "queues", .what = "queues of threads that have gone", .setup = setup_generations, .finish = world_finish },
 	{ .name = "full_queues", .what = "... without membarrier", .setup = setup_full_generations, .finish = world_finish },
-	SCENARIO(turns, "the worker's callbacks wake who retires"),
+	SCENARIO(turns, "the worker's callbacks wake the retirer"),
 	SCENARIO(full_turns, "... without membarrier"),
 	{ .name = "drained", .what = "an object comes while its queue is drained", .setup = setup_drained, .finish = world_finish,
 	  .must_see = "one that came during a sweep" },
@@ -505,7 +505,7 @@ const struct sim_scenario hazptr_retire_scenarios[] = {
 	SCENARIO(held, "protected for long, then not"),
 	SCENARIO(full_held, "... without membarrier"),
 	SCENARIO(nested, "callbacks retire more than there is room for"),
-	SCENARIO(nested_two, "... two who retire"),
+	SCENARIO(nested_two, "... two retirers"),
 	SCENARIO(nested_swept, "... run by the worker"),
 	SCENARIO(chain, "each callback retires the next object"),
 	SCENARIO(mixed, "callbacks of one kind queue the other"),

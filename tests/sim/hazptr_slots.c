@@ -111,10 +111,10 @@ static void leapfrog(void *unused)
 	item[1] = world_protect(slot[1], 1);
 	for (int i = 0; i < 4; i++) {
 		item[i & 1] = world_protect(slot[i & 1], i & 1);
-		world_look(item[!(i & 1)]);
+		world_check(item[!(i & 1)]);
 	}
 	hazptr_free(NULL, slot[0]);
-	world_look(item[1]);
+	world_check(item[1]);
 	hazptr_free(NULL, slot[1]);
 }
 
@@ -133,7 +133,7 @@ static void trier(void *unused)
 		struct item *item = hazptr_tryprotect(slot, &world_place[0]);
 
 		if (item)
-			world_look(item);
+			world_check(item);
 		else
 			sim_assert(quiesce_load_relaxed(&slot->value) == 0);
 	}
@@ -167,14 +167,14 @@ static void field_reader(void *unused)
 		if (!item)
 			sim_assert(quiesce_load_relaxed(&slot->value) == 0);
 		else
-			world_look(item);
+			world_check(item);
 	}
 	hazptr_clear(slot);
 	for (int i = 0; i < 2; i++) {
 		struct item *item = hazptr_tryprotect(slot, &world_place[0], field);
 
 		if (item)
-			world_look(item);
+			world_check(item);
 	}
 	hazptr_free(NULL, slot);
 }
@@ -262,7 +262,7 @@ static void holds_many(void *unused)
 		for (int i = 0; i < MANY; i++)
 			item[i] = world_protect(slot[i], i);
 		for (int i = 0; i < MANY; i++)
-			world_look(item[i]);
+			world_check(item[i]);
 	}
 	for (int i = 0; i < MANY; i++)
 		hazptr_free(NULL, slot[i]);
@@ -307,7 +307,7 @@ static void batch_reader(void *unused)
 	for (int round = 0; round < 2; round++) {
 		hazptr_protect_batch(slot, where, found, MANY);
 		for (int i = 0; i < MANY; i++)
-			world_look(found[i]);
+			world_check(found[i]);
 		if (!round)
 			hazptr_clear_batch(slot, MANY);
 	}
@@ -343,7 +343,7 @@ static void takes_all(void *unused)
 	if (n < 2 * (int)QUIESCE_LINE_SLOTS)
 		sim_saw();
 	if (item)
-		world_look(item);
+		world_check(item);
 	while (n--)
 		hazptr_free(NULL, slot[n]);
 }
@@ -382,7 +382,7 @@ static void guard_reader(void *unused)
 	for (int i = 0; i < 3; i++) {
 		struct shazptr_guard guard = shazptr_protect(&world_place[0]);
 
-		world_look(shazptr_ptr(guard));
+		world_check(shazptr_ptr(guard));
 		shazptr_clear(guard);
 	}
 }
@@ -392,7 +392,7 @@ static void wild_reader(void *unused)
 	struct shazptr_guard guard = shazptr_acquire(SHAZPTR_WILDCARD);
 
 	(void)unused;
-	world_look(rcu_dereference(world_place[0]));
+	world_check(rcu_dereference(world_place[0]));
 	shazptr_clear(guard);
 }
 
@@ -444,13 +444,13 @@ static void setup_full_fallback(void)
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
 
 const struct sim_scenario hazptr_slot_scenarios[] = {
-	SCENARIO(basic, "readers, and one who retires"),
+	SCENARIO(basic, "readers and a retirer"),
 	SCENARIO(basic_wide, "... a CPU for every thread"),
 	SCENARIO(full, "... without membarrier"),
 	SCENARIO(full_wide, "... and a CPU for every thread"),
 	SCENARIO(assign, "publication by a store"),
 	SCENARIO(full_assign, "... without membarrier"),
-	SCENARIO(sharing, "three who retire from one pointer"),
+	SCENARIO(sharing, "three retirers of one pointer"),
 	SCENARIO(full_sharing, "... without membarrier"),
 	SCENARIO(keep, "one slot for many protections"),
 	SCENARIO(full_keep, "... without membarrier"),
@@ -462,13 +462,13 @@ const struct sim_scenario hazptr_slot_scenarios[] = {
 	{ .name = "full_recycled", .what = "... without membarrier", .setup = setup_full_recycled, .finish = finish_recycled },
 	SCENARIO(many, "more protections than a set has room for"),
 	SCENARIO(full_many, "... without membarrier"),
-	SCENARIO(many_sharing, "... two who retire"),
+	SCENARIO(many_sharing, "... two retirers"),
 	SCENARIO(batch, "several slots at once"),
 	SCENARIO(full_batch, "... without membarrier"),
-	SCENARIO(pool, "nobody has a line"),
+	SCENARIO(pool, "no thread has a line"),
 	SCENARIO(full_pool, "... without membarrier"),
 	{ .name = "exhausted", .what = "no slot is left", .setup = setup_exhausted, .finish = world_finish,
-	  .must_see = "somebody who got no slot" },
+	  .must_see = "a caller that got no slot" },
 	SCENARIO(guards, "guards of shazptr.h"),
 	SCENARIO(full_guards, "... without membarrier"),
 	SCENARIO(wildcard, "... of every address"),

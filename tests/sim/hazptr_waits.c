@@ -83,7 +83,7 @@ static void setup_barriers_alone(void)
 /* A barrier waits for an object that another thread retired before, as the waiter knows. */
 static uint64_t has_retired, first_id;
 
-static void retire_and_tell(void *nr)
+static void retire_and_signal(void *nr)
 {
 	struct item *old = world_replace(0);
 
@@ -108,7 +108,7 @@ static void setup_barrier_others(void)
 {
 	world_begin();
 	world_readers(driver_readers);
-	sim_spawn(retire_and_tell, (void *)1, "updater");
+	sim_spawn(retire_and_signal, (void *)1, "updater");
 	sim_spawn(wait_for_others, NULL, "waiter");
 }
 
@@ -116,7 +116,7 @@ static void setup_barrier_others_two(void)
 {
 	world_begin();
 	world_readers(driver_readers);
-	sim_spawn(retire_and_tell, (void *)2, "updater");
+	sim_spawn(retire_and_signal, (void *)2, "updater");
 	sim_spawn(wait_for_others, NULL, "waiter");
 }
 
@@ -158,7 +158,7 @@ static void noting_updater(void *unused)
 	quiesce_store_release(RU3, &has_retired, 1);
 }
 
-static void wait_and_look(void *unused)
+static void wait_and_check(void *unused)
 {
 	(void)unused;
 	while (!quiesce_load_acquire(RU3, &has_retired))
@@ -172,8 +172,8 @@ static void setup_barrier_order(void)
 	world_begin();
 	sim_config()->nr_cpus = 0;
 	sim_spawn(noting_updater, NULL, "updater");
-	sim_spawn(wait_and_look, NULL, "waiter");
-	sim_spawn(wait_and_look, NULL, "waiter");
+	sim_spawn(wait_and_check, NULL, "waiter");
+	sim_spawn(wait_and_check, NULL, "waiter");
 }
 
 /* The barrier's caller runs the callbacks while the owner reaches its limit. */
@@ -255,7 +255,7 @@ static void holder(void *unused)
 	(void)unused;
 	world_set(&holding, 1);
 	world_stay(2 + sim_random(2) * sim_random(300));
-	world_look(item);
+	world_check(item);
 	if (sim_random(2)) {
 		hazptr_clear(slot);
 		world_stay(10);
@@ -355,10 +355,10 @@ static void wakes(void *how)
 	struct item *item = world_protect(slot, 0);
 
 	world_set(&holding, 1);
-	while (!quiesce_load_acquire(RU3, (uint64_t *)&slot->value + QUIESCE_LINE_WORDS)) /* the scan's word */
+	while (!quiesce_load_acquire(RU3, (uint64_t *)&slot->value + QUIESCE_LINE_WORDS)) /* the scan writes this word */
 		platform_yield();
 	world_stay(2 + sim_random(2) * sim_random(300));
-	world_look(item);
+	world_check(item);
 	if ((intptr_t)how == 1)
 		world_protect(slot, 1);
 	else if ((intptr_t)how == 2)
@@ -411,7 +411,7 @@ static void hot_reader(void *clears)
 	struct item **where = &world_place[0];
 
 	while (quiesce_load_relaxed(&nr_waiting)) {
-		world_look(hazptr_protect(slot, where));
+		world_check(hazptr_protect(slot, where));
 		if (clears)
 			hazptr_clear(slot);
 		platform_yield();

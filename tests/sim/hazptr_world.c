@@ -92,7 +92,7 @@ void world_update(int place)
 	world_retire(world_replace(place), world_free_head);
 }
 
-void world_look(const struct item *item)
+void world_check(const struct item *item)
 {
 	uint64_t id = quiesce_load_relaxed(&item->id);
 
@@ -105,7 +105,7 @@ struct item *world_protect(hazptr_t *slot, int place)
 {
 	struct item *item = hazptr_protect(slot, &world_place[place]);
 
-	world_look(item);
+	world_check(item);
 	return item;
 }
 
@@ -164,7 +164,7 @@ void world_finish(void)
 	struct quiesce_stats stats;
 
 	if (world_nr_freed != world_nr_retired)
-		sim_fail("%d objects retired, %d reclaimed, and everybody is idle", world_nr_retired, world_nr_freed);
+		sim_fail("%d objects retired, %d reclaimed, and all threads are idle", world_nr_retired, world_nr_freed);
 	quiesce_get_stats(&stats, sizeof stats);
 	if (stats.hazptr_retired != stats.hazptr_reclaimed || stats.hazptr_retired < (uint64_t)world_nr_retired)
 		sim_fail("counted %llu retired and %llu reclaimed of %d", (unsigned long long)stats.hazptr_retired,

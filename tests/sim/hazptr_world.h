@@ -49,7 +49,7 @@ void world_retire_large(struct item *item, void (*callback)(struct hazptr_head *
 /* Call world_replace() and world_retire(). */
 void world_update(int place);
 /* Read an item as its protector does. */
-void world_look(const struct item *item);
+void world_check(const struct item *item);
 /* Protect by @slot and read; the protection stays. */
 struct item *world_protect(hazptr_t *slot, int place);
 /* Allocate a slot, protect, read, clear, free the slot. */

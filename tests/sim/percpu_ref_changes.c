@@ -62,7 +62,7 @@ static void reviver(void *unused)
 	percpu_ref_resurrect(&world_ref);
 	sim_assert(!world_changing);
 	world_confirmed = world_reviving = false;
-	world_look();
+	world_check();
 	world_stay(4);
 	world_kill();
 	world_leave();
@@ -120,7 +120,7 @@ static void setup_switch_two(void)
 static void setup_revive(void)
 {
 	world_begin(PERCPU_REF_ALLOW_REINIT, world_last_release);
-	world_get(); /* the reviver's */
+	world_get(); /* a reference of the reviver */
 	world_users(driver_readers - 1, world_user, "user");
 	sim_spawn(world_owner, NULL, "owner");
 	sim_spawn(reviver, NULL, "reviver");
@@ -191,7 +191,7 @@ static void fork_release(struct percpu_ref *r)
 static void setup_fork(void)
 {
 	world_begin(PERCPU_REF_ALLOW_REINIT, fork_release);
-	world_get(); /* the forker's */
+	world_get(); /* a reference of the forker */
 	sim_spawn(forker, NULL, "forker");
 	world_users(1, world_trader, "trader");
 	sim_spawn(switcher, NULL, "switcher");
@@ -202,7 +202,7 @@ static void setup_fork_kill(void)
 {
 	world_by_cpu = true;
 	world_begin(PERCPU_REF_ALLOW_REINIT, fork_release);
-	world_get(); /* the forker's */
+	world_get(); /* a reference of the forker */
 	sim_spawn(forker, NULL, "forker");
 	world_users(1, world_user, "user");
 	sim_spawn(world_owner, NULL, "owner");

@@ -7,7 +7,7 @@ static void handler(void)
 {
 	if (!world_enter(true))
 		return;
-	world_look();
+	world_check();
 	world_leave();
 }
 
@@ -24,7 +24,7 @@ static void late_user(void *unused)
 	(void)unused;
 	for (int i = 0; i < world_laps; i++)
 		if (world_enter(false)) {
-			world_look();
+			world_check();
 			world_leave();
 		}
 }
@@ -39,7 +39,7 @@ static void in_batches(void *unused)
 		percpu_ref_get_many(&world_ref, 3);
 		world_at_least += 3;
 		world_leave();
-		world_look();
+		world_check();
 		world_at_least -= 3;
 		percpu_ref_put_many(&world_ref, 3);
 		world_at_most -= 3;
@@ -66,7 +66,7 @@ static void watching_owner(void *unused)
 		world_stay(3);
 		now = world_count();
 		if (now > before)
-			sim_fail("%llu references after there were %llu, and nobody new may come", (unsigned long long)now,
+			sim_fail("%llu references after there were %llu, and no user may enter", (unsigned long long)now,
 				 (unsigned long long)before);
 	}
 	world_leave();
@@ -290,6 +290,6 @@ const struct sim_scenario percpu_ref_users[] = {
 	{ "signal", "signal handlers get and put", setup_signal, world_finish, REFUSED },
 	{ "kill_many", "several are killed at once", setup_kill_many, finish_kill_many, REFUSED },
 	{ "kill_many_wide", "the same with a CPU for each thread", setup_kill_many_wide, finish_kill_many, REFUSED },
-	{ "observer", "who finds the count zero frees", setup_observer, world_finish, REFUSED },
+	{ "observer", "the user that finds the count zero frees", setup_observer, world_finish, REFUSED },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

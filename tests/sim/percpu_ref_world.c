@@ -52,7 +52,7 @@ void world_leave(void)
 	world_at_most--;
 }
 
-void world_look(void)
+void world_check(void)
 {
 	sim_obj_read(quiesce_load_relaxed(&world_current));
 }
@@ -65,10 +65,10 @@ void world_user(void *unused)
 			platform_yield();
 			continue;
 		}
-		world_look();
+		world_check();
 		world_get();
 		world_leave();
-		world_look();
+		world_check();
 		world_leave();
 	}
 }
@@ -78,7 +78,7 @@ static void hand_over(int place)
 {
 	void *none = NULL;
 
-	world_look();
+	world_check();
 	if (!quiesce_cmpxchg(RU3, &stock[place], &none, (void *)&world_ref))
 		world_leave();
 }
@@ -87,7 +87,7 @@ static void put_stock(int place)
 {
 	if (!quiesce_xchg(RU3, &stock[place], NULL))
 		return;
-	world_look();
+	world_check();
 	world_leave();
 }
 
@@ -146,7 +146,7 @@ void world_owner(void *unused)
 
 uint64_t world_count(void)
 {
-	return quiesce_fetch_add(RU3, &world_ref.count, (uint64_t)0) / 2; /* the newest */
+	return quiesce_fetch_add(RU3, &world_ref.count, (uint64_t)0) / 2; /* an atomic addition loads the newest value */
 }
 
 void world_wait_released(uint32_t nr)

@@ -33,16 +33,17 @@ extern bool world_by_cpu; /* threads count by their CPU's number, so by calls */
 void world_begin(unsigned int flags, percpu_ref_func_t *release);
 int world_holes(int id);
 
-/* Get a reference; get another one as its holder; put it; use the object that it keeps. */
+/* These functions get a reference, get another one as its holder, put it, and use the object that it keeps. */
 bool world_enter(bool live);
 void world_get(void);
 void world_leave(void);
-void world_look(void);
+void world_check(void);
 
-/* Thread bodies, and @nr of one: tryget_live, get and put; references that others put; one kill. */
+/* Threads of scenarios run these functions: tryget_live, get and put; references that others put; one kill. */
 void world_user(void *unused);
 void world_trader(void *unused);
 void world_owner(void *unused);
+/* Start @nr threads that run @fn. */
 void world_users(int nr, void (*fn)(void *), const char *name);
 
 /* Gives up the CPU, fewer times than @most. */
@@ -54,7 +55,7 @@ uint64_t world_count(void);
 /* Sleep until there were @nr releases; an acquire. */
 void world_wait_released(uint32_t nr);
 
-/* Release functions: free the object; and the last time. */
+/* The first release function frees the object; the second one also ends the count. */
 void world_release(struct percpu_ref *ref);
 void world_last_release(struct percpu_ref *ref);
 

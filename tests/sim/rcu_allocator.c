@@ -72,7 +72,7 @@ static void finish_allocator(void)
 	quiesce_get_stats(&stats, sizeof stats);
 	sim_assert(stats.garbage_bytes == 0);
 	sim_assert(stats.callbacks_queued == stats.callbacks_run);
-	sim_assert(stats.queues <= 1); /* the worker's */
+	sim_assert(stats.queues <= 1); /* the queue of the worker */
 }
 
 #define HEAP(label, text) \

@@ -26,7 +26,7 @@ static void setup_slow_queue(void)
 /* The retirer stays and waits for the callback, which only the worker can run. */
 static uint32_t nr_watched[2];
 
-static void free_and_tell(struct rcu_head *head)
+static void free_and_wake(struct rcu_head *head)
 {
 	struct item *item = (struct item *)head;
 
@@ -42,7 +42,7 @@ static void watcher(void *nr)
 		uint32_t *watched = &nr_watched[old->id % 2], before = quiesce_load_relaxed(watched);
 
 		retire(first, check_and_free);
-		retire(old, free_and_tell);
+		retire(old, free_and_wake);
 		while (!sim_obj_is_free(old->id)) {
 			platform_futex_wait(watched, before, PLATFORM_FOREVER);
 			before = quiesce_load_relaxed(watched);
@@ -116,16 +116,16 @@ static void setup_barrier_others(void)
 }
 
 /* A thread goes on queueing; each barrier of another thread waits for the callbacks that were queued before it. */
-static struct item *told[5];
-static uint64_t nr_told;
+static struct item *announced[5];
+static uint64_t nr_announced;
 
-static void queue_and_tell_each(void *unused)
+static void queue_and_publish_each(void *unused)
 {
 	(void)unused;
 	for (uint64_t i = 0; i < 5; i++) {
-		told[i] = world_replace();
-		retire(told[i], check_and_free);
-		quiesce_store_release(RU3, &nr_told, i + 1);
+		announced[i] = world_replace();
+		retire(announced[i], check_and_free);
+		quiesce_store_release(RU3, &nr_announced, i + 1);
 	}
 	rcu_barrier();
 }
@@ -134,18 +134,18 @@ static void wait_for_each(void *unused)
 {
 	(void)unused;
 	for (int k = 0; k < 4; k++) {
-		uint64_t nr = quiesce_load_acquire(RU3, &nr_told);
+		uint64_t nr = quiesce_load_acquire(RU3, &nr_announced);
 
 		rcu_barrier();
 		for (uint64_t i = 0; i < nr; i++)
-			sim_assert(sim_obj_is_free(told[i]->id));
+			sim_assert(sim_obj_is_free(announced[i]->id));
 	}
 }
 
 static void setup_barrier_each(void)
 {
 	world_begin();
-	sim_spawn(queue_and_tell_each, NULL, "queuer");
+	sim_spawn(queue_and_publish_each, NULL, "queuer");
 	sim_spawn(wait_for_each, NULL, "waiter");
 }
 
@@ -173,7 +173,7 @@ static void note_and_free(struct rcu_head *head)
 	world_free_head(head);
 }
 
-static void wait_and_look(void *unused)
+static void wait_and_check(void *unused)
 {
 	struct item *old = world_replace();
 
@@ -187,7 +187,7 @@ static void setup_barrier_order(void)
 {
 	world_begin();
 	world_readers(1);
-	sim_spawn(wait_and_look, NULL, "queuer");
+	sim_spawn(wait_and_check, NULL, "queuer");
 	sim_spawn(queuer, (void *)1, "queuer");
 }
 
@@ -289,7 +289,7 @@ static void queue_many_and_wait(void *unused)
 	(void)unused;
 	queuer((void *)28);
 	nr = MANY_FAILURES - (uint64_t)sim_config()->thread_start_failures;
-	most = 8 * ((sim_now_ns() - paced_since) / PACE_NS + 1); /* both at the same time, and those that begin before one has failed */
+	most = 8 * ((sim_now_ns() - paced_since) / PACE_NS + 1); /* two kinds of starts, and starts that begin before one has failed */
 	if (nr > most)
 		sim_fail("%llu starts were tried, of at most %llu", (unsigned long long)nr, (unsigned long long)most);
 	if (nr > 1)
@@ -498,7 +498,7 @@ const struct sim_scenario rcu_callback_scenarios[] = {
 	{ .name = "no_worker_barrier", .what = "... and rcu_barrier()", .setup = setup_no_worker_barrier,
 	  .finish = finish_all_run },
 	{ .name = "worker_later", .what = "the first start fails", .setup = setup_worker_later, .finish = finish_all_run },
-	{ .name = "worker_later_idle", .what = "... and nobody waits for a callback", .setup = setup_worker_later_idle,
+	{ .name = "worker_later_idle", .what = "... and no caller waits for a callback", .setup = setup_worker_later_idle,
 	  .finish = finish_worker_later_idle, .must_see = "a worker" },
 	{ .name = "worker_tried_again", .what = "... and owners go on", .setup = setup_worker_tried_again,
 	  .finish = finish_all_run },

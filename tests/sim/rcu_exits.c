@@ -41,14 +41,14 @@ static void setup_full_fence_exits(void)
 	setup_exits();
 }
 
-/* Objects are linked. */
+/* Queues get no memory, so objects are linked. */
 static void setup_exits_no_memory(void)
 {
 	sim_config()->block_failures = -1;
 	setup_exits();
 }
 
-/* Threads without a queue queue these callbacks. */
+/* Threads that have no queue retire these callbacks. */
 static void setup_exits_no_arm(void)
 {
 	sim_config()->arm_exit_failures = -1;
@@ -100,7 +100,7 @@ static void waits_till_the_end(void *nr)
 		platform_futex_wait(&never, 0, 10000000);
 		rcu_barrier();
 	} while (world_nr_freed < (intptr_t)nr);
-	rcu_barrier(); /* what has run may not have been counted */
+	rcu_barrier(); /* callbacks that have run may not have been counted */
 }
 
 static void waiters(intptr_t nr)
@@ -145,7 +145,7 @@ static void both_kinds(void *unused)
 	retire(world_replace(), free_and_exit);
 	nr_queued++;
 	kfree_rcu(world_replace(), head);
-	while (world_nr_freed < nr_queued) /* with its queue */
+	while (world_nr_freed < nr_queued) /* the owner stays, with its queue */
 		platform_futex_wait(&never, 0, 10000000);
 }
 

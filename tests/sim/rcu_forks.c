@@ -40,10 +40,10 @@ static void fork_and_go_on(int generations)
 		for (int i = 0; i < 5; i++)
 			sim_point("in the child");
 		sim_obj_read(item->id);
-		world_look();
+		world_check();
 		if (nested)
 			rcu_read_unlock();
-		world_look();
+		world_check();
 		rcu_read_unlock();
 	}
 	world_section(1);
@@ -78,7 +78,7 @@ static void setup_unannounced(void)
 
 static void setup_full_unannounced(void)
 {
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT; /* before anything else */
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT; /* the first call must find it so */
 	setup_unannounced();
 }
 

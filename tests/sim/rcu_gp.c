@@ -126,7 +126,7 @@ static void setup_waker_stops(void)
 }
 
 /* A cookie that was completed stays completed, also when a grace period that began earlier ends later. */
-static void looks_again(void *unused)
+static void polls_again(void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < 3; i++) {
@@ -143,7 +143,7 @@ static void setup_stays_over(void)
 	world_begin();
 	world_readers(1);
 	for (int i = 0; i < 4; i++)
-		sim_spawn(looks_again, NULL, "updater");
+		sim_spawn(polls_again, NULL, "updater");
 }
 
 static void expediter(void *unused)

@@ -10,10 +10,10 @@
 
 static struct inside {
 	uint32_t tid, times;
-	uint64_t first, last; /* calls */
+	uint64_t first, last; /* times of the first and the last call */
 } insides[NR_INSIDE];
-static uint32_t nr_ready; /* readers that are where they are to be when the wait begins */
-static uint64_t over;     /* the wait is */
+static uint32_t nr_ready; /* number of readers that have reached their places for the wait */
+static uint64_t over;     /* set after the wait */
 static uint64_t gp_before;
 
 static void sleep_ns(uint64_t ns)
@@ -236,7 +236,7 @@ static void setup_stopped(void)
 }
 
 const struct sim_scenario rcu_holdout_scenarios[] = {
-	{ .name = "named", .what = "all who are in the way are named to a hook, and nobody else", .setup = setup_named,
+	{ .name = "named", .what = "a hook is called for all readers that delay the wait, and for no other thread", .setup = setup_named,
 	  .finish = finish_named, .must_see = "two readers that are named" },
 	{ .name = "named_dead", .what = "... but for one that has died", .setup = setup_dead, .finish = finish_dead,
 	  .must_see = "a reader that is named" },

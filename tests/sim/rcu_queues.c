@@ -10,7 +10,7 @@ static void queue_in_section(void *nr)
 	rcu_read_lock();
 	for (intptr_t i = 0; i < (intptr_t)nr; i++)
 		queue_one();
-	world_look();
+	world_check();
 	rcu_read_unlock();
 }
 
@@ -68,7 +68,7 @@ static void setup_full_queue_no_worker(void)
 	sim_spawn(throttle_at, (void *)10, "throttled");
 }
 
-/* No memory for segments, or none now and then: objects are linked. */
+/* Segments get no memory, or none now and then, so objects are linked. */
 static void setup_no_memory(void)
 {
 	sim_config()->block_failures = -1;
@@ -162,7 +162,7 @@ static void locking_reader(void *unused)
 {
 	(void)unused;
 	rcu_read_lock();
-	world_look();
+	world_check();
 	quiesce__lock(&held);
 	quiesce__unlock(&held);
 	rcu_read_unlock();

@@ -9,7 +9,7 @@
 static int nr_queuers, nr_of[NR_QUEUERS], nr_run_of[NR_QUEUERS], nr_running;
 static int queuer_of[NR_ITEMS], number_of[NR_ITEMS];
 static bool running_of[NR_QUEUERS];
-static bool forked; /* by a callback */
+static bool forked; /* a callback has forked */
 
 static bool in_helper(void)
 {
@@ -22,7 +22,7 @@ static void run_begins(struct rcu_head *head)
 
 	sim_assert(quiesce__self()->state & QUIESCE_TLS_IN_CALLBACK);
 	sim_assert(!running_of[by]);
-	/* What another thread had just taken when the process forked is lost to the child. */
+	/* Callbacks that another thread had just taken when the process forked are lost to the child. */
 	sim_assert(forked ? number_of[id] >= nr_run_of[by] : number_of[id] == nr_run_of[by]);
 	running_of[by] = true;
 	nr_run_of[by] = number_of[id] + 1;
@@ -38,7 +38,7 @@ static void run_ends(const struct rcu_head *head)
 	nr_running--;
 }
 
-/* What is to be seen: two at the same time. */
+/* The scenario must reach two callbacks that run at the same time. */
 static void run_in_order(struct rcu_head *head)
 {
 	run_begins(head);
@@ -96,7 +96,7 @@ static void setup_full_fence_reclaimers(void)
 	setup_reclaimers();
 }
 
-/* ---- who waits ---- */
+/* ---- waiters ---- */
 
 static void in_order_and_wait(void *nr)
 {
@@ -165,7 +165,7 @@ static void setup_reclaimers_change(void)
 	sim_spawn(changes, NULL, "changer");
 }
 
-/* The worker has come, and no other thread can be had. */
+/* The worker exists, and no other thread can be started. */
 static void without_more_threads(void *nr)
 {
 	in_order_and_wait((void *)1);
@@ -274,7 +274,7 @@ static void setup_reclaimers_exits_barrier(void)
 
 /* ---- figures ---- */
 
-/* Nobody is in the middle of anything. */
+/* No thread is in the middle of anything. */
 static void check_figures(void)
 {
 	struct quiesce_stats stats;
@@ -312,7 +312,7 @@ static void setup_reclaimers_fork(void)
 	sim_spawn(forker, NULL, "forker");
 }
 
-/* A callback forks: what others were running counts as run, all else runs once, in the child's threads, or in this one. */
+/* A callback forks: callbacks that were running elsewhere count as run, and all others run once, in the child's threads or in this one. */
 
 static void wait_in_child(void *nr)
 {
@@ -321,7 +321,7 @@ static void wait_in_child(void *nr)
 	check_figures();
 }
 
-/* Nobody waits for what is left, nor queues more. */
+/* No thread of the child waits for the callbacks that are left, or queues more. */
 static void watch_in_child(void *unused)
 {
 	struct quiesce_stats stats;
@@ -342,7 +342,7 @@ static void run_and_fork(struct rcu_head *head)
 		if (in_helper())
 			sim_saw();
 		sim_fork();
-		quiesce__fork_check(); /* as a handler does */
+		quiesce__fork_check(); /* a handler of fork() would do this */
 		nr_running = 1;
 		for (int i = 0; i < NR_QUEUERS; i++)
 			running_of[i] = false;
@@ -366,7 +366,7 @@ static void setup_reclaimers_forks(void)
 	queuers(forking_queuer);
 }
 
-/* A thread queues, forks, and queues more in the child: none of its callbacks runs beside another one of it. */
+/* A thread queues, forks, and queues more in the child: no two of its callbacks run at the same time. */
 
 static void run_alone(struct rcu_head *head)
 {
@@ -397,7 +397,7 @@ static void queue_and_fork(void *unused)
 	for (uint64_t i = sim_random(30); i; i--)
 		platform_yield();
 	sim_fork();
-	quiesce__fork_check(); /* as a handler does */
+	quiesce__fork_check(); /* a handler of fork() would do this */
 	for (int i = 0; i < NR_QUEUERS; i++)
 		running_of[i] = false;
 	sim_spawn(queue_alone, (void *)2, "child's queuer");

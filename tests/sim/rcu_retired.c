@@ -62,7 +62,7 @@ void finish_all_run(void)
 	struct quiesce_stats stats;
 
 	if (world_nr_freed != nr_queued)
-		sim_fail("%d callbacks queued, %d have run, and everybody is idle", nr_queued, world_nr_freed);
+		sim_fail("%d callbacks queued, %d have run, and all threads are idle", nr_queued, world_nr_freed);
 	quiesce_get_stats(&stats, sizeof stats);
 	sim_assert(stats.garbage_objects == 0);
 	sim_assert(stats.garbage_bytes == 0);
@@ -73,7 +73,7 @@ void throttle_at(void *nr)
 {
 	uint32_t never = 0;
 
-	/* Asleep, so that time goes on for those that wait for it. */
+	/* The thread sleeps, so that time goes on for threads that wait for a time. */
 	while (nr_queued < (intptr_t)nr)
 		platform_futex_wait(&never, 0, 10000000);
 	rcu_throttle();

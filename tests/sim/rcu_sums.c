@@ -2,7 +2,7 @@
 /* rcu_sums.c - scenarios: sums of garbage are exact, and rcu_barrier() waits for objects that another thread is just freeing. */
 #include "rcu_retired.h"
 
-#define BIG 70000 /* bytes: worth a report each */
+#define BIG 70000 /* bytes: an owner reports each such object to the sum at once */
 
 static void sleep_some(int times)
 {
@@ -46,8 +46,8 @@ static void finish_freed_by_owner(void)
 
 /* ---- the sum, while owners live, and after they have gone ---- */
 
-/* The last ones are callbacks, in whose calls the owner frees the others: nothing is left to the worker.  Before that the
- * worker has known what waits beside the callbacks that it ran. */
+/* The last objects are callbacks, and in their calls the owner frees the others, so that nothing is left to the worker.
+ * Before that the worker has known what waits beside the callbacks that it ran. */
 static void free_then_queue(size_t bytes)
 {
 	for (int i = 0; i < 2; i++) {
@@ -110,7 +110,7 @@ static void setup_full_fence_sum_race(void)
 	setup_sum_race();
 }
 
-/* Without memory, threads and callbacks: passes leave what is linked where it is counted. */
+/* There are no memory, threads and callbacks: passes leave linked objects where they are counted. */
 static void queues_and_synchronizes(void *unused)
 {
 	(void)unused;

@@ -44,10 +44,10 @@ static void nester(void *unused)
 	(void)unused;
 	rcu_read_lock();
 	world_section(2);
-	world_look();
+	world_check();
 	rcu_read_lock();
 	rcu_read_unlock();
-	world_look();
+	world_check();
 	rcu_read_unlock();
 	sim_assert(!rcu_read_lock_held());
 }
@@ -126,7 +126,7 @@ static void exits_inside(void *unused)
 	(void)unused;
 	world_section(1);
 	rcu_read_lock();
-	world_look();
+	world_check();
 }
 
 static void setup_exit(void)
@@ -205,7 +205,7 @@ static void finish_generations(void)
 	if (!stats.readers)
 		sim_saw();
 	sim_assert(stats.readers == 0);
-	/* If not, each registration would search for a free entry that does not exist, or none would find one that does. */
+	/* With another number each registration would search for a free entry that does not exist, or none would find one that does. */
 	sim_assert(quiesce__readers.nr_free == quiesce__readers.nr);
 }
 

@@ -43,7 +43,7 @@ void world_free_head(struct rcu_head *head)
 	world_free((struct item *)head);
 }
 
-void world_look(void)
+void world_check(void)
 {
 	struct item *item = rcu_dereference(world_current);
 
@@ -57,7 +57,7 @@ void world_section(int depth)
 	rcu_read_lock();
 	if (depth > 1)
 		world_section(depth - 1);
-	world_look();
+	world_check();
 	rcu_read_unlock();
 }
 

@@ -30,7 +30,7 @@ struct item *world_replace(void);
 void world_free(struct item *item);
 void world_free_head(struct rcu_head *head); /* a callback */
 /* Read the items, inside a section. */
-void world_look(void);
+void world_check(void);
 /* Read in one section, nested @depth times. */
 void world_section(int depth);
 

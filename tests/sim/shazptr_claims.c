@@ -162,7 +162,7 @@ static void try_reader(void *unused)
 	for (int i = 0; i < 3; i++) {
 		guard = shazptr_tryprotect(&world_place[0]);
 		if (shazptr_ptr(guard))
-			world_look(shazptr_ptr(guard));
+			world_check(shazptr_ptr(guard));
 		shazptr_clear(guard);
 	}
 }
@@ -185,14 +185,14 @@ static void nester(void *unused)
 	for (int i = 0; i < 3; i++)
 		guard[i] = shazptr_protect(&world_place[i & 1]);
 	/* The guards are cleared out of order. */
-	world_look(shazptr_ptr(guard[2]));
+	world_check(shazptr_ptr(guard[2]));
 	shazptr_clear(guard[2]);
-	world_look(shazptr_ptr(guard[0]));
+	world_check(shazptr_ptr(guard[0]));
 	shazptr_clear(guard[0]);
 	guard[0] = shazptr_protect(&world_place[0]);
-	world_look(shazptr_ptr(guard[1]));
+	world_check(shazptr_ptr(guard[1]));
 	shazptr_clear(guard[1]);
-	world_look(shazptr_ptr(guard[0]));
+	world_check(shazptr_ptr(guard[0]));
 	shazptr_clear(guard[0]);
 }
 
@@ -306,7 +306,7 @@ static void hoarder(void *unused)
 	for (int i = 0; i < 10; i++)
 		guard[i] = shazptr_protect(&world_place[0]);
 	for (int i = 0; i < 10; i++) {
-		world_look(shazptr_ptr(guard[i]));
+		world_check(shazptr_ptr(guard[i]));
 		shazptr_clear(guard[i]);
 	}
 }
@@ -320,7 +320,7 @@ static void setup_hoard(void)
 	world_updaters(1);
 }
 
-/* The first line stays a thread's while there are others to share. */
+/* The first line keeps its thread while there are other lines to share. */
 static void setup_first_line(void)
 {
 	world_begin();
@@ -346,11 +346,11 @@ static void both_reader(void *unused)
 	(void)unused;
 	rcu_read_lock();
 	item = rcu_dereference(world_place[1]);
-	world_look(item);
+	world_check(item);
 	guard = shazptr_protect(&world_place[0]);
-	world_look(item);
+	world_check(item);
 	rcu_read_unlock();
-	world_look(shazptr_ptr(guard));
+	world_check(shazptr_ptr(guard));
 	shazptr_clear(guard);
 	world_read(0);
 }
@@ -415,7 +415,7 @@ const struct sim_scenario shazptr_claim_scenarios[] = {
 	{ .name = "sparse", .what = "512 ids, of which few are used", .setup = setup_sparse },
 	{ .name = "out_of_range", .what = "ids beyond the possible ones", .setup = setup_out_of_range },
 	{ .name = "known", .what = "shazptr_acquire(), then find the object again", .setup = setup_known },
-	{ .name = "wildcard", .what = "readers that block everybody", .setup = setup_wildcard },
+	{ .name = "wildcard", .what = "readers that block every wait", .setup = setup_wildcard },
 	{ .name = "full_wildcard", .what = "... without membarrier", .setup = setup_full_wildcard },
 	{ .name = "try", .what = "shazptr_tryprotect()", .setup = setup_try },
 	{ .name = "nested", .what = "three guards, cleared out of order", .setup = setup_nested },
@@ -436,7 +436,7 @@ const struct sim_scenario shazptr_claim_scenarios[] = {
 	  .must_see = "a fallback guard" },
 	{ .name = "first_line", .what = "... of a thread without a line of its own", .setup = setup_first_line, .finish = finish_first_line,
 	  .must_see = "a shared line" },
-	{ .name = "raised", .what = "what a scan looks at grows", .setup = setup_raised, .finish = finish_raised },
+	{ .name = "raised", .what = "the number of lines to scan grows", .setup = setup_raised, .finish = finish_raised },
 	{ .name = "rcu", .what = "sections of RCU and guards", .setup = setup_rcu },
 	{ .name = NULL },
 };

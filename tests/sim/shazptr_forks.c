@@ -11,7 +11,7 @@ static void forked(void *unused)
 	struct shazptr_guard old = shazptr_protect(&world_place[0]);
 
 	(void)unused;
-	quiesce_fence_full(RU3); /* as a system call */
+	quiesce_fence_full(RU3); /* the system call fork() is a full fence */
 	quiesce__fork_child();
 	sim_spawn(world_updater, NULL, "updater");
 	sim_spawn(world_reader, NULL, "reader");
@@ -20,7 +20,7 @@ static void forked(void *unused)
 	world_read(0);
 }
 
-/* In the midst of a claim. */
+/* The handler forks in the midst of a claim. */
 static void forks_in_handler(void)
 {
 	quiesce__fork_prepare();
@@ -53,7 +53,7 @@ static void setup_fork(void)
 	sim_spawn(forked, NULL, "child");
 }
 
-/* Without handlers: other threads of the child may come first.  This one waits for something before it takes a guard. */
+/* There are no handlers, so other threads of the child may make the first call.  This one waits before it takes a guard. */
 static void forked_unannounced(void *unused)
 {
 	struct shazptr_guard old = shazptr_protect(&world_place[0]);
@@ -91,7 +91,7 @@ static void setup_fork_no_rseq(void)
 
 /* ---- forks beside guards without a slot ---- */
 
-/* No line can be had, in this process. */
+/* This process can get no line. */
 static void without_lines(void)
 {
 	quiesce_slots();
@@ -122,7 +122,7 @@ static void threads_of_child(void)
 	sim_saw();
 }
 
-/* Between two instructions of a claim or a clear.  What the handler protects, its thread clears later. */
+/* The handler forks between two instructions of a claim or a clear; the interrupted thread clears its guard later. */
 static struct shazptr_guard of_handler;
 
 static void forks_beside_guard(void)
@@ -143,7 +143,7 @@ static void claims_without_slot(void *unused)
 	sim_set_signal(NULL, 0);
 	quiesce_slots();
 	if (shazptr_ptr(of_handler))
-		world_look(shazptr_ptr(of_handler));
+		world_check(shazptr_ptr(of_handler));
 	shazptr_clear(of_handler);
 	world_read(0);
 }

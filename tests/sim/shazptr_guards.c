@@ -40,7 +40,7 @@ static void taker(void *unused)
 	world_await(&posted, 1);
 	guard.slot = quiesce_load_relaxed(&letter.slot);
 	guard.ptr = quiesce_load_relaxed(&letter.ptr);
-	world_look(shazptr_ptr(guard));
+	world_check(shazptr_ptr(guard));
 	shazptr_clear(guard);
 }
 
@@ -175,7 +175,7 @@ static bool is_live(const struct quiesce__lines *lines, uint32_t i)
 	return lines->live[i / 64] >> i % 64 & 1;
 }
 
-/* What is left is found; and no scan reads it any more. */
+/* A line without an owner is marked as left, so that a claim finds it, and not as live, so that no scan reads it. */
 static void finish_generations(void)
 {
 	struct quiesce__lines *lines = &quiesce__slots.lines;
@@ -239,7 +239,7 @@ static void reads_after_exit(void *unused)
 	guard = shazptr_protect(&world_place[0]);
 	quiesce__thread_exit();
 	world_read(0);
-	world_look(shazptr_ptr(guard));
+	world_check(shazptr_ptr(guard));
 	shazptr_clear(guard);
 	world_read(0);
 }
@@ -302,7 +302,7 @@ static void setup_signal_first(void)
 	world_updaters(1);
 }
 
-/* No thread has a line, so all claim in blocks of CPUs, and are migrated: main program and handler share one cached slot. */
+/* No thread has a line, so all claim in blocks of CPUs and are migrated; main program and handler share one cached slot. */
 static void moved(void *unused)
 {
 	sim_set_signal(handler, 8);
@@ -355,8 +355,8 @@ static void greedy_handler(void)
 {
 	struct shazptr_guard first = shazptr_protect(&world_place[0]), second = shazptr_protect(&world_place[1]);
 
-	world_look(shazptr_ptr(first));
-	world_look(shazptr_ptr(second));
+	world_check(shazptr_ptr(first));
+	world_check(shazptr_ptr(second));
 	shazptr_clear(first);
 	shazptr_clear(second);
 }
@@ -369,9 +369,9 @@ static void greedy(void *unused)
 	sim_set_signal(greedy_handler, 2);
 	first = shazptr_protect(&world_place[0]);
 	second = shazptr_protect(&world_place[1]);
-	world_look(shazptr_ptr(first));
+	world_check(shazptr_ptr(first));
 	shazptr_clear(first);
-	world_look(shazptr_ptr(second));
+	world_check(shazptr_ptr(second));
 	shazptr_clear(second);
 }
 

@@ -95,14 +95,14 @@ static void leads_and_stops(void *unused)
 		synchronize_shazptr(world_place);
 }
 
-/* Delay all waiters, again and again. */
+/* The holder delays all waiters, again and again. */
 static void holds_now_and_then(void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < 8; i++) {
 		struct shazptr_guard guard = shazptr_acquire(world_place);
 
-		world_look(rcu_dereference(world_place[0]));
+		world_check(rcu_dereference(world_place[0]));
 		shazptr_clear(guard);
 		platform_yield();
 	}
@@ -141,7 +141,7 @@ static void setup_alone_leader_stops(void)
 	sim_config()->thread_start_failures = -1;
 }
 
-/* After a long wait: just before, or after, the guard is cleared. */
+/* The leader stops after a long wait, just before or after the guard is cleared. */
 #define GUARDED_NS 170000000u
 #define LEFT_NS 25000000u
 
@@ -200,7 +200,7 @@ static void setup_leader_stops_late(void)
 	sim_spawn(follows_for_long, NULL, "follower");
 }
 
-/* Most followers are through long before the last one, which came last. */
+/* Most followers have returned long before the last one, which came last. */
 #define NR_EARLY 8
 #define EARLY_NS 30000000u
 #define LEFT_ALONE_NS 13000000u
@@ -253,7 +253,7 @@ const struct sim_scenario shazptr_stop_scenarios[] = {
 	{ .name = "fence_stops", .what = "... and one of them stops for good", .setup = setup_fence_stops },
 	{ .name = "fences_dear", .what = "membarriers that take long are shared by those that wait for them", .setup = setup_fences_dear,
 	  .finish = finish_fences_dear, .must_see = "callers that shared" },
-	{ .name = "leader_stops", .what = "who looks for everybody stops for good", .setup = setup_leader_stops },
+	{ .name = "leader_stops", .what = "the leader of all waiters stops for good", .setup = setup_leader_stops },
 	{ .name = "full_leader_stops", .what = "... without membarrier", .setup = setup_full_leader_stops },
 	{ .name = "leader_stops_late", .what = "... after a long wait", .setup = setup_leader_stops_late, .must_see = "a follower" },
 	{ .name = "followers_leave", .what = "... and most followers are through", .setup = setup_followers_leave,

@@ -84,7 +84,7 @@ static void holder(void *unused)
 	world_set(&holding, 1);
 	world_await_tag(&held, NULL);
 	stay();
-	world_look(shazptr_ptr(held));
+	world_check(shazptr_ptr(held));
 	shazptr_clear(held);
 }
 
@@ -179,7 +179,7 @@ static void fallback_holder(void *unused)
 	(void)unused;
 	world_set(&holding, 1);
 	stay();
-	world_look(shazptr_ptr(guard));
+	world_check(shazptr_ptr(guard));
 	shazptr_clear(guard);
 }
 
@@ -479,7 +479,7 @@ const struct sim_scenario shazptr_wait_scenarios[] = {
 	  .must_see = "a wake-up" },
 	{ .name = "alone_wakes", .what = "... without a thread", .setup = setup_alone_wakes, .finish = finish_wakes,
 	  .must_see = "a wake-up" },
-	{ .name = "wakes_many", .what = "... with several who wait", .setup = setup_wakes_many },
+	{ .name = "wakes_many", .what = "... with several waiters", .setup = setup_wakes_many },
 	{ .name = "skip_wakes_many", .what = "... without the self-scan", .setup = setup_skip_wakes_many },
 	{ .name = "alone_wakes_many", .what = "... without a thread", .setup = setup_alone_wakes_many, .finish = finish_alone },
 	{ .name = "wakes_fallback", .what = "a clear of a guard without a slot wakes the scan", .setup = setup_wakes_fallback,

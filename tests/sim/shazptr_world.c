@@ -44,7 +44,7 @@ void world_free(struct item *item)
 	sim_obj_free(quiesce_load_relaxed(&item->id));
 }
 
-void world_look(const struct item *item)
+void world_check(const struct item *item)
 {
 	uint64_t id = quiesce_load_relaxed(&item->id);
 
@@ -57,7 +57,7 @@ void world_read(int place)
 {
 	struct shazptr_guard guard = shazptr_protect(&world_place[place]);
 
-	world_look(shazptr_ptr(guard));
+	world_check(shazptr_ptr(guard));
 	shazptr_clear(guard);
 }
 
@@ -68,7 +68,7 @@ void world_read_known(int place, bool wild)
 	struct item *again = rcu_dereference(world_place[place]);
 
 	if (wild || again == item)
-		world_look(again);
+		world_check(again);
 	shazptr_clear(guard);
 }
 

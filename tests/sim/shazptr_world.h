@@ -26,7 +26,7 @@ struct item *world_new(struct item *item);
 struct item *world_replace(int place);
 void world_free(struct item *item);
 /* Read an item as the holder of a guard does. */
-void world_look(const struct item *item);
+void world_check(const struct item *item);
 /* Protect, read, clear. */
 void world_read(int place);
 /* Acquire a guard of an address, load the pointer after that, read, clear; @wild: the guard is of every address. */

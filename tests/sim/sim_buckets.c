@@ -195,7 +195,7 @@ static void clear_all(void *unused)
 	world_clear();
 }
 
-static void look_again(void *unused)
+static void find_again(void *unused)
 {
 	struct view_of_owners view = { { 0 } };
 
@@ -217,7 +217,7 @@ static void hazard_merge(void)
 	world_spawn(reserve, (void *)1, "reserver");
 	world_spawn(clear_all, NULL, "owner 0");
 	for (int i = 0; i < driver_readers; i++)
-		world_spawn(look_again, NULL, "reader");
+		world_spawn(find_again, NULL, "reader");
 }
 
 static void setup_walk_shrink(enum world_kind kind)

@@ -61,7 +61,7 @@ int world_key(int owner, unsigned int bucket, int like);
 int world_key_zero(int owner); /* 0 */
 void world_unwatch(int key);
 /* Declare a key without a history: @judge is called at the end, and returns how many items it has. */
-void world_nobodys(int key, int (*judge)(void));
+void world_untracked(int key, int (*judge)(void));
 
 /* Operations of an owner on a key.  The item of a removed or replaced key is freed after its readers have left. */
 int world_insert(int key); /* 0 or -ENOMEM */
@@ -91,7 +91,7 @@ bool world_settle(void);
 /* Items by themselves belong to keys without an owner's history. */
 struct item *world_item_new(int key);
 void world_item_retire(struct item *item);
-void world_look(const struct item *item, int key);
+void world_check(const struct item *item, int key);
 /* Return the item with @key, after reading it, or NULL; to be called in a section. */
 struct item *world_lookup(int key);
 

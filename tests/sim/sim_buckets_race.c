@@ -257,7 +257,7 @@ static void setup_race(enum world_kind kind)
 {
 	world_begin(kind, 1);
 	key = world_key(0, 0, -1);
-	world_nobodys(key, judge);
+	world_untracked(key, judge);
 	world_insert(world_key(1, 0, -1));
 	for (intptr_t i = 0; i < NR_THREADS; i++)
 		world_spawn(updater, (void *)i, "updater");
@@ -269,7 +269,7 @@ static void setup_update(enum world_kind kind)
 {
 	world_begin(kind, kind == MAP ? 16 : 32);
 	key = world_key(0, 0, -1);
-	world_nobodys(key, judge);
+	world_untracked(key, judge);
 	for (int i = kind == MAP ? 3 : 7; i; i--)
 		world_insert(world_key(1, 0, -1));
 	for (intptr_t i = 0; i < NR_THREADS; i++)

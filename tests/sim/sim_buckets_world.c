@@ -32,7 +32,7 @@ static int (*judges[NR_KEYS])(void);
 static struct item items[NR_ITEMS];
 static int nr_items;
 static uint64_t nr_running;
-static uint64_t destroyed; /* 1 from before to after */
+static uint64_t destroyed; /* 1 from before the destruction until after it */
 
 /* ---- the table ---- */
 
@@ -116,7 +116,7 @@ void world_unwatch(int key)
 	unwatched[key] = true;
 }
 
-void world_nobodys(int key, int (*judge)(void))
+void world_untracked(int key, int (*judge)(void))
 {
 	unwatched[key] = true;
 	judges[key] = judge;
@@ -164,7 +164,7 @@ static void reclaim(void)
 		hazptr_barrier();
 }
 
-void world_look(const struct item *item, int key)
+void world_check(const struct item *item, int key)
 {
 	sim_obj_read(item->object);
 	if (item->key != world_key_of[key] || sim_data_read(item->object) != 100 + (uint64_t)key)
@@ -185,7 +185,7 @@ static void begin(int key, struct item *value)
 	o->begun++;
 }
 
-static void tell(int key)
+static void publish(int key)
 {
 	struct owner *o = &owners[owner_of[key]];
 
@@ -244,7 +244,7 @@ static int change(int key, bool set)
 	}
 	sim_assert(err == 0);
 	sim_assert(other == before);
-	tell(key);
+	publish(key);
 	world_item_retire(before);
 	reclaim();
 	return 0;
@@ -272,7 +272,7 @@ void world_remove(int key)
 		sim_assert(hashtable_remove_key(&world_table->ht, &world_key_of[key]) == before);
 	else
 		sim_assert(hashtable_remove(&world_table->ht, before) == 0);
-	tell(key);
+	publish(key);
 	world_item_retire(before);
 	reclaim();
 }
@@ -286,7 +286,7 @@ void world_replace(int key)
 		sim_assert(hashmap_replace(&world_table->map, world_key_of[key], value_of(before), value_of(item)) == 0);
 	else
 		sim_assert(hashtable_replace(&world_table->ht, before, item) == 0);
-	tell(key);
+	publish(key);
 	world_item_retire(before);
 	reclaim();
 }
@@ -302,7 +302,7 @@ struct item *world_lookup(int key)
 	else
 		item = hashtable_lookup(&world_table->ht, &world_type, &world_key_of[key]);
 	if (item)
-		world_look(item, key);
+		world_check(item, key);
 	return item;
 }
 
@@ -314,9 +314,9 @@ static struct item *lookup_hazptr(int key)
 	sim_assert(slot);
 	item = hashtable_lookup_hazptr(&world_table->ht, &world_type, &world_key_of[key], slot, offsetof(struct item, hazptr));
 	if (item)
-		world_look(item, key);
+		world_check(item, key);
 	if (item && sim_random(2))
-		world_look(item, key);
+		world_check(item, key);
 	hazptr_free(NULL, slot);
 	return item;
 }
@@ -324,9 +324,9 @@ static struct item *lookup_hazptr(int key)
 /* Return the least number of operations that the owner has reported. */
 static int hear(struct view_of_owners *view, int owner)
 {
-	int told = quiesce_load_acquire(RU3, &owners[owner].done);
+	int published = quiesce_load_acquire(RU3, &owners[owner].done);
 
-	return told > view->seen[owner] ? told : view->seen[owner];
+	return published > view->seen[owner] ? published : view->seen[owner];
 }
 
 /* Return the least number of operations, from @low up to those begun, after which @key had @found; -1 if there is none. */
@@ -385,7 +385,7 @@ static int key_index(uint64_t value)
 	for (int i = 0; i < nr_keys; i++)
 		if (world_key_of[i] == value)
 			return i;
-	sim_fail("a key that is nobody's");
+	sim_fail("a key without an owner");
 	return 0;
 }
 
@@ -403,7 +403,7 @@ static void visit(const struct item *found, const int *low, int *visits)
 {
 	int key = key_index(found->key);
 
-	world_look(found, key);
+	world_check(found, key);
 	if (judges[key])
 		return;
 	if (when(key, found, low[owner_of[key]]) < 0)
@@ -460,7 +460,7 @@ void world_clear(void)
 	} else {
 		hashtable_clear(&world_table->ht, drop, NULL);
 	}
-	tell(0);
+	publish(0);
 	reclaim();
 }
 

@@ -167,7 +167,7 @@ static void match(void *constant)
 
 		rcu_read_lock();
 		hashtable_for_each_match(item, &it, &world_table->ht, &world_key_of[key[0]]) {
-			world_look(item, key[0]);
+			world_check(item, key[0]);
 			met += item == constant;
 			others += item != constant;
 		}
@@ -192,7 +192,7 @@ static void setup_equal(void)
 	key[0] = world_key(2, 0, -1);
 	constant = world_item_new(key[0]);
 	sim_assert(hashtable_insert(&world_table->ht, constant) == 0);
-	world_nobodys(key[0], two);
+	world_untracked(key[0], two);
 	world_spawn(come_and_go, NULL, "updater");
 	world_spawn(grow, NULL, "reserver");
 	world_spawn(match, constant, "reader");

@@ -361,7 +361,7 @@ static const struct sim_scenario scenarios[] = {
 	{ "walk_shrink", "the same while it becomes lower only", setup_walk_shrink, world_finish, ABSENT },
 	{ "walk_branch", "the same while a node comes and goes", setup_walk_branch, world_finish, ABSENT },
 	{ "owners", "several updaters, each with ids of its own", setup_owners, world_finish, CHANGE },
-	{ "compete", "several updaters who take what is free", setup_compete, world_finish, NULL },
+	{ "compete", "several updaters that take free ids", setup_compete, world_finish, NULL },
 	{ "preload", "memory is there before", setup_preload, world_finish, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

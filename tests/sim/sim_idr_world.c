@@ -130,7 +130,7 @@ static void begin(int owner, unsigned long id, struct item *value)
 	o->begun++;
 }
 
-static void tell(int owner)
+static void publish(int owner)
 {
 	quiesce_store_release(RU3, &owners[owner].done, (uint64_t)owners[owner].begun);
 }
@@ -162,7 +162,7 @@ int world_alloc(int owner, unsigned long id)
 	} else {
 		sim_assert(result == (int)id);
 	}
-	tell(owner);
+	publish(owner);
 	return result;
 }
 
@@ -170,7 +170,7 @@ void world_reserve(int owner, unsigned long id)
 {
 	begin(owner, id, NULL);
 	sim_assert(idr_alloc(&world_idr, NULL, id, id + 1) == (int)id);
-	tell(owner);
+	publish(owner);
 }
 
 void world_replace(int owner, unsigned long id)
@@ -181,7 +181,7 @@ void world_replace(int owner, unsigned long id)
 	begin(owner, id, item);
 	sim_assert(idr_replace(&world_idr, item, id, &old) == 0);
 	sim_assert(old == before);
-	tell(owner);
+	publish(owner);
 	item_retire(before);
 }
 
@@ -191,7 +191,7 @@ void world_remove(int owner, unsigned long id)
 
 	begin(owner, id, NULL);
 	sim_assert(idr_remove(&world_idr, id) == before);
-	tell(owner);
+	publish(owner);
 	item_retire(before);
 }
 
@@ -203,7 +203,7 @@ void world_destroy(int owner)
 		before[i] = value_now(owner, watched[i]);
 	begin(owner, ALL_IDS, NULL);
 	idr_destroy(&world_idr);
-	tell(owner);
+	publish(owner);
 	for (int i = 0; i < nr_watched; i++)
 		item_retire(before[i]);
 }
@@ -213,12 +213,12 @@ void world_destroy(int owner)
 /* Return the least number of operations that the owner has reported. */
 static int hear(struct view_of_owners *view, int owner)
 {
-	int told = quiesce_load_acquire(RU3, &owners[owner].done);
+	int published = quiesce_load_acquire(RU3, &owners[owner].done);
 
-	return told > view->seen[owner] ? told : view->seen[owner];
+	return published > view->seen[owner] ? published : view->seen[owner];
 }
 
-static void look(const struct item *item, unsigned long id)
+static void check_item(const struct item *item, unsigned long id)
 {
 	sim_obj_read(item->object);
 	if (item->id != id || sim_data_read(item->object) != 100 + id)
@@ -251,7 +251,7 @@ static int owner_for(unsigned long id)
 	for (int i = 0; i < nr_watched; i++)
 		if (watched[i] == id)
 			return owner_of[i];
-	sim_fail("id %lu is nobody's", id);
+	sim_fail("id %lu has no owner", id);
 	return 0;
 }
 
@@ -261,7 +261,7 @@ void world_find(struct view_of_owners *view, unsigned long id)
 	struct item *found = idr_find(&world_idr, id);
 
 	if (found)
-		look(found, id);
+		check_item(found, id);
 	compare(view, owner, id, found, low);
 }
 
@@ -292,7 +292,7 @@ void world_iterate(struct view_of_owners *view)
 	idr_for_each_entry_ul(&world_idr, found, id) {
 		sim_assert(id > last || (id == 0 && last == 0));
 		last = id;
-		look(found, id);
+		check_item(found, id);
 		if (when(owner_for(id), id, found, low[owner_for(id)]) < 0)
 			sim_fail("id %lu visited with an object that it had not", id);
 		for (int i = 0; i < nr_watched; i++)

@@ -36,7 +36,7 @@ static void put(int id)
 	rcu_read_lock();
 	lfq_enqueue(&queue, &item[id].node);
 	rcu_read_unlock();
-	quiesce_fetch_add(RU3, &nr_put, 1); /* a thread that loads it has seen that many enqueues */
+	quiesce_fetch_add(RU3, &nr_put, 1); /* full: a thread that loads the number has seen that many enqueues */
 }
 
 static struct item *take(void)
@@ -222,7 +222,7 @@ static void setup_waits(void)
 		sim_spawn(waits_and_puts, (void *)(uintptr_t)i, "both");
 }
 
-/* One node is inside; one thread takes it and frees it, two put one in each.  None may link behind the free node. */
+/* One node is inside; one thread takes and frees it, and two others enqueue a node each, which they must not link behind the free one. */
 static void takes_and_frees(void *unused)
 {
 	struct item *it = take();
@@ -364,7 +364,7 @@ static void setup_fork(void)
 
 const struct sim_scenario lfq_scenarios[] = {
 	{ "lfq_pairs", "two put in, two take", setup_pairs, finish, NULL },
-	{ "lfq_one", "three put in, and one takes who knows what is there", setup_one, finish, NULL },
+	{ "lfq_one", "three producers, and a taker that knows the contents", setup_one, finish, NULL },
 	{ "lfq_last", "three put one in and take one: the last one, often", setup_last, finish, NULL },
 	{ "lfq_two", "two do", setup_two, finish, NULL },
 	{ "lfq_reuse", "nodes are put in again by callbacks", setup_reuse, finish_reuse, NULL },

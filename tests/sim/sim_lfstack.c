@@ -70,7 +70,7 @@ static void locked_popper(void *unused)
 		if (!thing)
 			continue;
 		world_out(thing);
-		world_free(thing); /* no other thread is at it */
+		world_free(thing); /* no other thread accesses it */
 	}
 }
 
@@ -181,7 +181,7 @@ static void goes_on(void *unused)
 
 static void setup_stopped(void)
 {
-	push(world_new(2)); /* a thing for the thread that stops, if it gets so far */
+	push(world_new(2)); /* a thing for the thread that stops, if it gets far enough */
 	sim_spawn(stops, (void *)0, "stops");
 	sim_spawn(goes_on, NULL, "goes on");
 }
@@ -210,6 +210,6 @@ const struct sim_scenario lfstack_scenarios[] = {
 	{ "lfs_all", "all at once, by two", setup_all, finish_all, NULL },
 	{ "lfs_both", "all at once, and one by one", setup_both, finish, NULL },
 	{ "lfs_handler", "a signal handler pushes and pops, also inside a push or pop", setup_handler, finish, NULL },
-	{ "lfs_stopped", "a thread stops, and nobody waits for it", setup_stopped, NULL, NULL },
+	{ "lfs_stopped", "a thread stops, and no other thread waits for it", setup_stopped, NULL, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

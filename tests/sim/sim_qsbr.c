@@ -21,10 +21,10 @@ static void reads(void *unused)
 	(void)unused;
 	enter();
 	for (int i = 0; i < 3; i++) {
-		world_look();
+		world_check();
 		quiesce__qsbr_quiescent_state();
 	}
-	world_look();
+	world_check();
 	quiesce_qsbr_unregister();
 }
 
@@ -39,14 +39,14 @@ static void comes_and_goes(void *unused)
 	(void)unused;
 	enter();
 	for (int i = 0; i < 3; i++) {
-		world_look();
+		world_check();
 		quiesce__qsbr_offline();
 		quiesce__qsbr_quiescent_state();
 		sim_assert(!quiesce__qsbr_ongoing());
 		quiesce__qsbr_online();
 		quiesce__qsbr_online(); /* no quiescent state */
 	}
-	world_look();
+	world_check();
 	quiesce_qsbr_unregister();
 }
 
@@ -55,16 +55,16 @@ static void ends_online(void *unused)
 {
 	(void)unused;
 	enter();
-	world_look();
+	world_check();
 }
 
 /* There may be no free entry for the thread. */
 static void generation(void *left)
 {
 	if (!quiesce_qsbr_register(QUIESCE_LAYOUT)) {
-		world_look();
+		world_check();
 		quiesce__qsbr_quiescent_state();
-		world_look();
+		world_check();
 	} else {
 		sim_assert(!quiesce__qsbr_ongoing());
 		sim_saw();
@@ -91,10 +91,10 @@ static void updates_online(void *nr)
 	for (intptr_t i = 0; i < (intptr_t)nr; i++) {
 		struct item *old = world_replace();
 
-		world_look();
+		world_check();
 		quiesce_qsbr_synchronize();
 		sim_assert(quiesce__qsbr_ongoing());
-		world_look();
+		world_check();
 		world_free(old);
 	}
 	quiesce_qsbr_unregister();
@@ -316,7 +316,7 @@ static void vanishes(void *unused)
 {
 	(void)unused;
 	enter();
-	world_look();
+	world_check();
 	sim_die();
 }
 
@@ -338,11 +338,11 @@ static void forks(void *unused)
 	enter();
 	for (uint32_t k = sim_random(120); k; k--)
 		platform_yield();
-	world_look();
+	world_check();
 	quiesce__fork_prepare();
 	sim_fork();
 	quiesce__fork_child();
-	world_look();
+	world_check();
 	old = world_replace();
 	quiesce_qsbr_synchronize(); /* the caller is the only reader */
 	world_free(old);
@@ -356,7 +356,7 @@ static void forks_unannounced(void *unused)
 	enter();
 	for (uint32_t k = sim_random(120); k; k--)
 		platform_yield();
-	world_look();
+	world_check();
 	sim_fork();
 	if (sim_random(2))
 		sim_spawn(reads, NULL, "child's reader");
@@ -364,9 +364,9 @@ static void forks_unannounced(void *unused)
 		sim_spawn(updates, (void *)1, "child's updater");
 	for (uint32_t k = sim_random(30); k; k--)
 		sim_point("in the child");
-	world_look();
+	world_check();
 	quiesce__qsbr_quiescent_state();
-	world_look();
+	world_check();
 	if (sim_random(2)) {
 		quiesce__qsbr_offline();
 		updates((void *)1);
@@ -421,7 +421,7 @@ static const struct sim_scenario scenarios[] = {
 	{ .name = "basic", .what = "readers that report quiescent states, and an updater", .setup = setup_basic },
 	{ .name = "online", .what = "readers that go offline and come back", .setup = setup_online },
 	{ .name = "sharing", .what = "three updaters at once", .setup = setup_sharing },
-	{ .name = "late", .what = "a thread registers while two updaters look", .setup = setup_late },
+	{ .name = "late", .what = "a thread registers while two updaters scan", .setup = setup_late },
 	{ .name = "updaters_online", .what = "updaters that are readers", .setup = setup_updaters_online },
 	{ .name = "polls", .what = "cookies are polled beside waits", .setup = setup_polls },
 	{ .name = "given", .what = "another thread polls a cookie", .setup = setup_given },

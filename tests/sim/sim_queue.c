@@ -24,7 +24,7 @@ void world_taken(int id, int by)
 		newest[by][producer] = nr + 1;
 	sim_obj_read(id);
 	sim_assert(sim_data_read(id) == 100 + (uint64_t)id);
-	sim_obj_free(id); /* a second time fails */
+	sim_obj_free(id); /* the machine fails a run that frees it twice */
 	quiesce_fetch_add_relaxed(&nr_taken, 1);
 }
 

@@ -16,9 +16,9 @@ static void read_fast(void)
 	nr_fast++;
 	if (nr_between)
 		sim_fail("a reader takes the fast path beside an updater");
-	world_look();
+	world_check();
 	sim_point("in the fast path");
-	world_look();
+	world_check();
 	nr_fast--;
 	sim_saw();
 }
@@ -37,7 +37,7 @@ static void rcu_reader(void *unused)
 		if (fast)
 			continue;
 		quiesce__lock(&mutex);
-		world_look();
+		world_check();
 		quiesce__unlock(&mutex);
 		world_rest();
 	}
@@ -197,7 +197,7 @@ static int nr_begun, nr_going_on;
 struct watch {
 	enum event event;
 	uint64_t before;
-	int begun; /* 0: there was another one */
+	int begun; /* 0: another event was under way */
 };
 
 static struct rcu_head *queued;

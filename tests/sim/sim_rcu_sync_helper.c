@@ -12,10 +12,10 @@
 struct work {
 	struct quiesce__job job;
 	uint64_t wanted;    /* pieces of work that are to be done */
-	uint64_t done;      /* by steps */
+	uint64_t done;      /* pieces of work that steps have done */
 	uint32_t in_step;
-	uint32_t flag;      /* what a job waits for */
-	uint32_t over;      /* the job has seen it */
+	uint32_t flag;      /* the job waits for this */
+	uint32_t over;      /* the job has seen the flag */
 	uint32_t cancelled;
 };
 
@@ -43,7 +43,7 @@ static uint64_t take_all(struct quiesce__job *job)
 }
 
 /* The step waits as waiters for readers do: it asks to be called again after some time, or when it is woken. */
-static uint64_t look_for_flag(struct quiesce__job *job)
+static uint64_t find_flag(struct quiesce__job *job)
 {
 	struct work *w = (struct work *)job;
 
@@ -95,7 +95,7 @@ static void finish_jobs(void)
 	sim_assert(!quiesce__helper_running() || !*(volatile uint32_t *)&work[0]->in_step); /* raw: no step of the machine */
 }
 
-/* No thread can be started, or not the first ones: listed jobs stay listed, and callers that may take steps do. */
+/* No thread can be started, or the first starts fail: listed jobs stay listed, and callers that may take steps do so. */
 static void starts_or_works(void *mine)
 {
 	struct work *w = mine;
@@ -109,7 +109,7 @@ static void starts_or_works(void *mine)
 			quiesce__jobs_take_steps();
 	}
 	while (quiesce_load_relaxed(&w->done) != quiesce_load_relaxed(&w->wanted)) {
-		quiesce__jobs_take_steps(); /* does nothing while the other one does it */
+		quiesce__jobs_take_steps(); /* has no effect while another thread takes the steps */
 		platform_yield();
 	}
 }
@@ -153,7 +153,7 @@ static void setup_jobs_alone(void)
 	sim_spawn(takes_rounds, NULL, "starter");
 }
 
-/* One delayed call does not keep the thread alive, and one does. */
+/* One delayed call keeps the thread alive, and the other does not. */
 static uint64_t waits_for_flag(struct quiesce__job *job)
 {
 	struct work *w = (struct work *)job;
@@ -235,7 +235,7 @@ static void wakes_helper(void *mine)
 
 static void setup_woken(void)
 {
-	begin(look_for_flag, 0);
+	begin(find_flag, 0);
 	world_no_idling();
 	for (int i = 0; i < NR_JOBS; i++) {
 		sim_spawn(waits, work[i], "waiter");
@@ -266,7 +266,7 @@ static void interrupted(void *unused)
 
 static void setup_woken_by_signal(void)
 {
-	begin(look_for_flag, 0);
+	begin(find_flag, 0);
 	world_no_idling();
 	sim_spawn(interrupted, NULL, "interrupted");
 }

@@ -9,8 +9,8 @@ enum { A, B, C, NR };
 struct work {
 	struct quiesce__job job;
 	uint32_t nr_steps, in_step;
-	uint32_t inside; /* steps that have come to where they block */
-	uint32_t over;   /* steps */
+	uint32_t inside; /* number of steps that block */
+	uint32_t over;   /* number of steps that have ended */
 };
 
 static struct work works[NR], *const work[NR] = { &works[A], &works[B], &works[C] };

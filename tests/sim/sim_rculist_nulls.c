@@ -181,7 +181,7 @@ static void setup_renamed(void)
 
 /* ---- a walk that went astray finds entries of the other chain complete ---- */
 
-/* The new one comes after the last full fence, that of the put. */
+/* The new entry is added after the last full fence, which is that of the put. */
 static void moves_before_a_new_one(void *unused)
 {
 	(void)unused;
@@ -212,7 +212,7 @@ static void passes_a_new_one(void *unused)
 	leave(rover);
 }
 
-static void look_for_nothing(void)
+static void find_nothing(void)
 {
 	sim_assert(!find(8));
 }
@@ -220,7 +220,7 @@ static void look_for_nothing(void)
 static void setup_passed(void)
 {
 	begin();
-	world_readers(look_for_nothing);
+	world_readers(find_nothing);
 	sim_spawn(passes_a_new_one, NULL, "updater");
 }
 
@@ -230,7 +230,7 @@ const struct sim_scenario rculist_nulls_scenarios[] = {
 	{ .name = "nulls_fake", .what = "... or is in no chain", .setup = setup_fake,
 	  .must_see = "a walk that ended in another chain" },
 	{ .name = "nulls_within", .what = "... or moves within its chain", .setup = setup_within },
-	{ .name = "nulls_renamed", .what = "a reference is of what was looked for", .setup = setup_renamed },
+	{ .name = "nulls_renamed", .what = "a reference is of the object with the key", .setup = setup_renamed },
 	{ .name = "nulls_astray", .what = "a walk that goes astray finds complete entries", .setup = setup_astray,
 	  .must_see = "a walk that ended in another chain" },
 	{ .name = "nulls_passed", .what = "... and so past a removed one", .setup = setup_passed },

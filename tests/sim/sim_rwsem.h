@@ -40,7 +40,7 @@ void world_set(uint32_t *word, uint32_t value);
 void world_add(uint32_t *word);
 
 /* Read and replace the object, as a holder of the lock, or where other reasons exclude conflicting threads. */
-void world_look(void);
+void world_check(void);
 void world_replace(void);
 /* Record that the lock was just acquired, or is about to be released. */
 void world_reader_in(void);

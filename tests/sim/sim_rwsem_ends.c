@@ -22,7 +22,7 @@ static void leaves_it(void *unused)
 	(void)unused;
 	percpu_down_read(world_sem);
 	world_add(&nr_inside);
-	world_look();
+	world_check();
 	world_add(&turn);
 }
 
@@ -30,7 +30,7 @@ static void ends_it(void *unused)
 {
 	(void)unused;
 	world_await(&turn, 1);
-	world_look();
+	world_check();
 	percpu_up_read(world_sem);
 }
 
@@ -383,7 +383,7 @@ static void finish_fork(void)
 #define FORKS(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = finish_fork }
 
 const struct sim_scenario rwsem_end_scenarios[] = {
-	FREES(free_light, "freed by who gets it after the last readers"),
+	FREES(free_light, "freed by the writer that gets it after the last readers"),
 	FREES(free_full, "... without membarrier"),
 	FREES(free_any, "... on any computer"),
 	FREES(free_handed, "... and another thread has released it"),
@@ -395,7 +395,7 @@ const struct sim_scenario rwsem_end_scenarios[] = {
 	FREES(free_two, "two locks are freed at once"),
 	FORKS(fork, "the child of a fork goes on"),
 	FORKS(fork_held, "... which holds the lock"),
-	{ .name = "fork_lost", .what = "... which has none of who holds the lock", .setup = setup_fork_lost, .finish = finish_fork,
+	{ .name = "fork_lost", .what = "... without the threads that hold the lock", .setup = setup_fork_lost, .finish = finish_fork,
 	  .must_see = "a writer that waits for readers" },
 	SCENARIO(fork_parent, "the parent goes on"),
 	{ .name = NULL },

@@ -109,7 +109,7 @@ static void acquirer(void *unused)
 
 		percpu_down_read(world_sem);
 		world_reader_in();
-		world_look();
+		world_check();
 		if (quiesce_cmpxchg(RU3, &held[sim_random(NR_PLACES)], &none, 1))
 			continue;
 		world_reader_out();
@@ -121,7 +121,7 @@ static void release_one(int place)
 {
 	if (!quiesce_xchg(RU3, &held[place], 0))
 		return;
-	world_look();
+	world_check();
 	world_reader_out();
 	percpu_up_read(world_sem);
 }
@@ -211,9 +211,9 @@ static void stays(void *unused)
 	percpu_down_read(world_sem);
 	world_reader_in();
 	world_set(&writer_comes, 1);
-	world_look();
+	world_check();
 	world_stay(60);
-	world_look();
+	world_check();
 	world_reader_out();
 	percpu_up_read(world_sem);
 }
@@ -371,7 +371,7 @@ static void setup_first_use_any(void) { first_use(ANY); }
 
 /* ---- no memory for counters at first ---- */
 
-static struct percpu_rw_semaphore others[8]; /* a chunk full */
+static struct percpu_rw_semaphore others[8]; /* as many as fill a chunk */
 
 /* The last attempt gets memory. */
 static void give_memory(void *unused)
@@ -396,13 +396,13 @@ static void setup_no_memory(void)
 /* ---- several at once ---- */
 
 static struct percpu_rw_semaphore second;
-static uint32_t nr_told;
+static uint32_t nr_reported;
 
 static void count_misuse(enum quiesce_misuse kind, const char *text)
 {
 	(void)text;
 	sim_assert(kind == QUIESCE_MISUSE_TWICE || kind == QUIESCE_MISUSE_NULL);
-	nr_told++;
+	nr_reported++;
 }
 
 /* Write-lock both, in one order; now and then one is listed twice, and NULL beside it. */
@@ -412,12 +412,12 @@ static void writer_of_both(void *unused)
 
 	(void)unused;
 	for (int i = 0; i < world_laps; i++) {
-		uint32_t told = nr_told;
+		uint32_t reported = nr_reported;
 		bool again = sim_random(2);
 
 		locks[2] = locks[sim_random(2)];
 		percpu_down_write_many(locks, again ? 4 : 2);
-		sim_assert(!again || nr_told >= told + 2);
+		sim_assert(!again || nr_reported >= reported + 2);
 		world_write();
 		percpu_up_write(&second);
 		percpu_up_write(world_sem);
@@ -445,8 +445,8 @@ static void finish_several(void)
 static void several(enum world_mode mode)
 {
 	world_begin(mode);
-	nr_told = 0;
-	memset(&second, 0, sizeof second); /* a lock, too */
+	nr_reported = 0;
+	memset(&second, 0, sizeof second); /* zeroed memory is a lock, too */
 	quiesce_set_misuse_hook(count_misuse);
 	spawn(2, writer_of_both, "writer");
 	spawn(1, world_reader, "reader");

@@ -36,12 +36,12 @@ static void in_line(void *nr)
 	percpu_down_read(world_sem);
 	my_group(line[i].group);
 	world_reader_in();
-	world_look();
+	world_check();
 	if (line[i].members == 2) {
 		world_add(&together);
 		world_await(&together, 2);
 	}
-	world_look();
+	world_check();
 	world_reader_out();
 	percpu_up_read(world_sem);
 }
@@ -154,7 +154,7 @@ static void timed_reader(void *unused)
 		}
 }
 
-static void looking_writer(void *unused)
+static void checking_writer(void *unused)
 {
 	(void)unused;
 	percpu_down_write(world_sem);
@@ -170,7 +170,7 @@ static void looking_writer(void *unused)
 static void setup_timed_readers(void)
 {
 	world_begin(ANY);
-	sim_spawn(looking_writer, NULL, "writer");
+	sim_spawn(checking_writer, NULL, "writer");
 	sim_spawn(timed_reader, NULL, "reader");
 	sim_spawn(timed_reader, NULL, "reader");
 }
@@ -188,7 +188,7 @@ static void holds_on(void *unused)
 	world_set(&holding, 1);
 	world_await(&gave_up, 1);
 	world_await(&behind_in, 1);
-	world_look();
+	world_check();
 	world_reader_out();
 	percpu_up_read(world_sem);
 }
@@ -351,7 +351,7 @@ static void leaves_late(void *unused)
 	world_reader_in();
 	world_add(&holding);
 	world_stay(2 + sim_random(2) * sim_random(200));
-	world_look();
+	world_check();
 	world_reader_out();
 	if (*(volatile uint32_t *)quiesce__waitq_of(world_sem) & 1) /* raw: no step of the machine */
 		sim_saw();
@@ -365,7 +365,7 @@ static void drains(void *unused)
 	one_writer(unused);
 }
 
-/* Enter and leave meanwhile. */
+/* These readers enter and leave while the others wait. */
 static void bothers(void *unused)
 {
 	(void)unused;
@@ -409,7 +409,7 @@ static void setup_wakes_often(void)
 
 /* ---- a burst of writes pays for one heavy fence ---- */
 
-#define BURST_NS 4000000 /* a round of the helper, nearly */
+#define BURST_NS 4000000 /* nearly a round of the helper */
 
 static uint64_t state_now(void)
 {
@@ -493,7 +493,7 @@ const struct sim_scenario rwsem_queue_scenarios[] = {
 	WAKES(wakes_bothered, "... and others try meanwhile"),
 	WAKES(wakes_bothered_any, "... on any computer"),
 	WAKES(wakes_two, "... and a second writer"),
-	SCENARIO(wakes_often, "in turns, and nobody waits for a clock"),
+	SCENARIO(wakes_often, "in turns, and no caller waits for a clock"),
 	SCENARIO(burst, "one membarrier for a burst of writes"),
 	{ .name = NULL },
 };

@@ -43,9 +43,9 @@ void *world_page(void)
 /* Drain the caller's store buffer, which may hold stores to the page, and make the page inaccessible. */
 void world_page_gone(void *page)
 {
-	uint32_t nobody = 0;
+	uint32_t no_waiter = 0;
 
-	platform_futex_wake(&nobody, 1);
+	platform_futex_wake(&no_waiter, 1);
 	if (mprotect(page, PAGE, PROT_NONE))
 		abort();
 }
@@ -83,7 +83,7 @@ void world_begin(enum world_mode mode)
 	if (sim_random(4))
 		sim_assert(percpu_init_rwsem(world_sem) == 0);
 	if (sim_random(4) == 0)
-		sim_config()->thread_start_failures = -1; /* readers are fast again at once */
+		sim_config()->thread_start_failures = -1; /* without a helper readers are fast again at once */
 	nr_objects = 1;
 	sim_obj_init(0);
 	sim_data_write(0, 100);
@@ -132,7 +132,7 @@ void world_add(uint32_t *word)
 
 /* ---- the object ---- */
 
-void world_look(void)
+void world_check(void)
 {
 	uint64_t id = quiesce_load_relaxed(&current);
 
@@ -178,9 +178,9 @@ void world_writer_out(void)
 void world_read(void)
 {
 	world_reader_in();
-	world_look();
+	world_check();
 	world_stay(4);
-	world_look();
+	world_check();
 	world_reader_out();
 }
 
@@ -220,7 +220,7 @@ void world_finish(void)
 
 	sim_assert(!world_nr_readers && !world_nr_writers);
 	if (quiesce__percpu_inside(&sem->percpu, sem->shared, 0, 1))
-		sim_fail("%lld inside, and nobody is", (long long)quiesce__percpu_inside(&sem->percpu, sem->shared, 0, 1));
+		sim_fail("%lld inside, but no reader is", (long long)quiesce__percpu_inside(&sem->percpu, sem->shared, 0, 1));
 	sim_assert(!sem->first && !sem->block && !sem->rss.gp_count);
 	sim_assert(!sem->lock.word && !sem->rss.lock.word);
 	/* With or without a helper thread, readers are fast again in the end. */

@@ -48,7 +48,7 @@ struct item *world_replace(intptr_t domain);
 void world_free(struct item *item);
 void world_free_head(struct rcu_head *head); /* a callback, which checks that stores before call_srcu() are visible */
 /* Read the domain's item, inside a section. */
-void world_look(intptr_t domain);
+void world_check(intptr_t domain);
 /* Count the item, write its last words, and call call_srcu(). */
 void world_retire(struct item *item, void (*callback)(struct rcu_head *head));
 void world_queue(intptr_t domain);

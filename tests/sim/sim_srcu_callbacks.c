@@ -161,7 +161,7 @@ static void note_and_free(struct rcu_head *head)
 	world_free_head(head);
 }
 
-static void wait_and_look(void *unused)
+static void wait_and_check(void *unused)
 {
 	(void)unused;
 	world_retire(world_replace(0), note_and_free);
@@ -172,9 +172,9 @@ static void wait_and_look(void *unused)
 static void barrier_order(enum world_mode mode)
 {
 	world_begin(mode);
-	sim_spawn(wait_and_look, NULL, "queuer");
+	sim_spawn(wait_and_check, NULL, "queuer");
 	sim_spawn(world_queuer, NULL, "queuer");
-	sim_spawn(wait_and_look, NULL, "queuer");
+	sim_spawn(wait_and_check, NULL, "queuer");
 }
 
 static void setup_barrier_order(void) { barrier_order(LIGHT); }
@@ -188,7 +188,7 @@ static void finish_barrier_order(void)
 
 /* ---- without a helper thread ---- */
 
-static void nobody_helps(void)
+static void no_helper(void)
 {
 	sim_config()->thread_start_failures = -1;
 }
@@ -219,9 +219,9 @@ static void queues_in_section(void *unused)
 
 	(void)unused;
 	world_queue(0);
-	world_look(0);
+	world_check(0);
 	world_queue(0);
-	world_look(0);
+	world_check(0);
 	srcu_read_unlock(world_domain[0], idx);
 	through();
 }
@@ -236,7 +236,7 @@ static void setup_in_section(void)
 
 static void setup_alone(void)
 {
-	nobody_helps();
+	no_helper();
 	world_begin(ANY);
 	nr_inside = 3;
 	sim_spawn(queues_in_section, NULL, "queuer");
@@ -247,7 +247,7 @@ static void setup_alone(void)
 static void setup_alone_barrier(void)
 {
 	barrier(ANY);
-	nobody_helps();
+	no_helper();
 }
 
 /* synchronize_srcu() runs callbacks that are due. */
@@ -265,7 +265,7 @@ static void waits_until_all_have_run(void *unused)
 static void setup_alone_synchronize(void)
 {
 	world_begin(ANY);
-	nobody_helps();
+	no_helper();
 	nr_inside = 3;
 	sim_spawn(counted_queuer, NULL, "queuer");
 	sim_spawn(counted_queuer, (void *)1, "queuer");
@@ -298,7 +298,7 @@ static void setup_alone_locked(void)
 {
 	world_begin(ANY);
 	if (sim_random(4))
-		nobody_helps();
+		no_helper();
 	else
 		sim_config()->thread_start_failures = 1 + (int)sim_random(3);
 	nr_inside = 3;
@@ -343,12 +343,12 @@ static void setup_chain(void)
 static void queue_chain_and_end(void *domain)
 {
 	queue_chain(domain);
-	sim_assert(quiesce_shutdown(0) == 0); /* with the callbacks that they queue */
+	sim_assert(quiesce_shutdown(0) == 0); /* the shutdown includes callbacks that callbacks queue */
 }
 
 static void setup_chain_alone(void)
 {
-	nobody_helps();
+	no_helper();
 	world_begin(ANY);
 	sim_spawn(queue_chain_and_end, (void *)0, "queuer");
 	sim_spawn(queue_chain_and_end, (void *)1, "queuer");
@@ -395,7 +395,7 @@ static void setup_callback_waits(void)
 	quiesce_set_misuse_hook(count_report);
 	world_begin(ANY);
 	if (sim_random(4) == 0)
-		nobody_helps();
+		no_helper();
 	nr_inside = 2;
 	sim_spawn(queue_waiting, (void *)0, "queuer");
 	sim_spawn(queue_waiting, (void *)1, "queuer");
@@ -409,13 +409,13 @@ const struct sim_scenario srcu_callback_scenarios[] = {
 	{ .name = "order", .what = "callbacks run in the order of the calls", .setup = setup_order, .finish = finish_order },
 	SCENARIO(barrier, "srcu_barrier() of two threads"),
 	SCENARIO(full_barrier, "... without membarrier"),
-	SCENARIO(barrier_no_idling, "... and nobody sleeps longer than has to be"),
+	SCENARIO(barrier_no_idling, "... and no caller sleeps longer than it must"),
 	SCENARIO(barrier_others, "srcu_barrier() for another thread's callback"),
 	{ .name = "barrier_order", .what = "what callbacks wrote is visible", .setup = setup_barrier_order,
 	  .finish = finish_barrier_order },
 	{ .name = "full_barrier_order", .what = "... without membarrier", .setup = setup_full_barrier_order,
 	  .finish = finish_barrier_order },
-	SCENARIO(in_section, "queued by who is in the way"),
+	SCENARIO(in_section, "queued by the reader that delays them"),
 	SCENARIO(alone, "... without a helper"),
 	SCENARIO(alone_barrier, "srcu_barrier() without a helper"),
 	SCENARIO(alone_synchronize, "synchronize_srcu() runs callbacks without a helper"),

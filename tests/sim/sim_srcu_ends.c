@@ -47,7 +47,7 @@ static void last_reader(void *unused)
 
 	(void)unused;
 	world_add(&asked);
-	world_look(0);
+	world_check(0);
 	world_stay(10);
 	srcu_read_unlock(world_domain[0], idx);
 }
@@ -78,14 +78,14 @@ static void setup_cleanup(void) { cleanup_after(ANY); }
 static void setup_full_cleanup(void) { cleanup_after(FULL); }
 
 /* The reader announces the end of its section by an atomic count: the cleanup follows without a grace period, by its own check alone. */
-static void reader_tells(void *unused)
+static void reader_signals(void *unused)
 {
 	(void)unused;
 	world_section(0);
 	quiesce_fetch_add(RU3, &asked, 1u);
 }
 
-static void cleans_when_told(void *unused)
+static void cleans_when_asked(void *unused)
 {
 	(void)unused;
 	while (quiesce_load_acquire(RU3, &asked) != 2)
@@ -93,15 +93,15 @@ static void cleans_when_told(void *unused)
 	cleanup(0);
 }
 
-static void setup_cleanup_told(void)
+static void setup_cleanup_known(void)
 {
 	world_begin(ANY);
-	sim_spawn(reader_tells, NULL, "reader");
-	sim_spawn(reader_tells, NULL, "reader");
-	sim_spawn(cleans_when_told, NULL, "cleaner");
+	sim_spawn(reader_signals, NULL, "reader");
+	sim_spawn(reader_signals, NULL, "reader");
+	sim_spawn(cleans_when_asked, NULL, "cleaner");
 }
 
-/* The helper may be at its last step. */
+/* The cleanup comes while the helper may be at its last step. */
 static void queues_and_cleans(void *domain)
 {
 	world_queuer(domain);
@@ -199,7 +199,7 @@ static void holds_until_reported(void *unused)
 	(void)unused;
 	world_set(&asked, 1);
 	world_await(&done, 1);
-	world_look(0);
+	world_check(0);
 	srcu_read_unlock(world_domain[0], idx);
 }
 
@@ -310,7 +310,7 @@ const struct sim_scenario srcu_end_scenarios[] = {
 	SCENARIO(static, "a domain that opens itself, for several at once"),
 	SCENARIO(cleanup, "the last unlock, then the domain is freed"),
 	SCENARIO(full_cleanup, "... without membarrier"),
-	SCENARIO(cleanup_told, "... known without a grace period"),
+	SCENARIO(cleanup_known, "... known without a grace period"),
 	SCENARIO(cleanup_barrier, "... after srcu_barrier()"),
 	SCENARIO(cleanup_woken, "... beside readers"),
 	SCENARIO(cleanup_polled, "... after a poll"),

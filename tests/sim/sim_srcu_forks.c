@@ -81,10 +81,10 @@ static void forker(void *unused)
 	int idx = srcu_read_lock(world_domain[0]);
 
 	(void)unused;
-	world_look(0);
+	world_check(0);
 	world_stay(200);
 	fork_now();
-	world_look(0);
+	world_check(0);
 	srcu_read_unlock(world_domain[0], idx);
 	quiesce_store_relaxed(&forked, 1);
 	child_of_fork();

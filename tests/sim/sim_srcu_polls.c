@@ -7,7 +7,7 @@ static struct rcu_gp_seq cookie;
 static struct item *victim;
 static bool start_it;
 
-static void tell_cookie(void)
+static void publish_cookie(void)
 {
 	cookie = start_it ? start_poll_synchronize_srcu(world_domain[0]) : get_state_synchronize_srcu(world_domain[0]);
 	quiesce_store_release(RU3, &asked, 1);
@@ -17,7 +17,7 @@ static void taker(void *unused)
 {
 	(void)unused;
 	victim = world_replace(0);
-	tell_cookie();
+	publish_cookie();
 }
 
 static void poller(void *unused)
@@ -98,7 +98,7 @@ static void assigning_taker(void *unused)
 	(void)unused;
 	victim = assigned;
 	rcu_assign_pointer(assigned, item);
-	tell_cookie();
+	publish_cookie();
 }
 
 static void assigned_reader(void *unused)

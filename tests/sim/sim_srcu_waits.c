@@ -68,7 +68,7 @@ static void sharing(enum world_mode mode)
 }
 
 /* A cookie that was completed stays completed, also when a grace period that began earlier ends later. */
-static void looks_again(void *unused)
+static void polls_again(void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < 3; i++) {
@@ -85,7 +85,7 @@ static void setup_stays_over(void)
 	world_begin(LIGHT);
 	world_readers(1);
 	for (int i = 0; i < 4; i++)
-		sim_spawn(looks_again, NULL, "updater");
+		sim_spawn(polls_again, NULL, "updater");
 }
 
 static void setup_sharing(void) { sharing(LIGHT); }
@@ -200,7 +200,7 @@ static void finish_guarantee(void)
 /* ---- sections of odd shape ---- */
 
 /* A section is entered by one thread and left by another. */
-static uint32_t passed; /* 1 + index */
+static uint32_t passed; /* 1 + index of the section, 0: none */
 
 static void enters(void *unused)
 {
@@ -208,7 +208,7 @@ static void enters(void *unused)
 	for (int i = 0; i < 2; i++) {
 		int idx = srcu_down_read(world_domain[0]);
 
-		world_look(0);
+		world_check(0);
 		world_set(&passed, 1 + (uint32_t)idx);
 		world_await(&passed, 0);
 	}
@@ -222,7 +222,7 @@ static void leaves(void *unused)
 
 		while (!(found = quiesce_load_acquire(RU3, &passed)))
 			platform_futex_wait(&passed, 0, PLATFORM_FOREVER);
-		world_look(0);
+		world_check(0);
 		srcu_up_read(world_domain[0], (int)found - 1);
 		world_set(&passed, 0);
 	}
@@ -245,14 +245,14 @@ static void overlapper(void *unused)
 	int outer = srcu_read_lock(world_domain[0]), other, inner;
 
 	(void)unused;
-	world_look(0);
+	world_check(0);
 	other = srcu_read_lock(world_domain[1]);
 	inner = srcu_read_lock(world_domain[0]);
-	world_look(1);
+	world_check(1);
 	srcu_read_unlock(world_domain[0], outer);
-	world_look(0);
+	world_check(0);
 	srcu_read_unlock(world_domain[0], inner);
-	world_look(1);
+	world_check(1);
 	srcu_read_unlock(world_domain[1], other);
 }
 
@@ -311,7 +311,7 @@ static void never_empty(void *unused)
 	while (!quiesce_load_relaxed(&done)) {
 		int next = srcu_read_lock(world_domain[0]);
 
-		world_look(0);
+		world_check(0);
 		srcu_read_unlock(world_domain[0], idx);
 		idx = next;
 		platform_yield();
@@ -367,10 +367,10 @@ static void sleeper(void *unused)
 	int idx = srcu_read_lock(world_domain[0]);
 
 	(void)unused;
-	world_look(0);
+	world_check(0);
 	world_set(&asked, 1);
 	world_await(&done, 1);
-	world_look(0);
+	world_check(0);
 	srcu_read_unlock(world_domain[0], idx);
 }
 
@@ -419,7 +419,7 @@ static void unlocks_when_asked(void *domain)
 	srcu_read_unlock(ssp, idx);
 }
 
-static void waits_when_told(void *domain)
+static void waits_when_asked(void *domain)
 {
 	world_await(&asked, driver_readers > 1 ? 2 : 1);
 	synchronize_srcu(world_domain[(intptr_t)domain]);
@@ -441,11 +441,11 @@ static void wakes(enum world_mode mode, intptr_t other)
 	world_no_idling();
 	wanted_attention = 1; /* ASK_WAKE */
 	sim_spawn(unlocks_when_asked, NULL, "reader");
-	sim_spawn(waits_when_told, NULL, "updater");
+	sim_spawn(waits_when_asked, NULL, "updater");
 	if (driver_readers > 1)
 		sim_spawn(unlocks_when_asked, (void *)other, "reader");
 	if (other)
-		sim_spawn(waits_when_told, (void *)other, "updater");
+		sim_spawn(waits_when_asked, (void *)other, "updater");
 }
 
 static void setup_wakes(void) { wakes(LIGHT, 0); }
@@ -454,7 +454,7 @@ static void setup_full_wakes(void) { wakes(FULL, 0); }
 static void setup_wakes_shared(void) { wakes(ANY, 1); }
 
 /* The helper is to be woken. */
-static void queues_when_told(void *unused)
+static void queues_when_asked(void *unused)
 {
 	(void)unused;
 	world_await(&asked, 1);
@@ -493,7 +493,7 @@ static void setup_helper_and_waiters(void)
 	world_begin(ANY);
 	sim_spawn(unlocks_when_asked, NULL, "reader");
 	wanted_attention = 3;
-	sim_spawn(queues_when_told, NULL, "queuer");
+	sim_spawn(queues_when_asked, NULL, "queuer");
 	sim_spawn(world_updater, NULL, "updater");
 	sim_spawn(world_updater, NULL, "updater");
 }
@@ -522,7 +522,7 @@ const struct sim_scenario srcu_wait_scenarios[] = {
 	SCENARIO(never_empty, "an index that is never empty while sections begin in it"),
 	SCENARIO(never_empty_two, "... because of two threads"),
 	SCENARIO(never_empty_barrier, "... and srcu_barrier()"),
-	SCENARIO(apart, "who sleeps in one domain delays no other"),
+	SCENARIO(apart, "a sleeping reader of one domain delays no other domain"),
 	{ .name = "wakes", .what = "an unlock wakes the updater", .setup = setup_wakes, .finish = finish_wakes,
 	  .must_see = "a wake-up" },
 	{ .name = "full_wakes", .what = "... without membarrier", .setup = setup_full_wakes, .finish = finish_wakes,
@@ -531,6 +531,6 @@ const struct sim_scenario srcu_wait_scenarios[] = {
 	  .must_see = "a wake-up" },
 	SCENARIO(wakes_helper, "an unlock wakes the helper"),
 	SCENARIO(full_wakes_helper, "... without membarrier"),
-	SCENARIO(helper_and_waiters, "the helper hands over to those who wait"),
+	SCENARIO(helper_and_waiters, "the helper hands over to the waiters"),
 	{ .name = NULL },
 };

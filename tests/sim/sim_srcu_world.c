@@ -65,9 +65,9 @@ static void pages_begin(void)
 /* Drain the caller's store buffer. */
 static void system_call(void)
 {
-	uint32_t nobody = 0;
+	uint32_t no_waiter = 0;
 
-	platform_futex_wake(&nobody, 1);
+	platform_futex_wake(&no_waiter, 1);
 }
 
 void world_domain_gone(intptr_t domain)
@@ -197,7 +197,7 @@ void world_free_head(struct rcu_head *head)
 	world_free(item);
 }
 
-void world_look(intptr_t domain)
+void world_check(intptr_t domain)
 {
 	struct item *item = srcu_dereference(current[domain], world_domain[domain]);
 
@@ -224,9 +224,9 @@ void world_section(intptr_t domain)
 {
 	int idx = srcu_read_lock(world_domain[domain]);
 
-	world_look(domain);
+	world_check(domain);
 	world_stay(3);
-	world_look(domain);
+	world_check(domain);
 	srcu_read_unlock(world_domain[domain], idx);
 }
 
@@ -267,9 +267,9 @@ static void check_domain(struct srcu_struct *ssp)
 		uint64_t nr = quiesce__percpu_inside(&ssp->percpu, u->shared, i, 2 + i);
 
 		if (nr)
-			sim_fail("%lld inside by index %u, and nobody is", (long long)nr, i);
+			sim_fail("%lld inside by index %u, but no reader is", (long long)nr, i);
 		if (over && ssp->attention[i])
-			sim_fail("attention[%u] is %llu, and nobody waits", i, (unsigned long long)ssp->attention[i]);
+			sim_fail("attention[%u] is %llu, but no caller waits", i, (unsigned long long)ssp->attention[i]);
 	}
 	sim_assert(!u->driven && !u->waiters && !u->lock.word && !u->running.word && !u->waiting);
 	sim_assert(!u->list && !u->taken && u->queued == u->run);
@@ -289,7 +289,7 @@ void world_nothing_is_garbage(void)
 void world_finish(void)
 {
 	if (world_nr_run != world_nr_queued)
-		sim_fail("%d callbacks queued, %d have run, and everybody is idle", world_nr_queued, world_nr_run);
+		sim_fail("%d callbacks queued, %d have run, and all threads are idle", world_nr_queued, world_nr_run);
 	for (int i = 0; i < NR_DOMAINS; i++)
 		if (!gone[i])
 			check_domain(world_domain[i]);

@@ -132,7 +132,7 @@ static int *replace(void)
 	return quiesce_xchg(RU3, &current, new_item());
 }
 
-static void look(void)
+static void check_object(void)
 {
 	int *p = quiesce_load_consume(RU3, &current);
 
@@ -163,23 +163,23 @@ static void leave(void)
 static void section(void)
 {
 	if (domain.kind == QUIESCE_URCU_QUIET) {
-		look();
+		check_object();
 		if (sim_random(3)) {
 			quiescent_state();
 		} else {
 			offline();
 			online();
 		}
-		look();
+		check_object();
 		return;
 	}
 	nesting_lock();
-	look();
+	check_object();
 	if (!sim_random(3)) {
 		nesting_lock();
-		look();
+		check_object();
 		nesting_unlock();
-		look();
+		check_object();
 	}
 	nesting_unlock();
 }
@@ -422,14 +422,14 @@ static const struct sim_scenario scenarios[] = {
 	S(light_two, "... two"),
 	S(light_reads, "... that read, too"),
 	S(light_poll, "... that poll"),
-	S(no_wake, "... whom nobody wakes"),
+	S(no_wake, "... that no reader wakes"),
 	S(wrap, "... while the numbers wrap"),
 	S(fenced, "readers with full fences"),
 	S(fenced_poll, "... updaters poll"),
 	S(quiet, "readers that announce quiescent states"),
 	S(quiet_reads, "... updaters read"),
 	S(quiet_poll, "... they poll"),
-	S(sleep_light, "who sleeps is woken"),
+	S(sleep_light, "a sleeping updater is woken"),
 	S(sleep_fenced, "... by full fences"),
 	S(sleep_quiet, "... by quiescent states"),
 	S(come, "threads that come and go"),

@@ -67,9 +67,9 @@ static void produce_into(struct queue *q, int producer, int nr)
 		world_fill(ITEM_ID(producer, i));
 		if (!enqueue(q, ITEM_ID(producer, i)))
 			quiesce_fetch_add_relaxed(&nr_found_empty, 1);
-		quiesce_fetch_add(RU3, &nr_put, 1); /* a thread that loads it has seen that many enqueues */
+		quiesce_fetch_add(RU3, &nr_put, 1); /* full: a thread that loads the number has seen that many enqueues */
 	}
-	quiesce_fetch_add(RU3, &nr_ended, 1); /* a thread that loads it has seen the enqueues */
+	quiesce_fetch_add(RU3, &nr_ended, 1); /* full: a thread that loads the number has seen the enqueues */
 }
 
 static void producer(void *number)
@@ -158,7 +158,7 @@ static void rings(void *number)
 	}
 }
 
-static void takes_when_told(void *unused)
+static void takes_when_asked(void *unused)
 {
 	uint32_t rung = 0;
 
@@ -177,7 +177,7 @@ static void setup_bell(void)
 	begin(2);
 	for (int i = 0; i < nr_producers; i++)
 		sim_spawn(rings, (void *)(uintptr_t)i, "producer");
-	sim_spawn(takes_when_told, NULL, "taker");
+	sim_spawn(takes_when_asked, NULL, "taker");
 }
 
 /* In the other protocol an enqueuer checks, after its exchange, whether the taker sleeps. */
@@ -205,7 +205,7 @@ static void takes_and_sleeps(void *unused)
 		while (take_one(&main_queue, 0, true))
 			;
 		quiesce_store_relaxed(&asleep, 1);
-		quiesce_fence_full(RU1); /* the user's */
+		quiesce_fence_full(RU1); /* a fence of the user, between asleep and the check */
 		if (!all_taken() && wfcq_empty(&main_queue.head, &main_queue.tail))
 			platform_futex_wait(&asleep, 1, PLATFORM_FOREVER);
 		quiesce_store_relaxed(&asleep, 0);
@@ -232,7 +232,7 @@ static void empties(void *unused)
 	takes_and_waits(NULL);
 }
 
-static void looks_if_empty(void *unused)
+static void checks_if_empty(void *unused)
 {
 	(void)unused;
 	for (int i = 1; i < NR_EACH; i++) {
@@ -251,7 +251,7 @@ static void setup_emptied(void)
 	world_fill(ITEM_ID(0, 0));
 	enqueue(&main_queue, ITEM_ID(0, 0));
 	nr_found_empty = 1;
-	sim_spawn(looks_if_empty, NULL, "producer");
+	sim_spawn(checks_if_empty, NULL, "producer");
 	sim_spawn(empties, NULL, "taker");
 }
 
@@ -478,7 +478,7 @@ static void finish_signals(void)
 
 static void setup_signals(void)
 {
-	begin(3); /* one, and two handlers */
+	begin(3); /* a producer and two handlers */
 	sim_spawn(interrupted_producer, (void *)0, "producer");
 	sim_spawn(interrupted_taker, NULL, "taker");
 }
@@ -522,10 +522,10 @@ static void setup_round(void)
 
 const struct sim_scenario wfcq_scenarios[] = {
 	{ "dequeue", "several enqueue, one takes and never waits", setup_dequeue, finish, BLOCKED },
-	{ "wait", "the same, who takes waits for links", setup_wait, finish, NULL },
-	{ "bell", "who finds the queue empty wakes who takes", setup_bell, finish, NULL },
-	{ "asleep", "who enqueues looks whether the taker sleeps", setup_asleep, finish, NULL },
-	{ "emptied", "who finds the queue empty sees what precedes that", setup_emptied, finish, "a queue found empty" },
+	{ "wait", "the taker waits for links", setup_wait, finish, NULL },
+	{ "bell", "the producer that finds the queue empty wakes the taker", setup_bell, finish, NULL },
+	{ "asleep", "the producer checks whether the taker sleeps", setup_asleep, finish, NULL },
+	{ "emptied", "the producer that finds the queue empty sees what precedes that", setup_emptied, finish, "a queue found empty" },
 	{ "round", "what was taken goes in again", setup_round, finish_round, "a turn" },
 	{ "splice", "one takes all at once", setup_splice, finish, BLOCKED },
 	{ "splices", "two do", setup_splices, finish, BLOCKED },

@@ -63,7 +63,7 @@ static void locked_popper(void *unused)
 		if (!thing)
 			continue;
 		world_out(thing);
-		world_free(thing); /* no other thread is at it */
+		world_free(thing); /* no other thread accesses it */
 	}
 }
 
@@ -232,7 +232,7 @@ const struct sim_scenario wfstack_scenarios[] = {
 	{ "wfs_sections", "pops inside sections", setup_sections, finish, BETWEEN },
 	{ "wfs_again", "nodes come back after a grace period", setup_again, finish, NULL },
 	{ "wfs_all", "all at once, by two", setup_all, finish, BETWEEN },
-	{ "wfs_stopped", "a push stops, and nobody waits for it", setup_stopped, NULL, BETWEEN },
+	{ "wfs_stopped", "a push stops, and no other thread waits for it", setup_stopped, NULL, BETWEEN },
 	{ "wfs_handler", "a signal handler pushes, also inside a push", setup_handler, finish, BETWEEN },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

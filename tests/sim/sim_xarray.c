@@ -102,11 +102,11 @@ static const struct place *place_of(unsigned long index)
 	for (int i = 0; i < nr_places; i++)
 		if (places[i].index == index)
 			return &places[i];
-	sim_fail("index %lu is visited, and nobody stored anything there", index);
+	sim_fail("index %lu is visited, but no updater stored anything there", index);
 	return &places[0];
 }
 
-static void look(const struct thing *thing, unsigned long index)
+static void check_thing(const struct thing *thing, unsigned long index)
 {
 	sim_obj_read(thing->object);
 	if (thing->index != index || sim_data_read(thing->object) != 100 + index)
@@ -117,7 +117,7 @@ static void visit(bool *visited, const struct thing *thing, unsigned long index,
 {
 	const struct place *p = place_of(index);
 
-	look(thing, index);
+	check_thing(thing, index);
 	if (visited[p - places])
 		sim_fail("index %lu is visited twice", index);
 	if (marked && p->never_marked)
@@ -275,7 +275,7 @@ static void toggle(void *unused)
 		xa_set_mark(&array, HIGH, MARK);
 		xa_set_mark(&array, LOW + 1, MARK);
 		xa_clear_mark(&array, HIGH, MARK);
-		put(LOW + 1); /* keeps it */
+		put(LOW + 1); /* keeps the leaf */
 		sim_assert(xa_get_mark(&array, LOW + 1, MARK));
 		xa_clear_mark(&array, LOW + 1, MARK);
 	}
@@ -295,39 +295,39 @@ static void setup_toggle(void)
 
 static struct thing *news;
 
-static void teller(void *unused)
+static void marker(void *unused)
 {
 	(void)unused;
 	news = thing_new(7);
 	xa_set_mark(&array, HIGH, MARK);
 }
 
-static void hearer(void *unused)
+static void seeker(void *unused)
 {
 	unsigned long index = 0;
 
 	(void)unused;
 	rcu_read_lock();
 	if (xa_get_mark(&array, HIGH, MARK)) {
-		look(news, 7);
+		check_thing(news, 7);
 		sim_saw();
 		if (!xa_find(&array, &index, ULONG_MAX, MARK)) /* the mark stays set */
 			sim_fail("a mark that was seen is not found");
 	} else if (xa_find(&array, &index, ULONG_MAX, MARK)) {
-		look(news, 7);
+		check_thing(news, 7);
 		sim_saw();
 	}
 	rcu_read_unlock();
 }
 
-static void setup_tell(void)
+static void setup_mark_publishes(void)
 {
 	begin();
 	place((struct place){ LOW, .stays = true });
 	place((struct place){ HIGH, .stays = true });
-	sim_spawn(teller, NULL, "teller");
+	sim_spawn(marker, NULL, "marker");
 	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(hearer, NULL, "hearer");
+		sim_spawn(seeker, NULL, "seeker");
 }
 
 /* ---- several updaters ---- */
@@ -481,10 +481,10 @@ const struct sim_scenario xarray_scenarios[] = {
 	{ "xa_bounce", "walks while the tree becomes higher and lower", setup_bounce, finish, COMES_AND_GOES },
 	{ "xa_branch", "walks while leaves come and go", setup_branch, finish, COMES_AND_GOES },
 	{ "xa_toggle", "walks while marks come and go", setup_toggle, finish, NULL },
-	{ "xa_tell", "a mark tells of what was written before, and is found by who has seen it", setup_tell, finish, "the mark is found" },
+	{ "xa_mark_publishes", "a mark publishes earlier writes", setup_mark_publishes, finish, "the mark is found" },
 	{ "xa_exchange", "exchanges of one entry by several", setup_exchange, finish_exchange, NULL },
-	{ "xa_destroyed", "destroyed beside who stores", setup_destroyed, finish_destroyed, NULL },
+	{ "xa_destroyed", "destroyed beside an updater that stores", setup_destroyed, finish_destroyed, NULL },
 	{ "xa_reserve", "what is reserved needs no memory", setup_reserve, finish, COMES_AND_GOES },
-	{ "xa_numbers", "several who take numbers and give them back", setup_numbers, finish_numbers, NULL },
+	{ "xa_numbers", "several threads that take numbers and give them back", setup_numbers, finish_numbers, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

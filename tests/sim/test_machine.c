@@ -510,7 +510,7 @@ static const struct {
 	{ { .name = "wake-up forgotten", .setup = setup_no_wake }, "deadlock" },
 	{ { .name = "timed sleep", .setup = setup_timeout }, NULL },
 	{ { .name = "sleep beyond the idle limit", .setup = setup_idle }, "lost wake-up" },
-	{ { .name = "a spinning thread starves nobody", .setup = setup_fair }, NULL },
+	{ { .name = "a spinning thread starves no other", .setup = setup_fair }, NULL },
 	{ { .name = "rseq claims", .setup = setup_rseq }, NULL },
 	{ { .name = "rseq claims without abort", .setup = setup_rseq_broken }, "++holders" },
 	{ { .name = "rseq claims in handlers", .setup = setup_rseq_signal }, NULL },

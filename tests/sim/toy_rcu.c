@@ -158,7 +158,7 @@ static void start(enum bug which, bool phases)
 	X(publish_relaxed, PUBLISH_RELAXED, false, "publication without release")        \
 	X(fetch_relaxed, FETCH_RELAXED, false, "fetch without acquire")                  \
 	X(scan_short, SCAN_SHORT, false, "the scan leaves out the last reader")          \
-	X(no_wait, NO_WAIT, false, "nobody is waited for")                               \
+	X(no_wait, NO_WAIT, false, "no reader is waited for")                            \
 	X(light_swapped, LIGHT_SWAPPED, false, "the compiler moves the mark below the reads") \
 	X(nested, NESTED, false, "an inner unlock ends the section")                     \
 	X(single_flip, SINGLE_FLIP, true, "one flip instead of two")

@@ -47,9 +47,9 @@ static struct mailbox {
 
 /* raw: the test's own flags and hand-over; only the library's accesses are to be perturbed. */
 #define LOAD(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
-/* raw: as above. */
+/* raw: the test's own hand-over. */
 #define STORE(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
-/* raw: as above. */
+/* raw: the test's own hand-over. */
 #define ADD(p, v) ((void)__atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL))
 
 /* raw: between a thread and its own signal handler only the compiler could change the order. */
@@ -57,7 +57,7 @@ static struct mailbox {
 
 static bool turn(struct mailbox *m, uint32_t from)
 {
-	/* raw: as above. */
+	/* raw: the test's own hand-over. */
 	return __atomic_compare_exchange_n(&m->state, &from, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
@@ -92,7 +92,7 @@ static bool holds(struct shazptr_guard guard)
 }
 
 /* Check a slot and clear its guard, unless the slot has another owner by now. */
-static void look_and_clear(struct shazptr_guard guard)
+static void check_and_clear(struct shazptr_guard guard)
 {
 	if (holds(guard))
 		shazptr_clear(guard);
@@ -106,7 +106,7 @@ static void on_signal(int sig)
 
 	(void)sig;
 	w->in_handlers++;
-	look_and_clear(shazptr_acquire(address));
+	check_and_clear(shazptr_acquire(address));
 	if (w->is_left)
 		return;
 	w->left = shazptr_acquire_detached(address);
@@ -125,7 +125,7 @@ static void take_left(struct worker *w)
 	guard = w->left;
 	HANDLER_FENCE();
 	w->is_left = 0;
-	look_and_clear(guard);
+	check_and_clear(guard);
 }
 
 static bool post(struct worker *w, struct shazptr_guard guard)
@@ -149,7 +149,7 @@ static void fetch(struct mailbox *m)
 		return;
 	guard = m->guard;
 	STORE(&m->state, 0u);
-	look_and_clear(guard);
+	check_and_clear(guard);
 }
 
 /* ---- threads ---- */
@@ -200,7 +200,7 @@ static void claim_some(struct worker *w)
 		int i = (int)(draw(&w->random) % (uint64_t)nr);
 
 		if (draw(&w->random) % 16 || !post(w, held[i]))
-			look_and_clear(held[i]);
+			check_and_clear(held[i]);
 		held[i] = held[--nr];
 	}
 }

@@ -43,7 +43,7 @@ static inline void waiter_begin(struct waiter *w, const void *address, const int
 }
 
 /* Three scans counted: the first may have begun earlier, the last may not have notified its waiters yet, so one is whole. */
-#define LOOKS 3
+#define SCANS_ENOUGH 3
 
 /* True if the waiter has returned, or sleeps, so that other waiters do its scans. */
 static inline int waiter_settled(struct waiter *w)
@@ -59,7 +59,7 @@ static inline int waiters_wait(struct waiter *w, int nr)
 
 	for (int i = 0; i < nr; i++)
 		wait_until(waiter_settled(&w[i]));
-	wait_until(flag_get(&w->returned) || stats_now().scans >= scans + LOOKS);
+	wait_until(flag_get(&w->returned) || stats_now().scans >= scans + SCANS_ENOUGH);
 	for (int i = 0; i < nr; i++)
 		returned += flag_get(&w[i].returned);
 	return !returned;
@@ -155,7 +155,7 @@ static inline void do_clear(void *arg)
 /* There are more threads than lines of slots at the start. */
 #define MAX_SETTLERS 100
 
-static inline void do_look(void *arg)
+static inline void do_probe(void *arg)
 {
 	struct take *t = arg;
 
@@ -175,7 +175,7 @@ static inline int settlers_begin(struct actor settler[MAX_SETTLERS])
 		struct take t = { .ptr = &t };
 
 		actor_begin(&settler[nr]);
-		actor_do(&settler[nr++], do_look, &t);
+		actor_do(&settler[nr++], do_probe, &t);
 		settled = t.ptr != NULL;
 	}
 	return nr;
@@ -207,7 +207,7 @@ struct placement {
 	enum quiesce_slots place;
 	int skip;
 	struct shazptr_guard guard;
-	int nr_fillers; /* over MAX_FILLERS: there is no such place */
+	int nr_fillers; /* more than MAX_FILLERS if there is no such place */
 	struct shazptr_guard filler[MAX_FILLERS];
 };
 

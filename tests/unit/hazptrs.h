@@ -25,7 +25,7 @@ static inline int runs_of(const struct thing *t)
 
 static inline void has_run(struct thing *t)
 {
-	/* raw: as above */
+	/* raw: orders what tests do, not what the library does */
 	__atomic_fetch_add(&t->runs, 1, __ATOMIC_RELEASE);
 }
 

@@ -12,7 +12,7 @@
 struct kept {
 	struct quiesce_report report;
 	char call[40], text[640];
-	pid_t told_by;
+	pid_t reported_by;
 };
 
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,7 +38,7 @@ static inline void keep_report(const struct quiesce_report *report)
 	k->report = *report;
 	snprintf(k->call, sizeof k->call, "%s", report->call);
 	snprintf(k->text, sizeof k->text, "%s", report->text);
-	k->told_by = my_tid();
+	k->reported_by = my_tid();
 	pthread_mutex_unlock(&kept_lock);
 }
 
@@ -94,13 +94,13 @@ static inline int nr_of_reports(void)
 	return nr;
 }
 
-static inline int all_told_by(pid_t tid)
+static inline int all_reported_by(pid_t tid)
 {
 	int all = 1;
 
 	pthread_mutex_lock(&kept_lock);
 	for (int i = 0; i < nr_kept && i < MAX_KEPT; i++)
-		all = all && kept[i].told_by == tid;
+		all = all && kept[i].reported_by == tid;
 	pthread_mutex_unlock(&kept_lock);
 	return all;
 }

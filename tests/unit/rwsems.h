@@ -15,9 +15,9 @@ struct user {
 	pthread_t thread;
 	struct percpu_rw_semaphore *sem;
 	bool write;
-	uint64_t timeout_ns; /* 0: none */
-	int inside;          /* has the lock */
-	int refused;         /* has given up */
+	uint64_t timeout_ns; /* 0: no timeout */
+	int inside;          /* set when the thread has the lock */
+	int refused;         /* set when the thread has given up */
 	int left;
 	int leave;
 };
@@ -67,7 +67,7 @@ static inline void user_inside(struct user *u, struct percpu_rw_semaphore *sem, 
 
 /* Load a pointer of the queue from outside: only the address is of interest, so nothing orders the load, and it is hidden from
  * race detectors. */
-__attribute__((noinline, unused, no_sanitize("thread"))) static const void *look_at(struct quiesce__rwsem_waiter *const *at)
+__attribute__((noinline, unused, no_sanitize("thread"))) static const void *read_waiter(struct quiesce__rwsem_waiter *const *at)
 {
 	return *(struct quiesce__rwsem_waiter *const volatile *)at; /* raw: the library writes it plainly, under its lock */
 }
@@ -76,11 +76,11 @@ __attribute__((noinline, unused, no_sanitize("thread"))) static const void *look
  * meanwhile.  A writer holds the lock, or waits for readers to leave. */
 static inline void user_queued(struct user *u, struct percpu_rw_semaphore *sem, bool write, uint64_t timeout_ns)
 {
-	const void *first = look_at(&sem->first), *last = look_at(&sem->last);
+	const void *first = read_waiter(&sem->first), *last = read_waiter(&sem->last);
 
 	user_begin(u, sem, write, timeout_ns);
 	/* The stack of a thread that has ended may be reused by now, so only the head shows whether the queue was empty. */
-	wait_until(flag_get(&u->refused) || (first ? look_at(&sem->last) != last : look_at(&sem->first) != NULL));
+	wait_until(flag_get(&u->refused) || (first ? read_waiter(&sem->last) != last : read_waiter(&sem->first) != NULL));
 }
 
 /* Start a writer that finds readers inside, and waits until they have left. */
@@ -131,28 +131,28 @@ static inline void elsewhere(void (*fn)(void *), void *arg)
 
 /* ---- misuse ---- */
 
-static int nr_told;
-static enum quiesce_misuse told_kind;
-static char told_text[400];
+static int nr_reported;
+static enum quiesce_misuse reported_kind;
+static char reported_text[400];
 
 static inline void note_misuse(enum quiesce_misuse kind, const char *text)
 {
-	told_kind = kind;
-	snprintf(told_text, sizeof told_text, "%s", text);
-	count_up(&nr_told);
+	reported_kind = kind;
+	snprintf(reported_text, sizeof reported_text, "%s", text);
+	count_up(&nr_reported);
 }
 
 /* Check that @call is reported once, as @kind and with @word, and returns. */
-#define COMPLETED(kind, word, call)                                                   \
-	do {                                                                     \
-		quiesce_store_relaxed(&nr_told, 0);                              \
-		quiesce_set_misuse_hook(note_misuse);                            \
-		call;                                                            \
-		quiesce_set_misuse_hook(NULL);                                   \
-		assert_int_equal(flag_get(&nr_told), 1);                         \
-		assert_int_equal(told_kind, kind);                               \
-		if (!strstr(told_text, word))                                    \
-			fail_msg("\"%s\" does not say \"%s\"", told_text, word); \
+#define REPORTED(kind, word, call)                                                   \
+	do {                                                                         \
+		quiesce_store_relaxed(&nr_reported, 0);                              \
+		quiesce_set_misuse_hook(note_misuse);                                \
+		call;                                                                \
+		quiesce_set_misuse_hook(NULL);                                       \
+		assert_int_equal(flag_get(&nr_reported), 1);                         \
+		assert_int_equal(reported_kind, kind);                               \
+		if (!strstr(reported_text, word))                                    \
+			fail_msg("\"%s\" does not say \"%s\"", reported_text, word); \
 	} while (0)
 
 /* Make each call that a free lock allows. */

@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < NR_READERS; i++)
 		if (pthread_create(&thread[i], NULL, reader, NULL))
 			abort();
-	while (quiesce_load_relaxed(&nr_started) < NR_READERS) /* Relaxed: as above. */
+	while (quiesce_load_relaxed(&nr_started) < NR_READERS) /* Relaxed: the number publishes nothing. */
 		sched_yield();
 	for (int i = 0; i < nr_updates; i++) {
 		update(i % 5);
@@ -153,7 +153,7 @@ int main(int argc, char **argv)
 	}
 	rcu_barrier();
 	check(nr_freed == nr_updates / 5, "every callback has run when rcu_barrier() returns");
-	quiesce_store_relaxed(&stop, 1); /* Relaxed: as above. */
+	quiesce_store_relaxed(&stop, 1); /* Relaxed: the number publishes nothing. */
 	for (int i = 0; i < NR_READERS; i++)
 		pthread_join(thread[i], NULL);
 	check(nr_reads > 0, "readers did work");

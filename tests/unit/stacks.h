@@ -63,7 +63,7 @@ static inline void item_came_out(struct item *i)
 	quiesce_fetch_add_relaxed(&totals.popped, 1u);
 }
 
-/* The result of one pop_all(), newest first: the numbers of each pusher go down. */
+/* The result of one pop_all() has the newest item first, so the numbers of each pusher go down. */
 struct batch_order { uint32_t last[NR_PUSHERS + 1]; };
 
 static inline void batch_begin(struct batch_order *b)

@@ -5,7 +5,7 @@
 
 #include "rwsems.h"
 
-#define NR 40 /* more than there may be threads */
+#define NR 40 /* more callbacks than there may be threads */
 #define MAX_THREADS 32
 
 static struct srcu_struct domain[NR], waited_for;
@@ -152,7 +152,7 @@ static void threads_are_bounded_and_end(void **state)
 	wait_until(flag_get(&nr_inside) == MAX_THREADS);
 	wait_until(nr_helpers() == MAX_THREADS);
 	for (int i = 0; i < 500; i++)
-		short_rest(); /* longer than one waits for a callback */
+		short_rest(); /* longer than a helper waits for a callback */
 	assert_int_equal(flag_get(&nr_inside), MAX_THREADS);
 	flag_set(&go);
 	end(NR);
@@ -169,7 +169,7 @@ static void callbacks_that_do_not_block_make_no_threads(void **state)
 			call_srcu(&domain[i], &head[i], run);
 		for (int i = 0; i < NR; i++)
 			srcu_barrier(&domain[i]);
-		assert_true(nr_helpers() <= 2); /* one that watches */
+		assert_true(nr_helpers() <= 2); /* one helper runs jobs, and one may watch it */
 	}
 	end(NR);
 	wait_until(nr_helpers() == 1);

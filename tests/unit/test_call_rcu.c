@@ -103,7 +103,7 @@ static void an_idle_barrier_is_no_grace_period(void **state)
 
 	(void)state;
 	rcu_barrier();
-	held_begin(&h, NULL); /* a grace period would hang */
+	held_begin(&h, NULL); /* with this reader a grace period would not end */
 	before = stats_now().grace_periods;
 	rcu_barrier();
 	assert_int_equal(stats_now().grace_periods, before);
@@ -135,7 +135,7 @@ static void shutdown_drains_chains(void **state)
 	nothing_is_left();
 }
 
-enum { MORE_THAN_FITS = 50000, FAN = MORE_THAN_FITS }; /* a callback must not sleep for room */
+enum { MORE_THAN_FITS = 50000, FAN = MORE_THAN_FITS }; /* a callback must not wait for room in a queue */
 static struct object *fan;
 
 static void fan_run(struct rcu_head *head)

@@ -236,7 +236,7 @@ static struct object *chain[NR_CHAINS][WAITS]; /* odd ones begin with call_hazpt
 static uint32_t nr_used;
 static uint64_t nr_wrong, nr_seen[WAITS];
 
-static int looked_at(struct object *o, int stage)
+static int check_stage(struct object *o, int stage)
 {
 	if (!o)
 		return 0;
@@ -252,15 +252,15 @@ static int read_place(hazptr_t *slot, int c, int stage)
 
 	if ((stage + c) % 2) {
 		o = hazptr_protect(slot, where, hazptr);
-		seen = looked_at(o, stage);
-		looked_at(o, stage);
+		seen = check_stage(o, stage);
+		check_stage(o, stage);
 		hazptr_clear(slot);
 		return seen;
 	}
 	rcu_read_lock();
 	o = rcu_dereference(*where);
-	seen = looked_at(o, stage);
-	looked_at(o, stage);
+	seen = check_stage(o, stage);
+	check_stage(o, stage);
 	rcu_read_unlock();
 	return seen;
 }

@@ -318,7 +318,7 @@ static void misuse_end(struct object *o, int times, int released)
 	assert_true(counted_read(&o->counted) < 0);
 }
 
-static void one_put_too_many_is_told(void **state)
+static void one_put_too_many_is_reported(void **state)
 {
 	struct object o;
 
@@ -331,7 +331,7 @@ static void one_put_too_many_is_told(void **state)
 	misuse_end(&o, 2, 1);
 }
 
-static void a_get_without_reference_is_told(void **state)
+static void a_get_without_reference_is_reported(void **state)
 {
 	struct object o;
 
@@ -360,7 +360,7 @@ static void a_count_does_not_wrap(void **state)
 }
 
 /* Without the report a loader would retry for ever. */
-static void a_pointer_without_reference_is_told(void **state)
+static void a_pointer_without_reference_is_reported(void **state)
 {
 	struct object o, *p = &o;
 
@@ -378,9 +378,9 @@ enum { NR_OBJECTS = 30000, NR_POINTERS = 3, NR_READERS = 3, NR_UPDATERS = 2, ENO
 static struct object pool[NR_OBJECTS];
 static struct object *pointer[NR_POINTERS];
 static uint32_t nr_used;
-static uint64_t nr_wrong, nr_looks, nr_promoted;
+static uint64_t nr_wrong, nr_reads, nr_promoted;
 
-static void look_at(struct object *o)
+static void check_object(struct object *o)
 {
 	if (flag_get(&o->released) || o->value != 42)
 		count_up(&nr_wrong);
@@ -390,7 +390,7 @@ static void put_kept(struct object **kept)
 {
 	if (!*kept)
 		return;
-	look_at(*kept);
+	check_object(*kept);
 	counted_put(&(*kept)->counted);
 	*kept = NULL;
 }
@@ -403,7 +403,7 @@ static bool read_once(hazptr_t *slot, struct object **where, struct object **kee
 
 	if (!o)
 		return false;
-	look_at(o);
+	check_object(o);
 	if (keep) {
 		put_kept(keep);
 		promoted = counted_tryget(&o->counted);
@@ -412,7 +412,7 @@ static bool read_once(hazptr_t *slot, struct object **where, struct object **kee
 			count_up(&nr_promoted);
 		}
 	}
-	look_at(o);
+	check_object(o);
 	hazptr_clear(slot);
 	return promoted;
 }
@@ -427,7 +427,7 @@ static void *reader_main(void *unused)
 	for (uint32_t i = 0; promoted < ENOUGH || quiesce_load_relaxed(&nr_used) < NR_OBJECTS; i++) {
 		struct object **where = &pointer[i % NR_POINTERS];
 
-		count_up(&nr_looks);
+		count_up(&nr_reads);
 		promoted += read_once(slot, where, i % 4 ? NULL : &kept[i / 4 % KEEP]);
 		if (i % 16 == 0) {
 			put_kept(&kept[0]);
@@ -448,9 +448,9 @@ static void replace_loaded(struct object **where, struct object *fresh)
 	if (!counted_cmpxchg(where, &found, fresh))
 		counted_put(&fresh->counted);
 	else if (loaded)
-		counted_put(&loaded->counted); /* the pointer's */
+		counted_put(&loaded->counted); /* the reference of the pointer */
 	if (loaded)
-		counted_put(&loaded->counted); /* ours */
+		counted_put(&loaded->counted); /* the reference of this thread */
 }
 
 static void replace(struct object **where, struct object *fresh, uint32_t how)
@@ -491,7 +491,7 @@ static void many_threads_keep_what_others_replace(void **state)
 		counted_publish(&pointer[i], NULL, counted);
 	assert_int_equal(quiesce_shutdown(0), 0);
 	assert_int_equal(nr_wrong, 0);
-	assert_true(nr_promoted >= NR_READERS * ENOUGH && nr_looks > nr_promoted);
+	assert_true(nr_promoted >= NR_READERS * ENOUGH && nr_reads > nr_promoted);
 	for (int i = 0; i < NR_OBJECTS; i++)
 		assert_int_equal(pool[i].released, 1);
 }
@@ -510,10 +510,10 @@ int main(int argc, char **argv)
 		TEST(signal_handlers_may_load),
 		TEST(long_chains_are_released_without_recursion),
 		TEST(without_slots_a_load_works_all_the_same),
-		TEST(one_put_too_many_is_told),
-		TEST(a_get_without_reference_is_told),
+		TEST(one_put_too_many_is_reported),
+		TEST(a_get_without_reference_is_reported),
 		TEST(a_count_does_not_wrap),
-		TEST(a_pointer_without_reference_is_told),
+		TEST(a_pointer_without_reference_is_reported),
 		TEST(many_threads_keep_what_others_replace),
 	};
 

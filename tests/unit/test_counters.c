@@ -181,7 +181,7 @@ static void slow_readers_share_no_word(void **state)
 	assert_false(percpu_is_read_locked(&sem));
 	rcu_sync_exit(&sem.rss);
 	wait_until(rcu_sync_is_idle(&sem.rss));
-	wait_until(!sequences || quiesce_load_relaxed(&sem.open)); /* the next word that is written */
+	wait_until(!sequences || quiesce_load_relaxed(&sem.open)); /* the helper writes this word next */
 	percpu_free_rwsem(&sem);
 	assert_true(sem.open == 0);
 }

@@ -96,17 +96,17 @@ static void an_unlock_too_many_has_its_place(void **state)
 	fatal(unlock_section, "without rcu_read_lock()");
 }
 
-static void look_up(void)
+static void lookup(void)
 {
 	assert_ptr_equal(hashtable_lookup(&table, &object_type, &one.key), &one);
 }
 
-static void look_up_by_type(void)
+static void lookup_by_type(void)
 {
 	assert_ptr_equal(object_lookup(&table, &one.key), &one);
 }
 
-static void look_up_in_map(void)
+static void lookup_in_map(void)
 {
 	assert_int_equal(hashmap_lookup(&map, 7), 70);
 }
@@ -142,9 +142,9 @@ static const struct {
 	void (*fn)(void);
 	const char *call;
 } lookups[] = {
-	{ look_up, "hashtable_lookup() at " },
-	{ look_up_by_type, "object_lookup() at " },
-	{ look_up_in_map, "hashmap_lookup() at " },
+	{ lookup, "hashtable_lookup() at " },
+	{ lookup_by_type, "object_lookup() at " },
+	{ lookup_in_map, "hashmap_lookup() at " },
 	{ go_over, "hashtable_for_each() at " },
 	{ go_over_matches, "hashtable_for_each_match() at " },
 	{ go_over_map, "hashmap_for_each() at " },
@@ -175,7 +175,7 @@ static void without_a_section(void)
 	assert_int_equal(hashmap_set(&map, 7, 70, NULL), 0);
 }
 
-static void tables_are_looked_up_in_a_section(void **state)
+static void lookups_need_a_section(void **state)
 {
 	(void)state;
 	assert_int_equal(hashtable_insert(&table, &one), 0);
@@ -237,7 +237,7 @@ static void protect_batch(void)
 	assert_null(ptr);
 }
 
-static void look_up_hazptr(void)
+static void lookup_hazptr(void)
 {
 	assert_null(hashtable_lookup_hazptr(&table, &object_type, &one.key, slot, offsetof(struct object, hazptr)));
 }
@@ -253,7 +253,7 @@ static const struct {
 	{ protect_batch, "hazptr_protect_batch() at " },
 	{ set, "hazptr_set() at " },
 	{ clear, "hazptr_clear() at " },
-	{ look_up_hazptr, "hashtable_lookup_hazptr() at " },
+	{ lookup_hazptr, "hashtable_lookup_hazptr() at " },
 };
 
 /* The misuse is found in each kind of slot: the thread's own, one from the pool, a context's. */
@@ -356,7 +356,7 @@ static void barrier_for_own(void)
 	hazptr_barrier();
 }
 
-static void a_wait_for_ones_own_slot_is_told(void **state)
+static void a_wait_for_ones_own_slot_is_reported(void **state)
 {
 	(void)state;
 	slot = hazptr_alloc(NULL);
@@ -505,11 +505,11 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(a_pointer_is_fetched_in_a_section),
 		TEST(an_unlock_too_many_has_its_place),
-		TEST(tables_are_looked_up_in_a_section),
+		TEST(lookups_need_a_section),
 		TEST(a_free_slot_is_not_used),
 		TEST(no_slot_is_not_used),
 		TEST(taken_slots_are_used),
-		TEST(a_wait_for_ones_own_slot_is_told),
+		TEST(a_wait_for_ones_own_slot_is_reported),
 		TEST(a_section_of_a_domain_ends_once),
 		TEST(release_builds_end_sections_too),
 		TEST(a_process_that_ends_in_a_section),

@@ -419,7 +419,7 @@ static void use_a_little(void)
 	call_rcu(&object_queued()->rcu, run_rcu);
 }
 
-static void nothing_piles_up(void **state)
+static void threads_that_end_leave_nothing(void **state)
 {
 	uint64_t lines;
 
@@ -456,7 +456,7 @@ int main(int argc, char **argv)
 		TEST(before_the_librarys),
 		TEST(after_the_librarys),
 		TEST(after_the_librarys_in_the_last_round),
-		TEST(nothing_piles_up),
+		TEST(threads_that_end_leave_nothing),
 	};
 
 	testing_choose(argc, argv);

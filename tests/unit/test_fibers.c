@@ -49,17 +49,17 @@ static void fiber_resume(struct fiber *f)
 
 /* ---- a story, performed by two threads in turn ---- */
 
-static struct fiber teller;
+static struct fiber performer;
 static void (*story)(void);
 static int over;
 
 static void move(void)
 {
-	if (swapcontext(&teller.context, teller.back))
+	if (swapcontext(&performer.context, performer.back))
 		abort();
 }
 
-static void tell(void)
+static void run_story(void)
 {
 	story();
 	over = 1;
@@ -88,7 +88,7 @@ static void *worker_main(void *arg)
 		wait_for(&w->go);
 		if (w->leave)
 			return NULL;
-		fiber_resume(&teller);
+		fiber_resume(&performer);
 		sem_post(&w->done);
 	}
 }
@@ -114,7 +114,7 @@ static void workers_end(struct worker *w)
 	}
 }
 
-static void tell_all(const char *where)
+static void run_all_stories(const char *where)
 {
 	static const struct {
 		const char *name;
@@ -132,12 +132,12 @@ static void tell_all(const char *where)
 
 		story = stories[i].story;
 		over = 0;
-		fiber_init(&teller, tell);
+		fiber_init(&performer, run_story);
 		for (here = 0; !over; here = !here) {
 			sem_post(&w[here].go);
 			wait_for(&w[here].done);
 		}
-		free(teller.stack);
+		free(performer.stack);
 		printf("%s - %s, %s\n", failures == before ? "ok" : "not ok", stories[i].name, where);
 	}
 	workers_end(w);
@@ -157,7 +157,7 @@ static void *one_of_the_first(void *unused)
 	return unused;
 }
 
-static void tell_beyond_the_first(void)
+static void run_beyond_the_first(void)
 {
 	pthread_t threads[NR_FIRST];
 
@@ -168,7 +168,7 @@ static void tell_beyond_the_first(void)
 			abort();
 		wait_for(&first_here);
 	}
-	tell_all("beyond the first threads");
+	run_all_stories("beyond the first threads");
 	for (int i = 0; i < NR_FIRST; i++)
 		sem_post(&first_leave);
 	for (int i = 0; i < NR_FIRST; i++)
@@ -212,7 +212,7 @@ static __attribute__((noinline)) void yield_to_others(struct one *one)
 }
 
 /* Only its holder writes a slot. */
-static void look(const uintptr_t *slot, const struct object *object)
+static void check_guarded(const uintptr_t *slot, const struct object *object)
 {
 	if (!holds(slot, object))
 		quiesce_fetch_add_relaxed(&nr_lost, 1); /* Relaxed: a count. */
@@ -231,7 +231,7 @@ static void crowd_main(void)
 		for (int i = 0; i < 50; i++) {
 			further = shazptr_protect(&one->object);
 			for (int n = 0; n < 20; n++)
-				look(further.slot, (struct object *)shazptr_ptr(further));
+				check_guarded(further.slot, (struct object *)shazptr_ptr(further));
 			shazptr_clear(further);
 		}
 		guard = shazptr_protect(&one->object);
@@ -241,15 +241,15 @@ static void crowd_main(void)
 		(void)hazptr_protect(slot, &one->object);
 		shazptr_detach(guard);
 		yield_to_others(one);
-		look(guard.slot, (struct object *)shazptr_ptr(guard));
+		check_guarded(guard.slot, (struct object *)shazptr_ptr(guard));
 		further = shazptr_protect(&one->object);
 		rcu_read_lock();
-		look(further.slot, (struct object *)shazptr_ptr(further));
+		check_guarded(further.slot, (struct object *)shazptr_ptr(further));
 		rcu_read_unlock();
 		shazptr_clear(guard);
 		shazptr_detach(further);
 		yield_to_others(one);
-		look(further.slot, (struct object *)shazptr_ptr(further));
+		check_guarded(further.slot, (struct object *)shazptr_ptr(further));
 		shazptr_clear(further);
 		hazptr_free(NULL, slot);
 		one->turns++;
@@ -358,8 +358,8 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	alarm(120);
-	tell_all("of the first threads");
-	tell_beyond_the_first();
+	run_all_stories("of the first threads");
+	run_beyond_the_first();
 	if (seconds)
 		run_crowd(seconds);
 	return failures != 0;

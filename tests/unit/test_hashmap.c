@@ -237,7 +237,7 @@ static void reserve(void **state)
 	assert_int_equal(map_stats(&map).resizes, 0);
 	drain(&map, LARGE);
 	come_to_rest();
-	assert_int_equal(map_stats(&map).buckets, stats.buckets); /* never less */
+	assert_int_equal(map_stats(&map).buckets, stats.buckets); /* a reservation never shrinks the table */
 	assert_int_equal(hashmap_reserve(&map, 0), 0);
 	map_fill(&map, 1);
 	drain(&map, 1);
@@ -329,7 +329,7 @@ static void destroy_with_a_reader_inside(void **state)
 		before = map_stats(&map).resizes;
 		for (; way && map_stats(&map).resizes == before; i++)
 			assert_int_equal(hashmap_insert(&map, i, i + 1, NULL), 0);
-		assert_int_equal(!quiesce_load_relaxed(&map.table.array->next), !way); /* Relaxed: only whether. */
+		assert_int_equal(!quiesce_load_relaxed(&map.table.array->next), !way); /* Relaxed: a test for NULL. */
 		hashmap_for_each(key, value, &it, &map) {
 			assert_int_equal(value, key + 1);
 			if (!nr++)
@@ -425,7 +425,7 @@ static void keys_that_are_alike_spread(void **state)
 }
 
 /* Keys that collide in a bucket with one seed do not collide with another. */
-static void the_seed_decides_who_meets(void **state)
+static void the_seed_decides_which_keys_collide(void **state)
 {
 	int met = 0, meet = 0;
 
@@ -503,7 +503,7 @@ static void lock_all(struct quiesce__buckets *array, bool lock)
 	array->lock.word = lock ? 1 : 0;
 }
 
-static void only_looks(void)
+static void only_reads(void)
 {
 	size_t nr = hashmap_count(&inherited);
 
@@ -543,7 +543,7 @@ static void a_child_takes_no_lock_that_may_be_left_locked(void **state)
 
 	(void)state;
 	lock_all(array, true);
-	in_child(only_looks, &o);
+	in_child(only_reads, &o);
 	lock_all(array, false);
 	assert_true(exited_with(o.status, 0));
 	rcu_read_unlock();
@@ -582,7 +582,7 @@ int main(int argc, char **argv)
 		TEST(iteration_while_the_body_updates),
 		TEST(destroy_with_a_reader_inside),
 		TEST(keys_that_are_alike_spread),
-		TEST(the_seed_decides_who_meets),
+		TEST(the_seed_decides_which_keys_collide),
 		TEST(bytes_by_xxh3),
 		TEST(a_child_takes_no_lock_that_may_be_left_locked),
 		TEST(a_child_that_updates_finishes_a_resize),

@@ -245,7 +245,7 @@ static struct user users[USERS];
 static char names[USERS][16];
 
 /* Each object is found in all tables, by its key in each. */
-static void look_for_user(const struct hashtable *ht, const struct user *u)
+static void find_user(const struct hashtable *ht, const struct user *u)
 {
 	char copy[16];
 
@@ -282,7 +282,7 @@ static void keys_of_all_kinds(void **state)
 	}
 	rcu_read_lock();
 	for (int i = 0; i < USERS; i++)
-		look_for_user(ht, &users[i]);
+		find_user(ht, &users[i]);
 	assert_null(by_name_lookup(&ht[0], ""));
 	assert_null(by_nick_lookup(&ht[1], "n"));
 	rcu_read_unlock();

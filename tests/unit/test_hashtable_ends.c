@@ -14,12 +14,12 @@ static void must_be_empty(struct hashtable *ht)
 static struct hashtable zero;
 static struct object one = { .key = 1 };
 
-static void tell_of_an_insert(void)
+static void warn_of_an_insert(void)
 {
 	hashtable_insert(&zero, &one);
 }
 
-static void tell_of_a_remove(void)
+static void warn_of_a_remove(void)
 {
 	hashtable_remove(&zero, &one);
 }
@@ -27,7 +27,7 @@ static void tell_of_a_remove(void)
 static void tables_are_initialised_statically(void **state)
 {
 	static struct hashtable ht = HASHTABLE_INIT(&object_type);
-	void (*const tells[])(void) = { tell_of_an_insert, tell_of_a_remove };
+	void (*const tells[])(void) = { warn_of_an_insert, warn_of_a_remove };
 	struct outcome o;
 
 	(void)state;
@@ -48,7 +48,7 @@ static void tables_are_initialised_statically(void **state)
 
 static struct hashmap zero_map;
 
-static void tell_of_a_map_that_is_zero(void)
+static void warn_of_a_zero_map(void)
 {
 	hashmap_insert(&zero_map, 1, 1, NULL);
 }
@@ -74,7 +74,7 @@ static void maps_are_initialised_statically(void **state)
 		hashmap_destroy(&map[i]);
 	assert_int_equal(map_find(&zero_map, 0), 0);
 	assert_int_equal(hashmap_count(&zero_map), 0);
-	in_child(tell_of_a_map_that_is_zero, &o);
+	in_child(warn_of_a_zero_map, &o);
 	assert_true(WIFSIGNALED(o.status) && WTERMSIG(o.status) == SIGABRT);
 	assert_non_null(strstr(o.text, "hashmap_insert() on a table that was not initialised"));
 }
@@ -146,7 +146,7 @@ static void reserve(void **state)
 	for (uint64_t i = 0; i < LARGE; i++)
 		assert_int_equal(hashtable_remove(&ht, &large[i]), 0);
 	come_to_rest();
-	assert_int_equal(table_stats(&ht).buckets, stats.buckets); /* never less */
+	assert_int_equal(table_stats(&ht).buckets, stats.buckets); /* a reservation never shrinks the table */
 	assert_int_equal(hashtable_reserve(&ht, 0), 0);
 	assert_int_equal(hashtable_insert(&ht, &large[0]), 0);
 	assert_int_equal(hashtable_remove(&ht, &large[0]), 0);
@@ -269,7 +269,7 @@ static void destroy_while_it_is_resized(void **state)
 		if (way == 2)
 			assert_int_equal(hashtable_reserve(&ht, 0), 0);
 		else
-			assert_non_null(quiesce_load_relaxed(&ht.table.array->next)); /* Relaxed: only whether. */
+			assert_non_null(quiesce_load_relaxed(&ht.table.array->next)); /* Relaxed: a test for NULL. */
 		hashtable_destroy(&ht, drop_counts, &nr);
 		must_be_empty(&ht);
 		rcu_read_unlock();

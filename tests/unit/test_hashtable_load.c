@@ -35,7 +35,7 @@ static uint64_t next_random(uint64_t *seed)
 /* Updaters that are out of step keep the table's load about constant: they go on until it was resized often enough. */
 static bool enough(const struct quiesce__table *t, int waves)
 {
-	/* Relaxed: as the flags. */
+	/* Relaxed: a flag of the test. */
 	return waves >= NR_WAVES && quiesce_load_relaxed(&t->resizes) >= NR_WAVES && flag_get(&nr_finds) >= NR_FINDS &&
 	       flag_get(&nr_walks) >= NR_WALKS;
 }
@@ -193,7 +193,7 @@ static void a_late_reader_keeps_the_old_array(void **state)
 	hashtable_for_each(o, &it, &table) {
 		if (seen++ == 0) {
 			held_end(&h);
-			wait_until(quiesce_load_relaxed(&table.table.array) != before); /* Relaxed: as above. */
+			wait_until(quiesce_load_relaxed(&table.table.array) != before); /* Relaxed: only compared. */
 			for (int i = 0; i < 10; i++)
 				short_rest();
 		}
@@ -343,7 +343,7 @@ static void *guarded_reader(void *number)
 		check(g ? quiesce_load_relaxed(&g->state) == GOOD && g->key == key : key >= NR_STABLE);
 		if (seed >> 60 == 0)
 			sched_yield(); /* the section stays open across the yield */
-		check(!g || quiesce_load_relaxed(&g->state) == GOOD); /* Relaxed: as above. */
+		check(!g || quiesce_load_relaxed(&g->state) == GOOD); /* Relaxed: hazard pointers are what is tested. */
 		count_up(&nr_finds);
 	}
 	hazptr_free(NULL, slot);

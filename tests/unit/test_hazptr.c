@@ -10,7 +10,7 @@ static struct thing *const p = &p_object, *const q = &q_object;
 static char bytes[2000]; /* distinct addresses to protect */
 
 /* True if a wait for @address finds no slot that blocks it. */
-static int nobody_has(const void *address)
+static int is_unprotected(const void *address)
 {
 	uint64_t blocked = stats_now().shazptr_blocked;
 
@@ -54,7 +54,7 @@ static void the_thread_s_own_slots_need_no_set_up(void **state)
 	(void)state;
 	in_thread(take_the_first, NULL);
 	take_the_first(NULL);
-	assert_true(nobody_has(p));
+	assert_true(is_unprotected(p));
 }
 
 static void a_slot_is_the_first_again_once_it_is_free(void **state)
@@ -86,12 +86,12 @@ static void the_thread_s_own_slots_have_no_end(void **state)
 		hazptr_free(NULL, slot[i]);
 	for (int i = 0; i < N; i++)
 		if (i % 50 == 0)
-			assert_true(nobody_has(bytes + i));
+			assert_true(is_unprotected(bytes + i));
 	waits_until(free_own, slot[1], bytes + 1);
 	waits_until(free_own, slot[N - 1], bytes + N - 1);
 	for (int i = 3; i < N - 1; i += 2)
 		hazptr_free(NULL, slot[i]);
-	assert_true(nobody_has(SHAZPTR_WILDCARD));
+	assert_true(is_unprotected(SHAZPTR_WILDCARD));
 }
 
 /* Return how many lines were added in @rounds, in each of which the pool gives @nr slots and gets them back. */
@@ -109,7 +109,7 @@ static uint32_t lines_after(int rounds, int nr)
 	return stats_now().slots_lines - before;
 }
 
-static void what_is_borrowed_is_borrowed_again(void **state)
+static void borrowed_slots_are_borrowed_again(void **state)
 {
 	(void)state;
 	lines_after(1, 300);
@@ -150,7 +150,7 @@ static void a_context_has_seven_slots_and_no_more(void **state)
 	assert_null(hazptr_alloc(&ctx));
 	for (int i = 0; i < NR_OWN; i++) {
 		hazptr_free(&ctx, slot[i]);
-		assert_ptr_equal(hazptr_alloc(&ctx), slot[i]); /* the only one */
+		assert_ptr_equal(hazptr_alloc(&ctx), slot[i]); /* the only free slot */
 		assert_int_equal(slot_value(slot[i]), 0);
 		assert_null(hazptr_alloc(&ctx));
 	}
@@ -162,7 +162,7 @@ static void a_context_has_seven_slots_and_no_more(void **state)
 
 static void slots_are_freed_in_any_order(void **state)
 {
-	static const int step[] = { 1, 2, 3, 5, 6 }; /* each makes a full round of seven */
+	static const int step[] = { 1, 2, 3, 5, 6 }; /* steps that visit all of seven slots */
 	struct hazptr_context ctx;
 	hazptr_t *slot[NR_OWN];
 
@@ -174,7 +174,7 @@ static void slots_are_freed_in_any_order(void **state)
 		for (int i = 0, k = 3; i < NR_OWN; i++, k = (k + step[s]) % NR_OWN) {
 			assert_int_equal(slot_value(slot[k]), bytes + k);
 			hazptr_free(&ctx, slot[k]);
-			assert_true(nobody_has(bytes + k));
+			assert_true(is_unprotected(bytes + k));
 		}
 	}
 	cleanup_hazptr_context(&ctx);
@@ -219,7 +219,7 @@ static void two_thousand_contexts(void **state)
 				hazptr_free(&ctx[i], slot[i]);
 			cleanup_hazptr_context(&ctx[i]);
 		}
-		assert_true(nobody_has(SHAZPTR_WILDCARD));
+		assert_true(is_unprotected(SHAZPTR_WILDCARD));
 		if (round == 0)
 			lines = stats_now().slots_lines;
 	}
@@ -289,7 +289,7 @@ static void protect_returns_the_current_pointer(void **state)
 	current = q;
 	assert_ptr_equal(hazptr_tryprotect(slot, &current), q);
 	assert_int_equal(slot_value(slot), q);
-	assert_true(nobody_has(p));
+	assert_true(is_unprotected(p));
 	waits_until(hazptr_clear, slot, q);
 	hazptr_free(NULL, slot);
 }
@@ -312,7 +312,7 @@ static void null_leaves_the_slot_empty(void **state)
 	assert_null(hazptr_tryprotect(slot, &current, other));
 	assert_int_equal(slot_value(slot), 0);
 	synchronize_hazptr(NULL);
-	assert_true(nobody_has(p) && nobody_has(SHAZPTR_WILDCARD));
+	assert_true(is_unprotected(p) && is_unprotected(SHAZPTR_WILDCARD));
 	hazptr_free(NULL, slot);
 }
 
@@ -325,7 +325,7 @@ static void a_field_is_protected_by_its_address(void **state)
 	assert_ptr_equal(found, p);
 	assert_int_equal(found->id, 1);
 	assert_int_equal(slot_value(slot), &p->other);
-	assert_true(nobody_has(p));
+	assert_true(is_unprotected(p));
 	waits_until(protect_q, slot, &p->other);
 	current = q;
 	assert_ptr_equal(hazptr_tryprotect(slot, &current, other), q);
@@ -347,7 +347,7 @@ static void a_protection_ends_in_three_ways(void **state)
 	hazptr_clear(slot);
 	protect_in(slot, p);
 	waits_until(free_own, slot, p);
-	assert_true(nobody_has(SHAZPTR_WILDCARD));
+	assert_true(is_unprotected(SHAZPTR_WILDCARD));
 }
 
 static void slots_of_one_address_are_as_many_protections(void **state)
@@ -405,7 +405,7 @@ static void a_batch_protects_each(void **state)
 	hazptr_clear_batch(slot, N);
 	for (int i = 0; i < N; i++)
 		assert_int_equal(slot_value(slot[i]), 0);
-	assert_true(nobody_has(SHAZPTR_WILDCARD));
+	assert_true(is_unprotected(SHAZPTR_WILDCARD));
 	hazptr_free_batch(NULL, slot, N);
 	assert_ptr_equal(hazptr_alloc(NULL), slot[0]);
 	hazptr_free(NULL, slot[0]);
@@ -452,7 +452,7 @@ static void a_protection_outlives_its_thread(void **state)
 		waits_until(hazptr_clear, old[i].slot, &object[i]);
 	for (int i = 0; i < N; i++)
 		in_thread(free_handed, &old[i]);
-	assert_true(nobody_has(SHAZPTR_WILDCARD));
+	assert_true(is_unprotected(SHAZPTR_WILDCARD));
 }
 
 static void *detached_in_thread(void *arg)
@@ -464,7 +464,7 @@ static void *detached_in_thread(void *arg)
 	return NULL;
 }
 
-static void a_detached_slot_belongs_to_nobody(void **state)
+static void a_detached_slot_belongs_to_no_thread(void **state)
 {
 	struct handed h = { .object = p };
 	hazptr_t *mine = hazptr_alloc_detached(), *own = hazptr_alloc(NULL);
@@ -486,7 +486,7 @@ int main(int argc, char **argv)
 		TEST(the_thread_s_own_slots_need_no_set_up),
 		TEST(a_slot_is_the_first_again_once_it_is_free),
 		TEST(the_thread_s_own_slots_have_no_end),
-		TEST(what_is_borrowed_is_borrowed_again),
+		TEST(borrowed_slots_are_borrowed_again),
 		TEST(a_search_goes_on_where_the_last_one_ended),
 		TEST(a_context_has_seven_slots_and_no_more),
 		TEST(slots_are_freed_in_any_order),
@@ -502,7 +502,7 @@ int main(int argc, char **argv)
 		TEST(a_batch_is_had_whole_or_not_at_all),
 		TEST(a_batch_protects_each),
 		TEST(a_protection_outlives_its_thread),
-		TEST(a_detached_slot_belongs_to_nobody),
+		TEST(a_detached_slot_belongs_to_no_thread),
 	};
 
 	testing_choose(argc, argv);

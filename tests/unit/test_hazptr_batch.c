@@ -91,7 +91,7 @@ static void *retire_many(void *unused)
 	return unused;
 }
 
-static void their_garbage_is_bounded(void **state)
+static void garbage_without_heads_is_bounded(void **state)
 {
 	static hazptr_t *slot[NR_HELD];
 
@@ -255,7 +255,7 @@ static void a_deleter_may_retire(void **state)
 
 /* ---- the batch ---- */
 
-static uint64_t looks_of(int nr)
+static uint64_t scans_for(int nr)
 {
 	uint64_t before = stats_now().hazptr_scans;
 
@@ -268,11 +268,11 @@ static void *a_small_batch(void *unused)
 {
 	quiesce_store_relaxed(&most_alive, (int64_t)0); /* Relaxed: a count. */
 	assert_int_equal(quiesce_set_thread_hazptr_batch(100, 100), 0);
-	assert_in_range(looks_of(10000), 99, 101);
+	assert_in_range(scans_for(10000), 99, 101);
 	assert_in_range(flag_get(&most_alive), 50, 102);
 	assert_int_equal(quiesce_set_thread_hazptr_batch(0, 0), 0);
-	looks_of(10000);
-	assert_in_range(looks_of(40960), 10, 41);
+	scans_for(10000);
+	assert_in_range(scans_for(40960), 10, 41);
 	return unused;
 }
 
@@ -285,7 +285,7 @@ static void a_thread_chooses_its_batch(void **state)
 
 static void *batch_of_the_process(void *unused)
 {
-	assert_in_range(looks_of(10000), 199, 201);
+	assert_in_range(scans_for(10000), 199, 201);
 	return unused;
 }
 
@@ -294,8 +294,8 @@ static void the_process_chooses_for_all_threads(void **state)
 	(void)state;
 	assert_int_equal(quiesce_set_hazptr_batch(50, 50), 0);
 	in_thread(batch_of_the_process, NULL);
-	looks_of(HAZPTR_BATCH_MAX); /* reclaims that were begun before */
-	assert_in_range(looks_of(10000), 199, 201);
+	scans_for(HAZPTR_BATCH_MAX); /* ends reclaims that began earlier */
+	assert_in_range(scans_for(10000), 199, 201);
 	assert_int_equal(quiesce_set_hazptr_batch(0, 0), 0);
 	all_are_gone();
 }
@@ -317,14 +317,14 @@ static void nonsense_is_refused(void **state)
 static void *with_many_slots(void *unused)
 {
 	static struct hazptr_context ctx[NR_CONTEXTS];
-	uint64_t looks;
+	uint64_t scans;
 
 	assert_int_equal(quiesce_set_thread_hazptr_batch(1, 4000), 0);
 	for (int i = 0; i < NR_CONTEXTS; i++)
 		assert_int_equal(init_hazptr_context(&ctx[i]), 0);
-	looks_of(20000); /* the table of slots has grown by now */
-	looks = looks_of(40000);
-	assert_in_range(looks, 40000 / 4000, 40000 / (2 * NR_CONTEXTS * HAZPTR_SLOT_PER_CTX) + 1);
+	scans_for(20000); /* the table of slots has grown by now */
+	scans = scans_for(40000);
+	assert_in_range(scans, 40000 / 4000, 40000 / (2 * NR_CONTEXTS * HAZPTR_SLOT_PER_CTX) + 1);
 	for (int i = 0; i < NR_CONTEXTS; i++)
 		cleanup_hazptr_context(&ctx[i]);
 	return unused;
@@ -342,7 +342,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(an_object_without_a_head_waits_for_its_slot),
 		TEST(an_object_may_lie_anywhere),
-		TEST(their_garbage_is_bounded),
+		TEST(garbage_without_heads_is_bounded),
 		TEST(notes_are_used_again),
 		TEST(notes_of_threads_are_used_again),
 		TEST(notes_are_found_by_threads_at_one_time),

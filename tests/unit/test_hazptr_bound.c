@@ -33,7 +33,7 @@ static struct hazptr_head *born(void)
 
 /* ---- the bound ---- */
 
-#define NR_RETIRED 500000 /* by each of two threads */
+#define NR_RETIRED 500000 /* number for each of two threads */
 #define NR_STALLED 300
 
 static hazptr_t *stalled[NR_STALLED];
@@ -67,7 +67,7 @@ static void garbage_is_bounded_while_readers_stall(void **state)
 		thread_must(pthread_create(&thread[i], NULL, retire_many, NULL));
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
-	/* This thread retires, too; and each of the two has one that is not yet retired. */
+	/* This thread retires, too, and each of the two may have an object that is not yet retired. */
 	assert_in_range(most_alive, NR_STALLED, 3 * HAZPTR_BATCH_MAX + NR_STALLED + 2);
 	wait_until(flag_get(&nr_alive) == NR_STALLED);
 	hazptr_free_batch(NULL, stalled, NR_STALLED);
@@ -153,7 +153,7 @@ static void a_mark_in_a_slot_keeps_no_object(void **state)
 
 /* ---- counters ---- */
 
-static void what_is_retired_and_reclaimed_is_counted(void **state)
+static void retired_and_reclaimed_objects_are_counted(void **state)
 {
 	struct hazptr_cohort cohort = HAZPTR_COHORT_INIT;
 	static struct thing object[3];
@@ -174,7 +174,7 @@ static void what_is_retired_and_reclaimed_is_counted(void **state)
 	after = stats_now();
 	assert_int_equal(after.hazptr_retired, before.hazptr_retired + 3);
 	assert_true(after.hazptr_scans > before.hazptr_scans);
-	assert_true(after.hazptr_swept >= before.hazptr_swept + 2); /* by the worker */
+	assert_true(after.hazptr_swept >= before.hazptr_swept + 2); /* the worker has swept */
 	hazptr_free(NULL, slot);
 	hazptr_barrier();
 	after = stats_now();
@@ -184,7 +184,7 @@ static void what_is_retired_and_reclaimed_is_counted(void **state)
 
 /* The owner's scans are counted, so try again if the worker scanned meanwhile, as it does when the owner makes no progress for a
  * while. */
-static void a_batch_takes_one_look(void **state)
+static void a_batch_takes_one_scan(void **state)
 {
 	struct quiesce_stats before, after;
 
@@ -329,7 +329,7 @@ static void shutdown_beside_a_barrier(void **state)
 
 static uint32_t helper_tid;
 
-static void tell_helper_tid(struct hazptr_head *unused)
+static void report_helper_tid(struct hazptr_head *unused)
 {
 	(void)unused;
 	quiesce_store_relaxed(&helper_tid, (uint32_t)my_tid()); /* Relaxed: awaited. */
@@ -346,7 +346,7 @@ static void the_helper_rests_when_nothing_is_left(void **state)
 
 	(void)state;
 	thing_retire(&object);
-	call_hazptr(&head, tell_helper_tid);
+	call_hazptr(&head, report_helper_tid);
 	wait_until(flag_get(&helper_tid) != 0);
 	before = voluntary_switches((pid_t)flag_get(&helper_tid));
 	wait_until(voluntary_switches((pid_t)flag_get(&helper_tid)) > before + 1);
@@ -364,21 +364,21 @@ static void the_helper_rests_when_nothing_is_left(void **state)
 
 static struct hazptr_cohort busy = HAZPTR_COHORT_INIT;
 
-static void *retires_until_told(void *stop)
+static void *retires_until_stopped(void *stop)
 {
 	while (!flag_get((int *)stop))
 		call_hazptr_cohort(&busy, born(), dies);
 	return NULL;
 }
 
-static void a_wait_for_a_cohort_ends_beside_who_goes_on_retiring(void **state)
+static void a_wait_for_a_cohort_ends_beside_retirers(void **state)
 {
 	pthread_t thread[3];
 	int stop = 0;
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		thread_must(pthread_create(&thread[i], NULL, retires_until_told, &stop));
+		thread_must(pthread_create(&thread[i], NULL, retires_until_stopped, &stop));
 	for (int i = 0; i < 50; i++)
 		synchronize_hazptr_cohort(&busy);
 	flag_set(&stop);
@@ -459,7 +459,7 @@ static void destroy_beside_many(struct hazptr_head *head)
 	destroy_parent(head);
 }
 
-static void a_wait_in_a_callback_leaves_the_look_as_it_was(void **state)
+static void a_wait_in_a_callback_leaves_the_scan_intact(void **state)
 {
 	static struct parent parent;
 
@@ -487,17 +487,17 @@ static void a_wait_in_a_callback_leaves_the_look_as_it_was(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_batch_takes_one_look),
+		TEST(a_batch_takes_one_scan),
 		TEST(garbage_is_bounded_while_readers_stall),
 		TEST(garbage_of_threads_that_come_and_go_is_bounded),
 		TEST(a_few_large_objects_are_a_batch),
 		TEST(a_large_object_that_stays_is_no_batch),
 		TEST(a_mark_in_a_slot_keeps_no_object),
-		TEST(what_is_retired_and_reclaimed_is_counted),
-		TEST(a_wait_for_a_cohort_ends_beside_who_goes_on_retiring),
+		TEST(retired_and_reclaimed_objects_are_counted),
+		TEST(a_wait_for_a_cohort_ends_beside_retirers),
 		TEST(a_callback_may_wait_for_a_cohort),
 		TEST(a_callback_waits_for_what_a_cohort_has_protected),
-		TEST(a_wait_in_a_callback_leaves_the_look_as_it_was),
+		TEST(a_wait_in_a_callback_leaves_the_scan_intact),
 		TEST(shutdown_runs_callbacks_that_queue_the_other_kind),
 		TEST(shutdown_gives_up_in_time_where_something_is_protected),
 		TEST(shutdown_gives_up_in_time_where_a_callback_blocks),

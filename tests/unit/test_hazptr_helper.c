@@ -41,7 +41,7 @@ static void callbacks_run_in_another_thread(void **state)
 	assert_int_equal(things_run(object, NR), NR);
 }
 
-/* Every third may run here, and no other does. */
+/* Every third callback may run in this thread, and no other callback does. */
 static void both_kinds_mixed(void **state)
 {
 	(void)state;
@@ -67,7 +67,7 @@ static void run_locked(struct hazptr_head *head)
 	pthread_mutex_unlock(&lock);
 }
 
-static void who_retires_may_hold_a_lock_that_callbacks_take(void **state)
+static void a_retirer_may_hold_a_lock_that_callbacks_take(void **state)
 {
 	(void)state;
 	memset(object, 0, sizeof object);
@@ -212,7 +212,7 @@ static void stop_and_wait(void)
 }
 
 /* The helper sleeps about as often as it visits. */
-static void what_retires_itself_again_burns_no_cpu(void **state)
+static void objects_that_retire_themselves_burn_no_cpu(void **state)
 {
 	long switches;
 	int runs;
@@ -354,11 +354,11 @@ int main(int argc, char **argv)
 		TEST(a_thread_that_retires_rarely_has_one_page),
 		TEST(callbacks_run_in_another_thread),
 		TEST(both_kinds_mixed),
-		TEST(who_retires_may_hold_a_lock_that_callbacks_take),
+		TEST(a_retirer_may_hold_a_lock_that_callbacks_take),
 		TEST(a_reader_of_rcu_keeps_nothing),
 		TEST(callbacks_may_queue_every_kind),
 		TEST(chains_are_followed_without_pauses),
-		TEST(what_retires_itself_again_burns_no_cpu),
+		TEST(objects_that_retire_themselves_burn_no_cpu),
 		TEST(other_jobs_of_the_helper_go_on),
 		TEST(queues_that_have_nothing_are_not_visited),
 	};

@@ -37,7 +37,7 @@ struct far {
 };
 
 /* An object that is retired while a slot protects its head is freed after the slot is cleared, by the first scan. */
-#define freed_when_let_go(object, look)                                     \
+#define freed_when_let_go(object, scan)                                     \
 	do {                                                                \
 		hazptr_t *slot = slot_with(NULL, &(object)->hazptr);        \
                                                                             \
@@ -46,7 +46,7 @@ struct far {
 		retire_plenty();                                            \
 		assert_int_equal(flag_get(&nr_freed), 0);                   \
 		hazptr_free(NULL, slot);                                    \
-		look();                                                     \
+		scan();                                                     \
 		wait_until(flag_get(&nr_freed) == 1);                       \
 	} while (0)
 

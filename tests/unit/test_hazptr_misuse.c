@@ -269,7 +269,7 @@ static int stall(void)
 	return 0;
 }
 
-static void a_wait_that_takes_long_is_told(void **state)
+static void a_wait_that_takes_long_is_reported(void **state)
 {
 	struct outcome o;
 
@@ -287,7 +287,7 @@ int main(int argc, char **argv)
 		TEST(null_where_an_object_is_needed),
 		TEST(waiting_in_a_callback),
 		TEST(a_context_with_a_slot_taken),
-		TEST(a_wait_that_takes_long_is_told),
+		TEST(a_wait_that_takes_long_is_reported),
 	};
 
 	if (argc == 2 && !strcmp(argv[1], "--stall"))

@@ -63,7 +63,7 @@ static void begin_to_wait(pthread_t *thread, int *done)
 }
 
 /* The worker reclaims all other objects while a barrier waits for one. */
-static void a_barrier_that_waits_holds_nobody_up(void **state)
+static void a_waiting_barrier_delays_no_retirer(void **state)
 {
 	hazptr_t *slot;
 	pthread_t thread;
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_pointer_that_leads_nowhere_leaves_the_slot_taken),
-		TEST(a_barrier_that_waits_holds_nobody_up),
+		TEST(a_waiting_barrier_delays_no_retirer),
 		TEST(wildcards_that_overlap_end_for_a_barrier),
 		TEST(objects_that_retire_themselves_again_let_go),
 	};

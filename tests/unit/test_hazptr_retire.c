@@ -165,7 +165,7 @@ static void *retire_in_thread(void *object)
 	return NULL;
 }
 
-static void what_an_exited_thread_retired_is_reclaimed(void **state)
+static void objects_of_an_exited_thread_are_reclaimed(void **state)
 {
 	enum { N = 40 };
 	static struct thing object[N];
@@ -210,7 +210,7 @@ static void *be_protected_by_another(void *object)
 	return NULL;
 }
 
-static void who_retires_looks_at_slots_of_all(void **state)
+static void a_retirer_scans_the_slots_of_all_threads(void **state)
 {
 	hazptr_t *slot = slot_with(NULL, p);
 
@@ -434,9 +434,9 @@ int main(int argc, char **argv)
 		TEST(a_slot_of_a_context_and_a_detached_one_protect),
 		TEST(guards_protect_too),
 		TEST(a_wildcard_keeps_everything),
-		TEST(what_an_exited_thread_retired_is_reclaimed),
+		TEST(objects_of_an_exited_thread_are_reclaimed),
 		TEST(a_slot_that_was_handed_over_protects),
-		TEST(who_retires_looks_at_slots_of_all),
+		TEST(a_retirer_scans_the_slots_of_all_threads),
 		TEST(in_a_section_and_in_a_callback_of_rcu),
 		TEST(a_tree_is_freed_from_its_root),
 		TEST(a_list_is_freed_from_its_head),

@@ -48,7 +48,7 @@ static int caller_waits(struct caller *c)
 {
 	uint64_t scans = stats_now().scans;
 
-	wait_until(flag_get(&c->returned) || stats_now().scans >= scans + LOOKS);
+	wait_until(flag_get(&c->returned) || stats_now().scans >= scans + SCANS_ENOUGH);
 	return !flag_get(&c->returned);
 }
 
@@ -65,7 +65,7 @@ static void *retire_in_thread(void *object)
 	return NULL;
 }
 
-static void a_barrier_waits_for_what_everybody_retired(void **state)
+static void a_barrier_waits_for_what_all_threads_retired(void **state)
 {
 	enum { N = 12 };
 	static struct thing object[N];
@@ -271,7 +271,7 @@ static void a_later_protection_is_not_waited_for(void **state)
 	waiter_end(&late);
 }
 
-static void a_wait_for_everybody_waits_for_slots(void **state)
+static void a_wildcard_wait_waits_for_slots(void **state)
 {
 	hazptr_t *slot = slot_with(NULL, p), *empty = hazptr_alloc(NULL);
 	struct waiter w;
@@ -343,7 +343,7 @@ static void *protect_for_ever(void *two)
 	return NULL;
 }
 
-static void endless_protections_starve_nobody(void **state)
+static void endless_protections_starve_no_waiter(void **state)
 {
 	pthread_t reader[2];
 	uint64_t blocked = stats_now().shazptr_blocked;
@@ -424,7 +424,7 @@ static void a_cohort_waits_for_what_is_protected(void **state)
 	hazptr_free(NULL, slot);
 }
 
-static void nobody_else_reclaims_a_cohort(void **state)
+static void only_its_wait_reclaims_a_cohort(void **state)
 {
 	(void)state;
 	fresh(p);
@@ -524,19 +524,19 @@ static void callbacks_may_retire_into_their_cohort(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_barrier_waits_for_what_everybody_retired),
+		TEST(a_barrier_waits_for_what_all_threads_retired),
 		TEST(a_barrier_that_is_tried_leaves_alone_what_is_protected),
 		TEST(a_barrier_waits_for_what_is_protected),
 		TEST(a_barrier_waits_for_a_callback_that_runs),
 		TEST(barriers_at_once),
 		TEST(only_that_object_is_waited_for),
 		TEST(a_later_protection_is_not_waited_for),
-		TEST(a_wait_for_everybody_waits_for_slots),
+		TEST(a_wildcard_wait_waits_for_slots),
 		TEST(a_wait_is_woken_by_the_next_protection_or_the_free),
-		TEST(endless_protections_starve_nobody),
+		TEST(endless_protections_starve_no_waiter),
 		TEST(a_cohort_is_waited_for_alone),
 		TEST(a_cohort_waits_for_what_is_protected),
-		TEST(nobody_else_reclaims_a_cohort),
+		TEST(only_its_wait_reclaims_a_cohort),
 		TEST(a_big_cohort_is_reclaimed_as_it_grows),
 		TEST(a_cohort_is_destroyed_after_the_wait),
 		TEST(callbacks_may_retire_into_their_cohort),

@@ -57,7 +57,7 @@ static void marks_are_returned_and_not_protected(void **state)
 }
 
 /* While a waiter scans, protections take the slow path. */
-static void marks_are_masked_while_somebody_waits(void **state)
+static void marks_are_masked_while_a_caller_waits(void **state)
 {
 	hazptr_t *slot = hazptr_alloc(NULL), *held = slot_with(NULL, q);
 	struct thing *current = marked(p, 1);
@@ -198,7 +198,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(an_address_is_protected_until_another_is),
 		TEST(marks_are_returned_and_not_protected),
-		TEST(marks_are_masked_while_somebody_waits),
+		TEST(marks_are_masked_while_a_caller_waits),
 		TEST(an_array_is_as_many_slots),
 		TEST(an_array_leaves_out_slots_in_use),
 		TEST(no_array_has_more_slots_than_a_context),

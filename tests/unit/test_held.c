@@ -20,7 +20,7 @@ static void holds_nothing(void *unused)
 	(void)unused;
 	assert_false(percpu_rwsem_is_held(&sem));
 	assert_false(srcu_read_lock_held(&domain));
-	COMPLETED(QUIESCE_MISUSE_NOT_HELD, "read or write", percpu_rwsem_assert_held(&sem));
+	REPORTED(QUIESCE_MISUSE_NOT_HELD, "read or write", percpu_rwsem_assert_held(&sem));
 }
 
 /* The holder is a thread, for read sides too: no other thread counts as one. */
@@ -71,7 +71,7 @@ static void release_section(void *idx)
 }
 
 /* A lock that another thread has released is no longer held by the thread that acquired it. */
-static void what_is_handed_over_is_not_held(void **state)
+static void a_handed_over_lock_is_not_held(void **state)
 {
 	int idx;
 
@@ -120,7 +120,7 @@ static void updates_in_its_section(void)
 	synchronize_srcu(&domain);
 }
 
-static void releases_what_nobody_reads(void)
+static void releases_an_unread_lock(void)
 {
 	percpu_up_read(&sem);
 }
@@ -139,11 +139,11 @@ static const struct {
 	{ reads_while_it_writes, { "percpu_down_read()", "for writing" } },
 	{ writes_twice, { "percpu_down_write()", "for writing" } },
 	{ updates_in_its_section, { "synchronize_srcu(domain)", "inside a section" } },
-	{ releases_what_nobody_reads, { "percpu_up_read()", "nobody holds" } },
+	{ releases_an_unread_lock, { "percpu_up_read()", "nobody holds" } },
 	{ ends_a_section_that_cannot_be, { "srcu_read_unlock(domain)", "no srcu_read_lock()" } },
 };
 
-static void deadlocks_are_told_before_they_begin(void **state)
+static void deadlocks_are_reported_before_they_begin(void **state)
 {
 	struct outcome o;
 
@@ -166,19 +166,19 @@ static void a_hook_may_go_on(void **state)
 
 	(void)state;
 	percpu_down_read(&sem);
-	COMPLETED(QUIESCE_MISUSE_WAIT_IN_READER, "taken at test_held+0x", percpu_down_read(&sem)); /* no writer is in the way */
+	REPORTED(QUIESCE_MISUSE_WAIT_IN_READER, "taken at test_held+0x", percpu_down_read(&sem)); /* no writer is in the way */
 	percpu_up_read(&sem);
 	assert_true(percpu_rwsem_is_held(&sem));
 	percpu_up_read(&sem);
 	assert_false(percpu_rwsem_is_held(&sem));
-	COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_read() at test_held+0x", percpu_up_read(&sem));
+	REPORTED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_read() at test_held+0x", percpu_up_read(&sem));
 	assert_false(percpu_is_read_locked(&sem));
-	COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() at test_held+0x", percpu_up_write(&sem));
+	REPORTED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() at test_held+0x", percpu_up_write(&sem));
 	idx = srcu_read_lock(&domain);
-	COMPLETED(QUIESCE_MISUSE_WAIT_IN_READER, "began at test_held+0x", synchronize_srcu(&domain));
-	COMPLETED(QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_srcu_expedited(", synchronize_srcu_expedited(&domain));
-	COMPLETED(QUIESCE_MISUSE_WAIT_IN_READER, "srcu_barrier(", srcu_barrier(&domain));
-	COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "srcu_read_unlock(", srcu_read_unlock(&domain, -1));
+	REPORTED(QUIESCE_MISUSE_WAIT_IN_READER, "began at test_held+0x", synchronize_srcu(&domain));
+	REPORTED(QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_srcu_expedited(", synchronize_srcu_expedited(&domain));
+	REPORTED(QUIESCE_MISUSE_WAIT_IN_READER, "srcu_barrier(", srcu_barrier(&domain));
+	REPORTED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "srcu_read_unlock(", srcu_read_unlock(&domain, -1));
 	srcu_read_unlock(&domain, idx);
 	synchronize_srcu(&domain);
 	lock_works(&sem);
@@ -204,7 +204,7 @@ static void take_all(void *idx)
 	*(int *)idx = srcu_read_lock(&domain);
 }
 
-static int told_of(const char *what, const void *object)
+static int nr_lines_about(const char *what, const void *object)
 {
 	char address[32];
 	int nr = 0;
@@ -215,7 +215,7 @@ static int told_of(const char *what, const void *object)
 	return nr;
 }
 
-/* Each is reported, stays held, and may be released by any thread. */
+/* Each lock that an ended thread held is reported, stays held, and may be released by any thread. */
 static void a_thread_that_ends_with_all_three(void **state)
 {
 	int idx;
@@ -225,9 +225,9 @@ static void a_thread_that_ends_with_all_three(void **state)
 	elsewhere(take_all, &idx);
 	quiesce_set_misuse_hook(NULL);
 	assert_int_equal(nr_exits, 3);
-	assert_int_equal(told_of("for reading", &sem), 1);
-	assert_int_equal(told_of("for writing", &other), 1);
-	assert_int_equal(told_of("SRCU", &domain), 1);
+	assert_int_equal(nr_lines_about("for reading", &sem), 1);
+	assert_int_equal(nr_lines_about("for writing", &other), 1);
+	assert_int_equal(nr_lines_about("SRCU", &domain), 1);
 	assert_true(percpu_is_read_locked(&sem));
 	assert_true(percpu_is_write_locked(&other));
 	assert_false(percpu_rwsem_is_held(&sem) || percpu_rwsem_is_held(&other) || srcu_read_lock_held(&domain));
@@ -262,8 +262,8 @@ static void a_thread_that_ends_with_slots(void **state)
 	elsewhere(take_three, &ctx);
 	quiesce_set_misuse_hook(NULL);
 	assert_int_equal(nr_exits, 1);
-	assert_int_equal(told_of("holds 2 slots of hazptr_alloc()", slots[0]), 1);
-	assert_int_equal(told_of("taken at test_held+0x", slots[0]), 1);
+	assert_int_equal(nr_lines_about("holds 2 slots of hazptr_alloc()", slots[0]), 1);
+	assert_int_equal(nr_lines_about("taken at test_held+0x", slots[0]), 1);
 	hazptr_free(NULL, slots[0]);
 	hazptr_free(NULL, slots[2]);
 	hazptr_free(&ctx, ctx.first);
@@ -300,7 +300,7 @@ static void too_much_to_keep_account_of(void **state)
 	for (int i = 0; i < MANY; i++)
 		idx[i] = srcu_read_lock(&domain);
 	assert_true(srcu_read_lock_held(&domain));
-	percpu_down_read(&sem); /* unknown, not wrong */
+	percpu_down_read(&sem); /* the record is full, so nothing is reported */
 	percpu_up_read(&sem);
 	for (int i = 0; i < MANY; i++)
 		srcu_read_unlock(&domain, idx[i]);
@@ -347,8 +347,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_thread_holds_its_own),
-		TEST(what_is_handed_over_is_not_held),
-		TEST(deadlocks_are_told_before_they_begin),
+		TEST(a_handed_over_lock_is_not_held),
+		TEST(deadlocks_are_reported_before_they_begin),
 		TEST(a_hook_may_go_on),
 		TEST(a_thread_that_ends_with_all_three),
 		TEST(a_thread_that_ends_with_slots),

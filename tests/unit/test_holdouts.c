@@ -139,8 +139,8 @@ static void *stays_outside(void *unused)
 	return unused;
 }
 
-/* One outside, and one whose section began after the wait. */
-static void who_is_in_nobodys_way_is_not_named(void **state)
+/* One thread is outside, and one began its section after the wait. */
+static void readers_that_delay_no_wait_are_not_named(void **state)
 {
 	struct held reader, later;
 	pthread_t waiter, idle;
@@ -227,7 +227,7 @@ static void kick(int tid, uint64_t waited_ns, void *arg)
 		syscall(SYS_tgkill, getpid(), tid, SIGUSR1);
 }
 
-/* As a virtual CPU: inside, until it is kicked, and inside again. */
+/* The reader acts as a virtual CPU: it is inside until it is kicked, and then inside again. */
 static void *runs_until_kicked(void *tid)
 {
 	int before;
@@ -235,7 +235,7 @@ static void *runs_until_kicked(void *tid)
 	for (int i = 0; i < 3; i++) {
 		rcu_read_lock();
 		before = flag_get(&kicks);
-		quiesce_store_relaxed((int *)tid, my_tid()); /* Relaxed: as the flags. */
+		quiesce_store_relaxed((int *)tid, my_tid()); /* Relaxed: a flag of the test. */
 		wait_until(flag_get(&kicks) != before);
 		rcu_read_unlock();
 	}
@@ -249,7 +249,7 @@ static void a_kicked_reader_ends_the_wait(void **state)
 	int tid = 0;
 
 	(void)state;
-	quiesce_store_relaxed(&kicks, 0); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&kicks, 0); /* Relaxed: a flag of the test. */
 	sigaction(SIGUSR1, &action, NULL);
 	assert_int_equal(quiesce_set_holdout_hook(kick, &tid), 0);
 	thread_must(pthread_create(&reader, NULL, runs_until_kicked, &tid));
@@ -291,7 +291,7 @@ static void a_hook_has_returned_when_it_is_removed(void **state)
 	(void)state;
 	sem_init(&hook_entered, 0, 0);
 	sem_init(&hook_may_end, 0, 0);
-	quiesce_store_relaxed(&removed, 0); /* Relaxed: as the flags. */
+	quiesce_store_relaxed(&removed, 0); /* Relaxed: a flag of the test. */
 	assert_int_equal(quiesce_set_holdout_hook(block, &calls), 0);
 	held_begin(&reader, NULL);
 	waiter = waiter_begin(NULL);
@@ -346,7 +346,7 @@ static void end_once(int tid, uint64_t waited_ns, void *arg)
 	keep_name(tid, waited_ns, &lock);
 }
 
-static void others_are_named_after_the_hook_has_ended_its_thread(void **state)
+static void other_readers_are_named_after_the_hook_has_ended_its_thread(void **state)
 {
 	struct held reader[2];
 	pthread_t waiter;
@@ -401,7 +401,7 @@ static void wait_for_vanished(void)
 	must(times(vanished_tid) == 0);
 }
 
-static void who_has_died_is_not_named(void **state)
+static void dead_threads_are_not_named(void **state)
 {
 	(void)state;
 	succeeds(wait_for_vanished);
@@ -419,7 +419,7 @@ static void name_in_child(void)
 	pthread_join(waiter, NULL);
 }
 
-/* While the parent waits, too. */
+/* A child has the hook also while the parent waits. */
 static void a_child_has_the_hook(void **state)
 {
 	struct held reader;
@@ -450,7 +450,7 @@ static void fork_in_hook(int tid, uint64_t waited_ns, void *arg)
 		_exit(quiesce_set_holdout_hook(NULL, NULL));
 	}
 	waitpid(pid, &status, 0);
-	quiesce_store_relaxed((int *)arg, exited_with(status, 0) ? 1 : 2); /* Relaxed: as the flags. */
+	quiesce_store_relaxed((int *)arg, exited_with(status, 0) ? 1 : 2); /* Relaxed: a flag of the test. */
 }
 
 static void a_hook_may_fork(void **state)
@@ -490,14 +490,14 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(all_readers_in_the_way_are_named),
-		TEST(who_is_in_nobodys_way_is_not_named),
+		TEST(readers_that_delay_no_wait_are_not_named),
 		TEST(a_reader_is_named_once_in_ten_milliseconds),
 		TEST(readers_in_the_way_of_callbacks_are_named),
 		TEST(a_kicked_reader_ends_the_wait),
 		TEST(a_hook_has_returned_when_it_is_removed),
 		TEST(a_hook_may_remove_itself),
-		TEST(others_are_named_after_the_hook_has_ended_its_thread),
-		TEST(who_has_died_is_not_named),
+		TEST(other_readers_are_named_after_the_hook_has_ended_its_thread),
+		TEST(dead_threads_are_not_named),
 		TEST(a_child_has_the_hook),
 		TEST(a_hook_may_fork),
 		TEST(after_a_shutdown_the_hook_is_called_again),

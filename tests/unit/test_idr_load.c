@@ -228,7 +228,7 @@ static void object_free(struct rcu_head *head)
 	free(o);
 }
 
-static void look_at(const struct object *o, unsigned long id)
+static void check_object(const struct object *o, unsigned long id)
 {
 	count_up(&nr_found);
 	if (quiesce_load_relaxed(&o->id) != id || !quiesce_load_relaxed(&o->alive))
@@ -244,10 +244,10 @@ static void *reader_main(void *arg)
 		rcu_read_lock();
 		o = idr_find(&shared, id);
 		if (o)
-			look_at(o, id);
+			check_object(o, id);
 		if (i % 256 == 0)
 			idr_for_each_entry_ul(&shared, o, id)
-				look_at(o, id);
+				check_object(o, id);
 		rcu_read_unlock();
 	}
 	return NULL;

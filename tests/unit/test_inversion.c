@@ -22,7 +22,7 @@ struct primitive {
 static struct {
 	const struct primitive *of;
 	sem_t inside, leave, stopped, go_on, done;
-	pid_t leader, follower; /* thread ids */
+	pid_t leader, follower; /* ids of both threads */
 } run;
 
 static void *reads(void *arg)
@@ -116,7 +116,7 @@ static void rcu_expedited(void **state)
 }
 
 DEFINE_STATIC_SRCU(domain);
-static int idx; /* the reader's */
+static int idx; /* index of the section of the reader */
 
 static void enter_domain(void)
 {
@@ -157,7 +157,7 @@ static void srcu_expedited(void **state)
 /* ---- a scanner in the middle of its walk ----
  * The scanner requests a wake-up in a reader's block, which is read-only: so it stops there, in the handler of its fault. */
 
-#define NR_BETWEEN 64 /* entries of the registry: those on either side are not read in one step */
+#define NR_BETWEEN 64 /* number of entries of the registry between two that one step must not read */
 
 static struct {
 	sem_t inside, begin, end, end_others;
@@ -265,7 +265,7 @@ static void become(int policy, int priority)
 
 static bool real_time_is_possible(const char *what)
 {
-	if (SANITIZED) /* with locks of its own, that inherit nothing, and a long start of threads */
+	if (SANITIZED) /* the sanitizer has locks that inherit no priority, and its threads take long to start */
 		return false;
 	if (set_policy(SCHED_FIFO, 2)) {
 		print_message("# no real-time priorities here: not tried: %s\n", what);

@@ -13,7 +13,7 @@
 
 #define OF_PROCESS 0xfful
 
-static const char *isolated, *nohz_full; /* NULL: the kernel does not report it */
+static const char *isolated, *nohz_full; /* contents of the files in sysfs; NULL: there is no such file */
 static unsigned long given;              /* CPUs that the last starter gave its new thread */
 
 long __real_syscall(long number, ...);

@@ -14,7 +14,7 @@ static int is_freeing, go_on;     /* set by that thread in free(); set by the te
 
 void free(void *p)
 {
-	if (p && frees_slowly && p == quiesce_load_relaxed(&watched)) { /* Relaxed: as below. */
+	if (p && frees_slowly && p == quiesce_load_relaxed(&watched)) { /* Relaxed: set before. */
 		flag_set(&is_freeing);
 		wait_until(flag_get(&go_on));
 	}

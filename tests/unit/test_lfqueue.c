@@ -35,7 +35,7 @@ static struct item items[8];
 
 static void fresh(int i)
 {
-	memset(&items[i].node, 0xa5, sizeof items[i].node); /* nothing has to be in it */
+	memset(&items[i].node, 0xa5, sizeof items[i].node); /* the node needs no initialisation */
 	put(&items[i]);
 }
 

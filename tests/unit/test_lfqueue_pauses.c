@@ -26,7 +26,7 @@ static void burst(struct lfq_node *nodes, int nr)
 		assert_ptr_equal(lfq_dequeue(&queue), &nodes[i]);
 	assert_null(lfq_dequeue(&queue));
 	rcu_read_unlock();
-	synchronize_rcu(); /* the nodes are put in again */
+	synchronize_rcu(); /* the nodes will be used again */
 }
 
 static void bursts_without_a_pause(void **state)

@@ -13,7 +13,7 @@ static struct item *item_of(struct lfs_node *node)
 
 static void newest_first(void **state)
 {
-	struct lfs_stack s = { (struct lfs_head *)state }; /* anything */
+	struct lfs_stack s = { (struct lfs_head *)state }; /* initialisation overwrites any content */
 	struct lfs_node n[3];
 
 	lfs_init(&s);
@@ -68,7 +68,7 @@ static void loops(void **state)
 		assert_int_equal(i->number, --want);
 	assert_int_equal(want, 0);
 	lfs_for_each_safe(all, node, next)
-		lfs_push(&shared, node); /* the other way round */
+		lfs_push(&shared, node); /* this reverses the order */
 	lfs_for_each_entry_safe(i, n, lfs_pop_all(&shared), node.lfs) {
 		assert_int_equal(i->number, want++);
 		free(i);
@@ -183,7 +183,7 @@ static void *take_all(void *unused)
 	return NULL;
 }
 
-static void pops_beside_who_takes_all(void **state)
+static void pops_beside_pop_all(void **state)
 {
 	(void)state;
 	load_run(NR_PUSHERS, push_fresh, NR_POPPERS, take_all);
@@ -357,7 +357,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(newest_first), TEST(zeroed_memory_is_a_stack), TEST(loops), TEST(as_the_model),
-		TEST(pops_in_sections), TEST(pops_beside_who_takes_all),
+		TEST(pops_in_sections), TEST(pops_beside_pop_all),
 		TEST(nodes_come_back), TEST(handlers_push_and_pop),
 #if !defined(__SANITIZE_THREAD__)
 		TEST(children_have_the_stack),

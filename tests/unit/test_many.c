@@ -20,7 +20,7 @@ enum { DEBUG_BUILD = 1 };
 enum { DEBUG_BUILD = 0 };
 #endif
 
-/* Count reports, and go on. */
+/* The hook counts reports, and the program goes on. */
 static int nr_of_kind[QUIESCE_MISUSE_TWICE + 1];
 
 static void count_kinds(enum quiesce_misuse kind, const char *text)
@@ -141,7 +141,7 @@ static void end_together(void)
 		percpu_ref_exit(&together[i]);
 }
 
-static void what_cannot_be_killed_stops_no_other(void **state)
+static void a_count_that_cannot_be_killed_stops_no_other(void **state)
 {
 	struct percpu_ref dead, never = { .state = 0 }, gone;
 	struct percpu_ref *list[] = { &dead, &together[0], NULL, &together[1], &never, &gone, &together[2] };
@@ -185,7 +185,7 @@ static void *kill_all_three(void *tid)
 	return NULL;
 }
 
-static void one_that_changes_is_waited_for_before_any_is_released(void **state)
+static void a_changing_count_is_awaited_before_any_is_released(void **state)
 {
 	pthread_t switcher, killer;
 	pid_t tid = 0;
@@ -430,7 +430,7 @@ static void a_slot_that_stands_there_twice(void **state)
 		assert_null(found[0]);
 		assert_null(found[2]);
 	}
-	hazptr_clear_batch(batch, 3); /* twice is harmless */
+	hazptr_clear_batch(batch, 3); /* a slot may be cleared twice */
 	batch[2] = third;
 	hazptr_free_batch(NULL, batch, 3);
 }
@@ -576,8 +576,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(many_are_killed_for_one_membarrier),
 		TEST(a_count_that_stands_there_twice_is_killed_once),
-		TEST(what_cannot_be_killed_stops_no_other),
-		TEST(one_that_changes_is_waited_for_before_any_is_released),
+		TEST(a_count_that_cannot_be_killed_stops_no_other),
+		TEST(a_changing_count_is_awaited_before_any_is_released),
 		TEST(many_in_a_confirm_function_are_killed_but_its_own),
 		TEST(by_default_it_is_fatal),
 		TEST(a_lock_that_stands_there_twice_is_acquired_once),

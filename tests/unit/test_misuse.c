@@ -142,7 +142,7 @@ static void waiting_in_a_section(void **state)
 	misuse(in_section_barrier, QUIESCE_MISUSE_WAIT_IN_READER, "rcu_barrier() at test_misuse");
 	misuse(in_section_shutdown, QUIESCE_MISUSE_WAIT_IN_READER, "quiesce_shutdown() at test_misuse");
 	misuse(in_section_kfree, QUIESCE_MISUSE_WAIT_IN_READER, "kfree_rcu_mightsleep()");
-	synchronize_rcu(); /* nothing is left of it */
+	synchronize_rcu(); /* the refused calls leave no section open */
 }
 
 /* Places are looked up in /proc/self/maps, where a name may be longer than a line that is read. */
@@ -159,7 +159,7 @@ static void a_long_name_before_the_code(void **state)
 	snprintf(path, sizeof path, "%s/%s", directory ? directory : "/tmp", name);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
-	map = mmap((void *)0x10000000, 1, PROT_READ, MAP_PRIVATE, fd, 0); /* below the program */
+	map = mmap((void *)0x10000000, 1, PROT_READ, MAP_PRIVATE, fd, 0); /* an address below the program */
 	close(fd);
 	unlink(path);
 	assert_true(map != MAP_FAILED);
@@ -442,7 +442,7 @@ static void exit_by_cancel(void)
 	exit_by(cancelled_inside, 1);
 }
 
-static void is_told(void (*fn)(void))
+static void is_reported(void (*fn)(void))
 {
 	struct outcome o;
 
@@ -458,9 +458,9 @@ static void exit_in_a_section(void **state)
 	uint32_t readers = stats_now().readers;
 
 	(void)state;
-	is_told(exit_by_return);
-	is_told(exit_by_pthread_exit);
-	is_told(exit_by_cancel);
+	is_reported(exit_by_return);
+	is_reported(exit_by_pthread_exit);
+	is_reported(exit_by_cancel);
 	assert_int_equal(stats_now().readers, readers);
 }
 
@@ -492,7 +492,7 @@ static void exit_in_a_section_of_a_destructor(void **state)
 {
 	(void)state;
 	assert_int_equal(pthread_key_create(&forgetful_key, forget_to_unlock), 0);
-	is_told(exit_by_destructor);
+	is_reported(exit_by_destructor);
 	pthread_key_delete(forgetful_key);
 }
 
@@ -515,7 +515,7 @@ static void vanish(void)
 	sem_init(&inside, 0, 0);
 	thread_must(pthread_create(&thread, NULL, vanish_inside, NULL));
 	wait_for(&inside);
-	errno = ENOTTY; /* stays, whatever the kernel returns for a thread that has ended */
+	errno = ENOTTY; /* must not change, whatever the kernel returns for a thread that has ended */
 	synchronize_rcu();
 	if (errno != ENOTTY || stats_now().readers != readers)
 		abort();
@@ -546,7 +546,7 @@ static void fetch_unprotected(void)
 	(void)rcu_dereference_protected(shared_pointer, lock_is_held);
 }
 
-static void the_debug_build_checks_who_fetches(void **state)
+static void the_debug_build_checks_the_fetcher(void **state)
 {
 	(void)state;
 	hooked(fetch_outside, QUIESCE_MISUSE_NOT_HELD, "rcu_dereference_check(shared_pointer, lock_is_held): the caller does not hold");
@@ -559,7 +559,7 @@ static void the_debug_build_shows_where(void **state)
 	hooked(in_section_synchronize, QUIESCE_MISUSE_WAIT_IN_READER, "began near test_misuse-debug+0x");
 	hooked(exit_by_return, QUIESCE_MISUSE_EXIT_IN_READER, "began near test_misuse-debug+0x");
 }
-#define DEBUG_TESTS TEST(the_debug_build_shows_where), TEST(the_debug_build_checks_who_fetches),
+#define DEBUG_TESTS TEST(the_debug_build_shows_where), TEST(the_debug_build_checks_the_fetcher),
 #else
 #define DEBUG_TESTS
 #endif

@@ -98,7 +98,7 @@ static void a_section_has_index_0_or_1(void **state)
 	synchronize_srcu(&a_domain);
 }
 
-static void nobody_left(struct percpu_ref *ref)
+static void confirm_nothing(struct percpu_ref *ref)
 {
 	(void)ref;
 }
@@ -122,7 +122,7 @@ static void get_used(void)
 
 static void a_count_in_use_stays(unsigned int flags)
 {
-	assert_int_equal(percpu_ref_init(&used, nobody_left, flags), 0);
+	assert_int_equal(percpu_ref_init(&used, confirm_nothing, flags), 0);
 	percpu_ref_get(&used);
 	percpu_ref_get(&used);
 	misuse(exit_used, QUIESCE_MISUSE_IN_USE, "with 2 references that have not been put");
@@ -143,7 +143,7 @@ static void a_count_ends_without_users(void **state)
 	a_count_in_use_stays(0);
 	a_count_in_use_stays(PERCPU_REF_INIT_ATOMIC);
 	a_count_in_use_stays(PERCPU_REF_ALLOW_REINIT);
-	assert_int_equal(percpu_ref_init(&used, nobody_left, 0), 0);
+	assert_int_equal(percpu_ref_init(&used, confirm_nothing, 0), 0);
 	percpu_ref_exit(&used);
 	assert_false(percpu_ref_tryget(&used));
 	misuse(put_used, QUIESCE_MISUSE_COUNT, "percpu_ref_put()");

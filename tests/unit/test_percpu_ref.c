@@ -321,7 +321,7 @@ static void use_of_parents(void)
 	struct percpu_ref own;
 
 	released = 0;
-	percpu_ref_kill(&parents); /* still has the reference that the parent got */
+	percpu_ref_kill(&parents); /* the count still has the reference that the parent got */
 	if (released || parents.count / 2 != 1)
 		abort();
 	percpu_ref_put(&parents);
@@ -386,7 +386,7 @@ static void hook(enum quiesce_misuse kind, const char *text)
 	misuses += strstr(text, "percpu_ref_") != NULL;
 }
 
-#define COMPLETED(kind, call)                                \
+#define REPORTED(kind, call)                            \
 	do {                                            \
 		misuses = 0;                            \
 		quiesce_set_misuse_hook(hook);          \
@@ -396,7 +396,7 @@ static void hook(enum quiesce_misuse kind, const char *text)
 		assert_int_equal(misuse_kind, kind);    \
 	} while (0)
 
-static void a_second_kill_is_told(void **state)
+static void a_second_kill_is_reported(void **state)
 {
 	struct percpu_ref ref;
 
@@ -404,14 +404,14 @@ static void a_second_kill_is_told(void **state)
 	begin(&ref, 0);
 	percpu_ref_get(&ref);
 	percpu_ref_kill(&ref);
-	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_kill(&ref));
+	REPORTED(QUIESCE_MISUSE_COUNT, percpu_ref_kill(&ref));
 	assert_int_equal(released, 0);
 	percpu_ref_put(&ref);
 	assert_int_equal(released, 1);
 	percpu_ref_exit(&ref);
 }
 
-static void one_put_too_many_is_told(void **state)
+static void one_put_too_many_is_reported(void **state)
 {
 	struct percpu_ref ref;
 
@@ -419,52 +419,52 @@ static void one_put_too_many_is_told(void **state)
 	begin(&ref, 0);
 	percpu_ref_kill(&ref);
 	assert_int_equal(released, 1);
-	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_put(&ref));
+	REPORTED(QUIESCE_MISUSE_COUNT, percpu_ref_put(&ref));
 	assert_false(percpu_ref_tryget(&ref));
-	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_get(&ref));
-	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_put(&ref));
+	REPORTED(QUIESCE_MISUSE_COUNT, percpu_ref_get(&ref));
+	REPORTED(QUIESCE_MISUSE_COUNT, percpu_ref_put(&ref));
 	assert_false(percpu_ref_is_zero(&ref));
 	assert_int_equal(released, 1);
 	percpu_ref_exit(&ref);
 }
 
 /* The per-CPU mode does not detect the extra put; the kill does. */
-static void a_put_without_get_is_told_by_the_kill(void **state)
+static void a_put_without_get_is_reported_by_the_kill(void **state)
 {
 	struct percpu_ref ref;
 
 	(void)state;
 	if (!percpu_possible()) {
-		print_message("# atomic from the start: told at once, as the other test shows\n");
+		print_message("# atomic from the start: reported at once, as the other test shows\n");
 		return;
 	}
 	begin(&ref, 0);
 	percpu_ref_put(&ref);
-	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_kill(&ref));
+	REPORTED(QUIESCE_MISUSE_COUNT, percpu_ref_kill(&ref));
 	assert_int_equal(released, 0);
 	percpu_ref_exit(&ref);
 }
 
-static void a_reinit_out_of_place_is_told(void **state)
+static void a_reinit_out_of_place_is_reported(void **state)
 {
 	struct percpu_ref ref;
 
 	(void)state;
 	begin(&ref, PERCPU_REF_ALLOW_REINIT);
-	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
-	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_resurrect(&ref));
+	REPORTED(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
+	REPORTED(QUIESCE_MISUSE_COUNT, percpu_ref_resurrect(&ref));
 	percpu_ref_get(&ref);
 	percpu_ref_kill(&ref);
-	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
+	REPORTED(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
 	assert_true(percpu_ref_is_dying(&ref));
 	percpu_ref_put(&ref);
 	assert_int_equal(released, 1);
 	percpu_ref_exit(&ref);
 	begin(&ref, 0);
-	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_switch_to_percpu(&ref));
+	REPORTED(QUIESCE_MISUSE_COUNT, percpu_ref_switch_to_percpu(&ref));
 	percpu_ref_kill(&ref);
-	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
-	COMPLETED(QUIESCE_MISUSE_COUNT, percpu_ref_resurrect(&ref));
+	REPORTED(QUIESCE_MISUSE_COUNT, percpu_ref_reinit(&ref));
+	REPORTED(QUIESCE_MISUSE_COUNT, percpu_ref_resurrect(&ref));
 	assert_int_equal(released, 1);
 	percpu_ref_exit(&ref);
 }
@@ -475,13 +475,13 @@ static void confirm_that_reinits(struct percpu_ref *ref)
 	confirmed++;
 }
 
-static void a_change_in_a_confirm_function_is_told(void **state)
+static void a_change_in_a_confirm_function_is_reported(void **state)
 {
 	struct percpu_ref ref;
 
 	(void)state;
 	begin(&ref, PERCPU_REF_ALLOW_REINIT);
-	COMPLETED(QUIESCE_MISUSE_WAIT_IN_CALLBACK, percpu_ref_kill_and_confirm(&ref, confirm_that_reinits));
+	REPORTED(QUIESCE_MISUSE_WAIT_IN_CALLBACK, percpu_ref_kill_and_confirm(&ref, confirm_that_reinits));
 	assert_int_equal(confirmed, 1);
 	assert_int_equal(released, 1);
 	percpu_ref_reinit(&ref);
@@ -507,11 +507,11 @@ int main(int argc, char **argv)
 		TEST(many_counts_share_pages),
 		TEST(a_child_has_the_counts_of_its_parent),
 		TEST(a_half_done_change_is_completed),
-		TEST(a_second_kill_is_told),
-		TEST(one_put_too_many_is_told),
-		TEST(a_put_without_get_is_told_by_the_kill),
-		TEST(a_reinit_out_of_place_is_told),
-		TEST(a_change_in_a_confirm_function_is_told),
+		TEST(a_second_kill_is_reported),
+		TEST(one_put_too_many_is_reported),
+		TEST(a_put_without_get_is_reported_by_the_kill),
+		TEST(a_reinit_out_of_place_is_reported),
+		TEST(a_change_in_a_confirm_function_is_reported),
 	};
 
 	testing_choose(argc, argv);

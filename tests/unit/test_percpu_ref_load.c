@@ -10,7 +10,7 @@ static struct {
 	struct percpu_ref ref;
 	uint64_t a, b;          /* equal while users may read them */
 	uint32_t open;          /* set while the object is not frozen */
-	uint64_t looks, wrong, handed;
+	uint64_t checks, wrong, handed;
 	uint32_t ends;
 	void *stock[HANDED];    /* references handed over: got by one thread, put by another */
 	sem_t unused;
@@ -22,14 +22,14 @@ static void queue_unused(struct percpu_ref *ref)
 	sem_post(&q.unused);
 }
 
-static void look(void)
+static void check_inside(void)
 {
 	/* Relaxed: the test is about their order. */
 	uint64_t a = quiesce_load_relaxed(&q.a), b = quiesce_load_relaxed(&q.b);
 
 	if (a != b || !quiesce_load_relaxed(&q.open))
 		count_up(&q.wrong);
-	count_up(&q.looks);
+	count_up(&q.checks);
 }
 
 /* Leave the reference in the stock, or take another one from there and put that. */
@@ -53,10 +53,10 @@ static void *user_main(void *arg)
 			short_rest();
 			continue;
 		}
-		look();
+		check_inside();
 		percpu_ref_get(&q.ref);
 		percpu_ref_put(&q.ref);
-		look();
+		check_inside();
 		hand_over(i);
 	}
 	return NULL;
@@ -72,9 +72,9 @@ static void clear_stock(void)
 /* Freeze, change the words that users read, and thaw. */
 static void freeze_once(uint32_t round)
 {
-	uint64_t looks = flag_get(&q.looks);
+	uint64_t checks = flag_get(&q.checks);
 
-	wait_until(flag_get(&q.looks) > looks);
+	wait_until(flag_get(&q.checks) > checks);
 	if (round % 3 == 0)
 		percpu_ref_switch_to_atomic_sync(&q.ref);
 	percpu_ref_kill(&q.ref);
@@ -83,16 +83,16 @@ static void freeze_once(uint32_t round)
 		short_rest();
 	}
 	assert_true(percpu_ref_is_zero(&q.ref));
-	quiesce_store_relaxed(&q.open, 0u); /* Relaxed: the percpu_ref orders it. */
-	quiesce_store_relaxed(&q.a, q.a + 1); /* Relaxed: the same. */
-	quiesce_store_relaxed(&q.b, q.b + 1); /* Relaxed: the same. */
-	quiesce_store_relaxed(&q.open, 1u); /* Relaxed: the same. */
+	quiesce_store_relaxed(&q.open, 0u); /* Relaxed: the count orders it. */
+	quiesce_store_relaxed(&q.a, q.a + 1); /* Relaxed: the count orders it. */
+	quiesce_store_relaxed(&q.b, q.b + 1); /* Relaxed: the count orders it. */
+	quiesce_store_relaxed(&q.open, 1u); /* Relaxed: the count orders it. */
 	if (round % 3 == 1)
 		percpu_ref_switch_to_percpu(&q.ref);
 	percpu_ref_reinit(&q.ref);
 }
 
-static void nobody_is_inside_what_is_frozen(void **state)
+static void no_user_is_inside_a_frozen_queue(void **state)
 {
 	pthread_t thread[NR_USERS];
 
@@ -113,7 +113,7 @@ static void nobody_is_inside_what_is_frozen(void **state)
 	assert_int_equal(sem_trywait(&q.unused), 0);
 	assert_int_not_equal(sem_trywait(&q.unused), 0);
 	assert_int_equal(q.wrong, 0);
-	assert_true(q.looks >= ROUNDS);
+	assert_true(q.checks >= ROUNDS);
 	percpu_ref_exit(&q.ref);
 }
 
@@ -161,7 +161,7 @@ static void changes_of_mode_take_turns(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(nobody_is_inside_what_is_frozen),
+		TEST(no_user_is_inside_a_frozen_queue),
 		TEST(changes_of_mode_take_turns),
 	};
 

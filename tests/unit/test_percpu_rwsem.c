@@ -193,31 +193,31 @@ static void any_thread_may_release(void **state)
 
 /* ---- questions ---- */
 
-static void held_by_somebody_else(void *sem)
+static void held_by_another_thread(void *sem)
 {
 	assert_false(percpu_is_write_locked_by_me(sem));
-	COMPLETED(QUIESCE_MISUSE_NOT_HELD, "write", percpu_rwsem_assert_held_write(sem));
+	REPORTED(QUIESCE_MISUSE_NOT_HELD, "write", percpu_rwsem_assert_held_write(sem));
 }
 
-static void assertions_tell_who_is_not_inside(void **state)
+static void assertions_report_callers_outside(void **state)
 {
 	struct percpu_rw_semaphore *sem;
 
 	(void)state;
 	FOR_EACH_LOCK(sem) {
 		assert_false(percpu_rwsem_is_held(sem));
-		COMPLETED(QUIESCE_MISUSE_NOT_HELD, "read or write", percpu_rwsem_assert_held(sem));
-		COMPLETED(QUIESCE_MISUSE_NOT_HELD, "write", percpu_rwsem_assert_held_write(sem));
+		REPORTED(QUIESCE_MISUSE_NOT_HELD, "read or write", percpu_rwsem_assert_held(sem));
+		REPORTED(QUIESCE_MISUSE_NOT_HELD, "write", percpu_rwsem_assert_held_write(sem));
 		percpu_down_read(sem);
 		assert_true(percpu_rwsem_is_held(sem));
 		percpu_rwsem_assert_held(sem);
-		COMPLETED(QUIESCE_MISUSE_NOT_HELD, "write", percpu_rwsem_assert_held_write(sem));
+		REPORTED(QUIESCE_MISUSE_NOT_HELD, "write", percpu_rwsem_assert_held_write(sem));
 		percpu_up_read(sem);
 		percpu_down_write(sem);
 		assert_true(percpu_rwsem_is_held(sem));
 		percpu_rwsem_assert_held(sem);
 		percpu_rwsem_assert_held_write(sem);
-		elsewhere(held_by_somebody_else, sem);
+		elsewhere(held_by_another_thread, sem);
 		percpu_up_write(sem);
 	}
 }
@@ -241,7 +241,7 @@ static void a_reader_holds_the_lock_while_a_writer_waits(void **state)
 
 /* ---- misuse ---- */
 
-static void a_release_without_writer_is_told(void **state)
+static void a_release_without_writer_is_reported(void **state)
 {
 	struct percpu_rw_semaphore *sem;
 	char text[64];
@@ -249,10 +249,10 @@ static void a_release_without_writer_is_told(void **state)
 	(void)state;
 	FOR_EACH_LOCK(sem) {
 		snprintf(text, sizeof text, " of %p, which no writer holds", (void *)sem);
-		COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, text, percpu_up_write(sem));
+		REPORTED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, text, percpu_up_write(sem));
 		percpu_down_write(sem);
 		percpu_up_write(sem);
-		COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() at test_percpu_rwsem", percpu_up_write(sem));
+		REPORTED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() at test_percpu_rwsem", percpu_up_write(sem));
 		lock_works(sem);
 	}
 }
@@ -265,29 +265,29 @@ static void a_lock_in_use_is_not_freed(void **state)
 	(void)state;
 	FOR_EACH_LOCK(sem) {
 		percpu_down_read(sem);
-		COMPLETED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
+		REPORTED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
 		user_drains(&w, sem, 0);
-		COMPLETED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
+		REPORTED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
 		percpu_up_read(sem);
 		wait_until(flag_get(&w.inside));
-		COMPLETED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
+		REPORTED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
 		user_queued(&r, sem, false, 0);
-		COMPLETED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
+		REPORTED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
 		user_leave(&w);
 		wait_until(flag_get(&r.inside));
-		COMPLETED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
+		REPORTED(QUIESCE_MISUSE_IN_USE, "percpu_free_rwsem()", percpu_free_rwsem(sem));
 		user_leave(&r);
 		lock_works(sem);
 	}
 }
 
 #if !QUIESCE_TSAN
-static void releases_what_nobody_has(void)
+static void releases_a_free_lock(void)
 {
 	percpu_up_write(&static_lock);
 }
 
-static void asserts_what_nobody_has(void)
+static void asserts_a_free_lock(void)
 {
 	percpu_rwsem_assert_held(&static_lock);
 }
@@ -300,7 +300,7 @@ static void frees_what_is_held(void)
 
 static void misuse_aborts_by_default(void **state)
 {
-	static void (*const how[])(void) = { releases_what_nobody_has, asserts_what_nobody_has, frees_what_is_held };
+	static void (*const how[])(void) = { releases_a_free_lock, asserts_a_free_lock, frees_what_is_held };
 	struct outcome o;
 
 	(void)state;
@@ -329,7 +329,7 @@ static void forgets_holders(void)
 }
 
 /* A reader is inside, a writer waits for it, and others queue behind that. */
-static void a_child_may_forget_who_holds_a_lock(void **state)
+static void a_child_may_forget_the_holder_of_a_lock(void **state)
 {
 	struct user reader, writer, queued;
 	struct percpu_rw_semaphore *sem;
@@ -345,7 +345,7 @@ static void a_child_may_forget_who_holds_a_lock(void **state)
 		in_child(forgets_holders, &o);
 		assert_string_equal(o.text, "");
 		assert_int_equal(o.status, 0);
-		COMPLETED(QUIESCE_MISUSE_IN_USE, "no child of fork()", percpu_rwsem_after_fork_child(sem));
+		REPORTED(QUIESCE_MISUSE_IN_USE, "no child of fork()", percpu_rwsem_after_fork_child(sem));
 		user_leave(&reader);
 		user_leave(&writer);
 		user_leave(&queued);
@@ -389,13 +389,13 @@ int main(int argc, char **argv)
 		TEST(a_writer_waits_for_each_reader),
 		TEST(a_section_may_outlive_the_mode_it_began_in),
 		TEST(any_thread_may_release),
-		TEST(assertions_tell_who_is_not_inside),
+		TEST(assertions_report_callers_outside),
 		TEST(a_reader_holds_the_lock_while_a_writer_waits),
-		TEST(a_release_without_writer_is_told),
+		TEST(a_release_without_writer_is_reported),
 		TEST(a_lock_in_use_is_not_freed),
 #if !QUIESCE_TSAN
 		TEST(misuse_aborts_by_default),
-		TEST(a_child_may_forget_who_holds_a_lock),
+		TEST(a_child_may_forget_the_holder_of_a_lock),
 #endif
 		TEST(a_lock_ends_and_begins),
 	};

@@ -33,7 +33,7 @@ static void first_come_first_served(void **state)
 		user_queued(&u[i], &sem, writes[i], 0);
 	all_rest(u, 5);
 	percpu_up_write(&sem);
-	wait_until(flag_get(&u[0].inside) && flag_get(&u[1].inside)); /* together */
+	wait_until(flag_get(&u[0].inside) && flag_get(&u[1].inside)); /* both readers enter together */
 	all_rest(u + 2, 3);
 	user_leave(&u[1]);
 	all_rest(u + 2, 3);
@@ -50,7 +50,7 @@ static void first_come_first_served(void **state)
 }
 
 /* Each of five waiters in turn gives up; the others get the lock. */
-static void who_gives_up_holds_up_nobody(void **state)
+static void a_caller_that_gives_up_delays_no_other(void **state)
 {
 	struct user u[5];
 
@@ -89,8 +89,8 @@ static void a_writer_that_gives_up_lets_readers_in(void **state)
 		user_drains(&w[0], &sem, timeout);
 		user_begin(&r[0], &sem, false, 0);
 		user_begin(&r[1], &sem, false, 0);
-		wait_until(look_at(&sem.first) || flag_get(&w[0].refused));
-		queued = look_at(&sem.first) && percpu_is_write_locked(&sem);
+		wait_until(read_waiter(&sem.first) || flag_get(&w[0].refused));
+		queued = read_waiter(&sem.first) && percpu_is_write_locked(&sem);
 		user_is_refused(&w[0]);
 		wait_until(flag_get(&r[0].inside) && flag_get(&r[1].inside));
 		assert_false(percpu_is_write_locked(&sem));
@@ -149,7 +149,7 @@ static void *write_once(void *unused)
 }
 
 /* Once other threads can know of the writer, no section begins before its own, by whichever call readers ask. */
-static void nobody_overtakes_a_writer(void **state)
+static void no_reader_overtakes_a_writer(void **state)
 {
 	pthread_t reader[NR_READERS], writer;
 
@@ -201,9 +201,9 @@ static void *write_them(void *arg)
 
 	while (!flag_get(&stop)) {
 		percpu_down_write(&sem);
-		/* Relaxed: as above. */
+		/* Relaxed: the lock is what is tested. */
 		quiesce_store_relaxed(&a, a + 1);
-		quiesce_store_relaxed(&b, b + 1); /* Relaxed: as above. */
+		quiesce_store_relaxed(&b, b + 1); /* Relaxed: the lock is what is tested. */
 		percpu_up_write(&sem);
 		count_up(nr);
 	}
@@ -267,8 +267,8 @@ static void *ask_in_every_way(void *arg)
 		if (quiesce_load_relaxed(&a) != quiesce_load_relaxed(&b))
 			count_up(&nr_wrong);
 		if (write) {
-			quiesce_store_relaxed(&a, a + 1); /* Relaxed: as above. */
-			quiesce_store_relaxed(&b, b + 1); /* Relaxed: as above. */
+			quiesce_store_relaxed(&a, a + 1); /* Relaxed: the lock is what is tested. */
+			quiesce_store_relaxed(&b, b + 1); /* Relaxed: the lock is what is tested. */
 			percpu_up_write(&sem);
 		} else {
 			percpu_up_read(&sem);
@@ -489,7 +489,7 @@ static void *last_reader(void *arg)
 	return NULL;
 }
 
-static void who_gets_the_lock_last_frees_it(void **state)
+static void the_last_holder_frees_the_lock(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 300; i++) {
@@ -516,9 +516,9 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(first_come_first_served),
-		TEST(who_gives_up_holds_up_nobody),
+		TEST(a_caller_that_gives_up_delays_no_other),
 		TEST(a_writer_that_gives_up_lets_readers_in),
-		TEST(nobody_overtakes_a_writer),
+		TEST(no_reader_overtakes_a_writer),
 		TEST(neither_side_starves),
 		TEST(many_are_closed_for_one_membarrier),
 		TEST(timeouts_that_come_with_the_lock),
@@ -526,7 +526,7 @@ int main(int argc, char **argv)
 		TEST(readers_are_fast_again_after_a_burst),
 		TEST(many_locks_leave_nothing),
 		TEST(counters_are_reused),
-		TEST(who_gets_the_lock_last_frees_it),
+		TEST(the_last_holder_frees_the_lock),
 	};
 
 	testing_choose(argc, argv);

@@ -49,7 +49,7 @@ static void leave_by_unregister(struct stayer *s)
 	wait_for(&s->go);
 }
 
-/* The reader leaves by the end of its thread. */
+/* The reader leaves at the end of its thread. */
 static void leave_at_last(struct stayer *s)
 {
 	(void)s;
@@ -73,7 +73,7 @@ static void waited_for(void (*leave)(struct stayer *), int nr)
 	struct stayer s;
 
 	quiesce_store_relaxed(&left, 0); /* Relaxed: threads begin later. */
-	quiesce_store_relaxed(&nr_over, 0); /* Relaxed: the same. */
+	quiesce_store_relaxed(&nr_over, 0); /* Relaxed: threads begin later. */
 	stayer_begin(&s, enter, leave, NULL);
 	for (int i = 0; i < nr; i++)
 		thread_must(pthread_create(&updater[i], NULL, waits, &saw_left[i]));
@@ -132,7 +132,7 @@ static void others_are_not_waited_for(void **state)
 		stayer_end(&s[i]);
 }
 
-static void who_waits_is_offline_meanwhile(void **state)
+static void a_waiter_is_offline_meanwhile(void **state)
 {
 	(void)state;
 	assert_int_equal(quiesce_qsbr_register(QUIESCE_LAYOUT), 0);
@@ -201,7 +201,7 @@ static void cookies(void **state)
 
 /* ---- a stall ---- */
 
-static void a_thread_that_stays_online_is_told(void **state)
+static void a_thread_that_stays_online_is_reported(void **state)
 {
 	static void (*const call)(void) = quiesce_qsbr_synchronize;
 	pthread_t thread;
@@ -273,7 +273,7 @@ static void *vanish_online(void *unused)
 	return NULL;
 }
 
-static void in_the_way_of_nobody(void)
+static void vanished_delay_no_wait(void)
 {
 	uint64_t sleeps;
 	pthread_t thread;
@@ -285,7 +285,7 @@ static void in_the_way_of_nobody(void)
 	}
 	sleeps = stats_now().sleeps;
 	quiesce_qsbr_synchronize();
-	_exit(stats_now().sleeps - sleeps < NR_GONE / 2 ? 0 : 3); /* in the first second, not one in each */
+	_exit(stats_now().sleeps - sleeps < NR_GONE / 2 ? 0 : 3); /* all are given up in the first second, not one in each second */
 }
 
 static void vanished_threads_are_given_up_together(void **state)
@@ -293,7 +293,7 @@ static void vanished_threads_are_given_up_together(void **state)
 	struct outcome o;
 
 	(void)state;
-	in_child(in_the_way_of_nobody, &o);
+	in_child(vanished_delay_no_wait, &o);
 	assert_int_equal(o.status, 0);
 }
 
@@ -301,9 +301,9 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(an_online_thread_is_waited_for), TEST(two_updaters_wait), TEST(the_end_of_a_thread_is_its_last_quiescent_state),
-		TEST(others_are_not_waited_for), TEST(who_waits_is_offline_meanwhile), TEST(only_registered_threads_come_online),
+		TEST(others_are_not_waited_for), TEST(a_waiter_is_offline_meanwhile), TEST(only_registered_threads_come_online),
 		TEST(once_more_is_no_quiescent_state), TEST(cookies),
-		TEST(vanished_threads_are_given_up_together), TEST(a_thread_that_stays_online_is_told),
+		TEST(vanished_threads_are_given_up_together), TEST(a_thread_that_stays_online_is_reported),
 #if !QUIESCE_TSAN
 		TEST(a_child_has_only_itself),
 #endif

@@ -8,7 +8,7 @@
 /* ---- grace periods that the test ends ---- */
 
 static struct hand {
-	int waits, calls, barriers; /* asked for */
+	int waits, calls, barriers; /* number of requests for each */
 	struct rcu_head *head;
 	void (*func)(struct rcu_head *head);
 	int slow;          /* waits last until @go */
@@ -32,7 +32,7 @@ static void hand_call(void *domain, struct rcu_head *head, void (*func)(struct r
 	struct hand *h = domain;
 
 	count_up(&h->calls);
-	assert_null(h->head); /* one at a time */
+	assert_null(h->head); /* rcu_sync requests one callback at a time */
 	h->head = head;
 	h->func = func;
 }
@@ -98,7 +98,7 @@ static void the_first_enter_waits_and_the_last_exit_calls(void **state)
 	assert_int_equal(hand.barriers, 0);
 }
 
-static void who_enters_before_the_callback_pays_nothing(void **state)
+static void an_enter_before_the_callback_pays_nothing(void **state)
 {
 	(void)state;
 	fresh();
@@ -238,44 +238,44 @@ static void the_end_waits_for_the_callback(void **state)
 
 /* ---- misuse ---- */
 
-static int nr_told;
-static enum quiesce_misuse told_kind;
+static int nr_reported;
+static enum quiesce_misuse reported_kind;
 
 static void note_misuse(enum quiesce_misuse kind, const char *text)
 {
 	assert_non_null(strstr(text, "rcu_sync_"));
-	told_kind = kind;
-	count_up(&nr_told);
+	reported_kind = kind;
+	count_up(&nr_reported);
 }
 
-#define COMPLETED(kind, call)                           \
-	do {                                       \
-		nr_told = 0;                       \
-		quiesce_set_misuse_hook(note_misuse); \
-		call;                              \
-		quiesce_set_misuse_hook(NULL);     \
-		assert_int_equal(nr_told, 1);      \
-		assert_int_equal(told_kind, kind); \
+#define REPORTED(kind, call)                           \
+	do {                                           \
+		nr_reported = 0;                       \
+		quiesce_set_misuse_hook(note_misuse);  \
+		call;                                  \
+		quiesce_set_misuse_hook(NULL);         \
+		assert_int_equal(nr_reported, 1);      \
+		assert_int_equal(reported_kind, kind); \
 	} while (0)
 
-static void misuse_is_told_and_changes_nothing(void **state)
+static void misuse_is_reported_and_changes_nothing(void **state)
 {
 	(void)state;
 	fresh();
-	COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, rcu_sync_exit(&rss));
+	REPORTED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, rcu_sync_exit(&rss));
 	is_in(RCU_SYNC_IDLE, 0, 0);
 	rcu_sync_enter(&rss);
-	COMPLETED(QUIESCE_MISUSE_IN_USE, rcu_sync_dtor(&rss));
+	REPORTED(QUIESCE_MISUSE_IN_USE, rcu_sync_dtor(&rss));
 	is_in(RCU_SYNC_PASSED, 1, 0);
 	rcu_sync_exit(&rss);
 	is_in(RCU_SYNC_EXIT, 1, 1);
-	COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, rcu_sync_exit(&rss));
+	REPORTED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, rcu_sync_exit(&rss));
 	is_in(RCU_SYNC_EXIT, 1, 1);
 	rcu_sync_enter(&rss);
-	COMPLETED(QUIESCE_MISUSE_IN_USE, rcu_sync_dtor(&rss));
+	REPORTED(QUIESCE_MISUSE_IN_USE, rcu_sync_dtor(&rss));
 	rcu_sync_exit(&rss);
 	is_in(RCU_SYNC_REPLAY, 1, 1);
-	COMPLETED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, rcu_sync_exit(&rss));
+	REPORTED(QUIESCE_MISUSE_UNBALANCED_UNLOCK, rcu_sync_exit(&rss));
 	is_in(RCU_SYNC_REPLAY, 1, 1);
 	assert_true(hand_over(&hand));
 	assert_true(hand_over(&hand));
@@ -333,7 +333,7 @@ static void rcu_waits_for_sections(void **state)
 }
 
 /* A burst has one grace period before it; those of the callback may run beside it. */
-static void fences_wait_for_nobody(void **state)
+static void fences_wait_for_no_reader(void **state)
 {
 	struct quiesce_stats before, after;
 	struct held h;
@@ -426,7 +426,7 @@ static void *burst_main(void *unused)
 			rcu_sync_enter(&local);
 			count_up(&nr_updating);
 			count_up(&nr_updates);
-			quiesce_fetch_add_relaxed(&nr_updating, -1); /* Relaxed: as count_up(). */
+			quiesce_fetch_add_relaxed(&nr_updating, -1); /* Relaxed: a count of the test. */
 			rcu_sync_exit(&local);
 		}
 		/* Relaxed: one burst in so many fast sections. */
@@ -457,13 +457,13 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(the_first_enter_waits_and_the_last_exit_calls),
-		TEST(who_enters_before_the_callback_pays_nothing),
+		TEST(an_enter_before_the_callback_pays_nothing),
 		TEST(an_exit_beside_the_callback_asks_for_another),
 		TEST(enters_share_the_first_grace_period),
 		TEST(the_end_waits_for_the_callback),
-		TEST(misuse_is_told_and_changes_nothing),
+		TEST(misuse_is_reported_and_changes_nothing),
 		TEST(rcu_waits_for_sections),
-		TEST(fences_wait_for_nobody),
+		TEST(fences_wait_for_no_reader),
 		TEST(a_domain_is_as_good),
 		TEST(fast_readers_and_updaters_exclude_each_other),
 	};

@@ -209,7 +209,7 @@ static void a_splice_moves_all_and_waits_once(void **state)
 	nr_syncs = 0;
 	list_splice_init_rcu(&other, &list, sync_counted);
 	list_splice_tail_init_rcu(&other, &list, sync_counted);
-	assert_int_equal(nr_syncs, 0); /* nothing to move */
+	assert_int_equal(nr_syncs, 0); /* there was nothing to move */
 	list_add_rcu(&item[0].node, &other);
 	list_splice_init_rcu(&other, &list, sync_counted);
 	assert_string_equal(seen(&list), "0");
@@ -378,7 +378,7 @@ static void an_entry_knows_whether_it_is_chained(void **state)
 	INIT_HLIST_NODE(&item[5].hnode);
 	assert_null(item[5].hnode.next);
 	assert_true(hlist_unhashed(&item[5].hnode) && hlist_unhashed_lockless(&item[5].hnode));
-	hlist_del_init_rcu(&item[5].hnode); /* is in none */
+	hlist_del_init_rcu(&item[5].hnode); /* the node is in no chain */
 	assert_false(hlist_unhashed(&item[0].hnode) || hlist_unhashed_lockless(&item[0].hnode));
 	for (int i = 0; i < 2; i++)
 		hlist_del_init_rcu(&item[0].hnode);

@@ -14,14 +14,14 @@ struct item {
 	struct list_head node;
 	struct hlist_node hnode;
 	struct rcu_head rcu;
-	int listed; /* the updater's */
+	int listed; /* only the updater accesses this */
 };
 
 static LIST_HEAD(list);
 static LIST_HEAD(other);
 static HLIST_HEAD(chain);
 static HLIST_HEAD(whole); /* NR_WHOLE entries, which are replaced all at once */
-static struct item first, last; /* always in the list and the chain: the ends of every walk */
+static struct item first, last; /* these two are always in the list and the chain, and end every walk */
 static struct item *held[NR_ITEMS];
 static uint64_t nr_seen, nr_walks, nr_wrong, nr_freed;
 static uint32_t stop;
@@ -48,7 +48,7 @@ static void item_free(struct rcu_head *rcu)
 	free(it);
 }
 
-static bool look(struct item *it)
+static bool check_item(struct item *it)
 {
 	/* Relaxed: the test is about their order. */
 	bool right = quiesce_load_relaxed(&it->alive) == ALIVE && quiesce_load_relaxed(&it->twin) == ALIVE;
@@ -75,7 +75,7 @@ static void walk_list(void)
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(it, &list, node) {
-		if (!look(it))
+		if (!check_item(it))
 			break;
 		ends += it == (ends ? &last : &first);
 	}
@@ -90,7 +90,7 @@ static void walk_other(void)
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(it, &other, node)
-		if (!look(it) || it == &first || it == &last)
+		if (!check_item(it) || it == &first || it == &last)
 			break;
 	if (it)
 		count_up(&nr_wrong);
@@ -104,7 +104,7 @@ static void walk_chain(void)
 
 	rcu_read_lock();
 	hlist_for_each_entry_rcu(it, &chain, hnode) {
-		if (!look(it))
+		if (!check_item(it))
 			break;
 		ends += it == (ends ? &last : &first);
 	}
@@ -119,7 +119,7 @@ static void walk_whole(void)
 
 	rcu_read_lock();
 	hlist_for_each_entry_rcu(it, &whole, hnode)
-		if (!look(it) || ++nr > NR_WHOLE)
+		if (!check_item(it) || ++nr > NR_WHOLE)
 			break;
 	rcu_read_unlock();
 	if (nr != NR_WHOLE)

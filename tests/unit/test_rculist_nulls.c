@@ -168,7 +168,7 @@ static void objects_come_and_go_at_any_place(void **state)
 		hlist_nulls_del_init_rcu(&object[0].node);
 	assert_true(hlist_nulls_unhashed(&object[0].node) && hlist_nulls_unhashed_lockless(&object[0].node));
 	hlist_nulls_del_init_rcu(&object[2].node);
-	hlist_nulls_del_init_rcu(&object[5].node); /* never was in one */
+	hlist_nulls_del_init_rcu(&object[5].node); /* the node never was in a chain */
 	assert_true(hlist_nulls_empty(&chain[1]));
 	assert_string_equal(seen(1), "");
 }
@@ -201,7 +201,7 @@ static void walks_of_updaters(void **state)
 	assert_string_equal(seen(2), "ca");
 }
 
-static void what_is_there_is_found(void **state)
+static void present_objects_are_found(void **state)
 {
 	(void)state;
 	for (uint64_t i = 0; i < 12; i++)
@@ -306,7 +306,7 @@ static void end_it(struct object *o)
 	assert_true(leave(o));
 }
 
-static void what_is_found_is_what_was_looked_for(void **state)
+static void the_object_found_has_the_key(void **state)
 {
 	(void)state;
 	enter(&object[0], 0);
@@ -361,7 +361,7 @@ static void recycle(unsigned int *random)
 	enter(o, 1 + (uint64_t)rand_r(random) % 12);
 }
 
-static void what_stays_is_found_among_what_moves(void **state)
+static void objects_that_stay_are_found_among_objects_that_move(void **state)
 {
 	uint64_t until = now_ns() + RUN_MS * 1000000ull, turns = 0;
 	pthread_t thread[NR_READERS];
@@ -380,7 +380,7 @@ static void what_stays_is_found_among_what_moves(void **state)
 	flag_set(&stop);
 	for (int i = 0; i < NR_READERS; i++)
 		pthread_join(thread[i], NULL);
-	print_message("# %llu turns, %llu found, %d walks astray, %d second looks\n", (unsigned long long)turns,
+	print_message("# %llu turns, %llu found, %d walks astray, %d second lookups\n", (unsigned long long)turns,
 		      (unsigned long long)nr_found, nr_strays, nr_restarts);
 	assert_int_equal(nr_missed, 0);
 	assert_int_equal(nr_wrong, 0);
@@ -392,12 +392,12 @@ int main(int argc, char **argv)
 		NULLS_TEST(ends_have_numbers),
 		NULLS_TEST(objects_come_and_go_at_any_place),
 		NULLS_TEST(walks_of_updaters),
-		NULLS_TEST(what_is_there_is_found),
+		NULLS_TEST(present_objects_are_found),
 		NULLS_TEST(a_walk_that_strays_begins_anew),
 		NULLS_TEST(a_walk_from_no_chain_begins_anew),
 		NULLS_TEST(a_walk_may_be_sent_back),
-		NULLS_TEST(what_is_found_is_what_was_looked_for),
-		NULLS_TEST(what_stays_is_found_among_what_moves),
+		NULLS_TEST(the_object_found_has_the_key),
+		NULLS_TEST(objects_that_stay_are_found_among_objects_that_move),
 	};
 
 	testing_choose(argc, argv);

@@ -24,17 +24,17 @@ static bool two_cpus(void)
 	return CPU_COUNT(&cpus) > 1;
 }
 
-/* Of one thread: one after the other, in order. */
+/* Callbacks of one thread run one after the other, in order. */
 static void run(struct rcu_head *head)
 {
 	struct numbered *object = (struct numbered *)(void *)head;
 
-	if (quiesce_fetch_add_relaxed(&running_of[object->by], 1) || next_of[object->by] != object->nr) /* Relaxed: nobody else is there. */
+	if (quiesce_fetch_add_relaxed(&running_of[object->by], 1) || next_of[object->by] != object->nr) /* Relaxed: it has one runner. */
 		count_up(&nr_disordered);
 	next_of[object->by]++;
 	if (act)
 		act(object);
-	quiesce_fetch_add_relaxed(&running_of[object->by], -1); /* Relaxed: as above. */
+	quiesce_fetch_add_relaxed(&running_of[object->by], -1); /* Relaxed: it has one runner. */
 	count_up(&nr_run);
 }
 
@@ -60,7 +60,7 @@ static void do_nothing(struct rcu_head *head)
 	(void)head;
 }
 
-/* A pass has begun, and does not end before the caller's section does. */
+/* Begin a pass, which does not end before the caller's section does. */
 static void begin_a_pass(void)
 {
 	static struct rcu_head head;
@@ -70,7 +70,7 @@ static void begin_a_pass(void)
 	wait_until(stats_now().queues_visited > visited);
 }
 
-/* Callbacks of @threads threads, @nr of each, all of which the next pass finds. */
+/* Queue @nr callbacks in each of @threads threads, all of which the next pass finds. */
 static void queue_of_threads(int threads, int nr, void (*what)(struct numbered *object))
 {
 	struct queuer q[NR_QUEUERS];
@@ -92,7 +92,7 @@ static void queue_of_threads(int threads, int nr, void (*what)(struct numbered *
 
 static void run_of_threads(int threads, int nr, void (*what)(struct numbered *object))
 {
-	quiesce_store_relaxed(&nr_run, 0); /* Relaxed: nobody else is there. */
+	quiesce_store_relaxed(&nr_run, 0); /* Relaxed: no callback is queued. */
 	queue_of_threads(threads, nr, what);
 	rcu_barrier();
 	assert_int_equal(flag_get(&nr_run), threads * nr);
@@ -105,7 +105,7 @@ static void rest(struct numbered *object)
 	short_rest();
 }
 
-/* Until a helper has run some. */
+/* Queue callbacks until a helper has run some. */
 static void get_helped(void)
 {
 	uint64_t before = stats_now().queues_helped;
@@ -141,7 +141,7 @@ static void a_number_is_taken_or_refused(void **state)
 	assert_setting(1);
 }
 
-static void one_is_the_worker_alone(void **state)
+static void one_reclaimer_is_the_worker_alone(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 5; i++)
@@ -151,12 +151,12 @@ static void one_is_the_worker_alone(void **state)
 	assert_int_equal(thread_named("quiesce-reclaim"), 0);
 }
 
-static void what_is_not_worth_it_starts_none(void **state)
+static void little_work_starts_no_reclaimer(void **state)
 {
 	(void)state;
 	assert_int_equal(quiesce_set_reclaimers(2), 0);
 	run_of_threads(2, 1, NULL);
-	run_of_threads(1, NR_EACH, NULL); /* of one thread: nobody else could help */
+	run_of_threads(1, NR_EACH, NULL); /* no helper can run callbacks of a single thread */
 	assert_int_equal(stats_now().reclaimers_running, 0);
 }
 
@@ -170,7 +170,7 @@ static void helpers_run_callbacks_in_the_order_of_their_thread(void **state)
 		run_of_threads(NR_QUEUERS, NR_EACH, NULL);
 }
 
-/* Each waits for one of another thread to begin: alone none would get on. */
+/* Each callback waits until one of the other thread has begun, so a single runner would not make progress. */
 static sem_t met[2];
 
 static void meet(struct numbered *object)
@@ -187,7 +187,7 @@ static void callbacks_of_two_threads_run_at_the_same_time(void **state)
 	run_of_threads(2, NR_EACH, meet);
 }
 
-/* One that blocks holds up its own thread's, and the end of the pass. */
+/* A callback that blocks delays the other callbacks of its thread, and the end of the pass. */
 static sem_t held, goes_on;
 
 static void block_first(struct numbered *object)
@@ -212,7 +212,7 @@ static void a_callback_that_blocks_holds_up_its_threads_only(void **state)
 	(void)state;
 	sem_init(&held, 0, 0);
 	sem_init(&goes_on, 0, 0);
-	quiesce_store_relaxed(&nr_run, 0); /* Relaxed: nobody else is there. */
+	quiesce_store_relaxed(&nr_run, 0); /* Relaxed: no callback is queued. */
 	queue_of_threads(2, NR_EACH, block_first);
 	wait_for(&held);
 	wait_until(flag_get(&nr_run) == NR_EACH);
@@ -238,7 +238,7 @@ static bool runs_on(pid_t tid, int cpu)
 	return sched_getaffinity(tid, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) == 1 && CPU_ISSET((unsigned int)cpu, &cpus);
 }
 
-static void they_run_as_the_worker_unless_chosen(void **state)
+static void reclaimers_run_as_the_worker_unless_chosen(void **state)
 {
 	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;
 	int cpu = sched_getcpu();
@@ -263,7 +263,7 @@ static void they_run_as_the_worker_unless_chosen(void **state)
 	assert_false(runs_on(thread_named("quiesce-reclaim"), cpu));
 }
 
-static void they_end(void **state)
+static void reclaimers_end(void **state)
 {
 	uint64_t begun;
 
@@ -280,31 +280,31 @@ static void they_end(void **state)
 	assert_int_equal(quiesce_shutdown(0), 0);
 	assert_int_equal(stats_now().reclaimers_running, 0);
 	get_helped();
-	wait_until(stats_now().reclaimers_running == 0); /* nobody needs it */
+	wait_until(stats_now().reclaimers_running == 0); /* no queue needs the helper */
 	get_helped();
 }
 
 /* ---- callbacks that end their thread ---- */
 
-static int nr_told;
+static int nr_reported;
 
 static void hook(enum quiesce_misuse kind, const char *text)
 {
 	if (kind != QUIESCE_MISUSE_EXIT_IN_CALLBACK || !strstr(text, " of call_rcu()"))
 		abort();
-	count_up(&nr_told);
+	count_up(&nr_reported);
 }
 
 static void end_some(struct numbered *object)
 {
 	if (object->nr % 50)
 		return;
-	quiesce_fetch_add_relaxed(&running_of[object->by], -1); /* Relaxed: as in run(). */
+	quiesce_fetch_add_relaxed(&running_of[object->by], -1); /* Relaxed: it has one runner. */
 	count_up(&nr_run);
 	pthread_exit(NULL);
 }
 
-static void others_go_on_where_one_ends(void **state)
+static void other_reclaimers_go_on_where_one_ends(void **state)
 {
 	(void)state;
 	quiesce_set_misuse_hook(hook);
@@ -312,7 +312,7 @@ static void others_go_on_where_one_ends(void **state)
 		run_of_threads(NR_QUEUERS, NR_EACH, end_some);
 	assert_int_equal(quiesce_shutdown(0), 0);
 	quiesce_set_misuse_hook(NULL);
-	assert_int_equal(flag_get(&nr_told), 10 * NR_QUEUERS * NR_EACH / 50);
+	assert_int_equal(flag_get(&nr_reported), 10 * NR_QUEUERS * NR_EACH / 50);
 	assert_int_equal(stats_now().callbacks_queued, stats_now().callbacks_run);
 	assert_int_equal(stats_now().garbage_bytes, 0);
 	get_helped();
@@ -322,19 +322,19 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_number_is_taken_or_refused),
-		TEST(one_is_the_worker_alone),
-		TEST(what_is_not_worth_it_starts_none),
+		TEST(one_reclaimer_is_the_worker_alone),
+		TEST(little_work_starts_no_reclaimer),
 		TEST(helpers_run_callbacks_in_the_order_of_their_thread),
 		TEST(callbacks_of_two_threads_run_at_the_same_time),
 		TEST(a_callback_that_blocks_holds_up_its_threads_only),
-		TEST(they_run_as_the_worker_unless_chosen),
-		TEST(they_end),
-		TEST(others_go_on_where_one_ends),
+		TEST(reclaimers_run_as_the_worker_unless_chosen),
+		TEST(reclaimers_end),
+		TEST(other_reclaimers_go_on_where_one_ends),
 	};
 
 	static const struct CMUnitTest on_one_cpu[] = {
 		TEST(a_number_is_taken_or_refused),
-		TEST(one_is_the_worker_alone),
+		TEST(one_reclaimer_is_the_worker_alone),
 	};
 
 	testing_choose(argc, argv);

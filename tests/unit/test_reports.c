@@ -66,7 +66,7 @@ static void synchronize_calls(void (*first)(void), const char *call)
 	reports_end();
 }
 
-static void a_wait_for_readers_of_rcu_is_told(void **state)
+static void a_wait_for_readers_of_rcu_is_reported(void **state)
 {
 	uint64_t stalls = stats_now().stalls;
 
@@ -81,7 +81,7 @@ static void nothing(struct rcu_head *head)
 	(void)head;
 }
 
-static void callbacks_of_rcu_are_told_with_their_number(void **state)
+static void callbacks_of_rcu_are_reported_with_their_number(void **state)
 {
 	static struct rcu_head head[7];
 	struct stayer s;
@@ -110,7 +110,7 @@ static void block(struct rcu_head *head)
 }
 
 /* The report names the callback and its thread. */
-static void waits_behind_a_callback_that_blocks_are_told(void **state)
+static void waits_behind_a_callback_that_blocks_are_reported(void **state)
 {
 	static void (*const barrier)(void) = quiesce_rcu_barrier, (*const throttle)(void) = quiesce_rcu_throttle;
 	static struct rcu_head head;
@@ -228,7 +228,7 @@ static void must_name_domain(const struct kept *k, const struct stayer *s)
 #endif
 }
 
-static void waits_for_a_domain_are_told(void **state)
+static void waits_for_a_domain_are_reported(void **state)
 {
 	static void (*const wait[])(void) = { wait_plain, wait_expedited, queue_one, wait_for_callbacks };
 	static const char *const name[] = { "synchronize_srcu", "synchronize_srcu_expedited", "call_srcu", "srcu_barrier" };
@@ -271,7 +271,7 @@ static void callers_behind_a_wait_for_a_domain_are_counted(void **state)
 	reports_end();
 }
 
-#if !defined(QUIESCE_DEBUG) /* that reports the unlock */
+#if !defined(QUIESCE_DEBUG) /* a debug build reports the unlock */
 /* The wait never ends, so it runs in a child. */
 static void unlock_twice(void)
 {
@@ -298,7 +298,7 @@ static void unlock_the_wrong_index(void)
 	wait_for_report("synchronize_srcu", "more unlocks than locks");
 }
 
-static void more_unlocks_than_locks_are_told_as_such(void **state)
+static void more_unlocks_than_locks_are_reported_as_such(void **state)
 {
 	(void)state;
 	succeeds(unlock_twice);
@@ -378,7 +378,7 @@ static void wait_for_slot(void (*const *wait)(void), const char *call, void (*en
 	reports_end();
 }
 
-static void waits_for_slots_are_told(void **state)
+static void waits_for_slots_are_reported(void **state)
 {
 	static void (*const retire)(void) = retire_and_wait, (*const wait)(void) = wait_for_thing;
 	char guard[80];
@@ -398,7 +398,7 @@ static void ignore_misuse(enum quiesce_misuse kind, const char *text)
 }
 
 /* A holder that has ended is reported, too, as far as the debug build knows it. */
-static void who_ended_with_a_slot_is_told(void **state)
+static void a_thread_that_ended_with_a_slot_is_reported(void **state)
 {
 	static void (*const wait)(void) = wait_for_thing;
 	pthread_t thread;
@@ -417,7 +417,7 @@ static void who_ended_with_a_slot_is_told(void **state)
 	reports_end();
 	quiesce_set_misuse_hook(NULL);
 }
-#define DEBUG_TESTS TEST(who_ended_with_a_slot_is_told),
+#define DEBUG_TESTS TEST(a_thread_that_ended_with_a_slot_is_reported),
 #else
 /* The hook ends the child: the wait never ends.  The debug build reports the call as misuse. */
 static void expect_self(const struct quiesce_report *report)
@@ -439,24 +439,24 @@ static void wait_for_oneself(void)
 	synchronize_shazptr(&thing);
 }
 
-static void who_waits_for_itself_is_told_so(void **state)
+static void a_caller_that_waits_for_itself_is_reported(void **state)
 {
 	(void)state;
 	succeeds(wait_for_oneself);
 }
-#define DEBUG_TESTS TEST(more_unlocks_than_locks_are_told_as_such), TEST(who_waits_for_itself_is_told_so),
+#define DEBUG_TESTS TEST(more_unlocks_than_locks_are_reported_as_such), TEST(a_caller_that_waits_for_itself_is_reported),
 #endif
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_wait_for_readers_of_rcu_is_told),
-		TEST(callbacks_of_rcu_are_told_with_their_number),
-		TEST(waits_behind_a_callback_that_blocks_are_told),
+		TEST(a_wait_for_readers_of_rcu_is_reported),
+		TEST(callbacks_of_rcu_are_reported_with_their_number),
+		TEST(waits_behind_a_callback_that_blocks_are_reported),
 		TEST(a_hook_may_retire),
-		TEST(waits_for_a_domain_are_told),
+		TEST(waits_for_a_domain_are_reported),
 		TEST(callers_behind_a_wait_for_a_domain_are_counted),
-		TEST(waits_for_slots_are_told),
+		TEST(waits_for_slots_are_reported),
 		DEBUG_TESTS
 	};
 

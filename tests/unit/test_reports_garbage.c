@@ -72,7 +72,7 @@ static void rcu_leave(struct stayer *s)
 	rcu_read_unlock();
 }
 
-static void garbage_of_rcu_is_told(void **state)
+static void garbage_of_rcu_is_reported(void **state)
 {
 	uint64_t warnings = stats_now().garbage_warnings;
 	struct stayer s;
@@ -115,7 +115,7 @@ static void free_rcu_object(struct rcu_head *head)
 	free(head);
 }
 
-static void garbage_of_domains_is_told(void **state)
+static void garbage_of_domains_is_reported(void **state)
 {
 	struct stayer s;
 	struct kept k;
@@ -162,7 +162,7 @@ static void free_hazptr_object(struct hazptr_head *head)
 	free(head);
 }
 
-static void garbage_behind_a_wildcard_is_told(void **state)
+static void garbage_behind_a_wildcard_is_reported(void **state)
 {
 	struct stayer s;
 	struct kept k;
@@ -202,7 +202,7 @@ static void *retires_and_exits(void *all_there)
 }
 
 /* The queues of ended threads go, and the sizes of the objects that were in them stay in the sum. */
-static void what_threads_leave_behind_is_told(void **state)
+static void garbage_of_ended_threads_is_reported(void **state)
 {
 	pthread_t thread[NR_EXITING];
 	pthread_barrier_t all_there;
@@ -224,7 +224,7 @@ static void what_threads_leave_behind_is_told(void **state)
 	hazptr_barrier();
 }
 
-static void nothing_is_told_where_the_program_wants_none(void **state)
+static void nothing_is_reported_where_the_program_wants_none(void **state)
 {
 	struct stayer s;
 
@@ -247,11 +247,11 @@ static void nothing_is_told_where_the_program_wants_none(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(garbage_of_rcu_is_told),
-		TEST(garbage_of_domains_is_told),
-		TEST(what_threads_leave_behind_is_told), /* first: garbage that has been reported is not reported again */
-		TEST(garbage_behind_a_wildcard_is_told),
-		TEST(nothing_is_told_where_the_program_wants_none),
+		TEST(garbage_of_rcu_is_reported),
+		TEST(garbage_of_domains_is_reported),
+		TEST(garbage_of_ended_threads_is_reported), /* first: garbage that has been reported is not reported again */
+		TEST(garbage_behind_a_wildcard_is_reported),
+		TEST(nothing_is_reported_where_the_program_wants_none),
 	};
 
 	testing_choose(argc, argv);

@@ -38,7 +38,7 @@ static void must_be_of_sem(const struct kept *k)
 }
 
 /* A writer that waits for readers is reported, with the waiters that queue behind it. */
-static void a_writer_that_waits_for_readers_is_told(void **state)
+static void a_writer_that_waits_for_readers_is_reported(void **state)
 {
 	struct user writer, reader[2], next;
 	struct stayer s;
@@ -71,7 +71,7 @@ static void a_writer_that_waits_for_readers_is_told(void **state)
 }
 
 /* The first waiter behind a writer reports the queue, and names the writer. */
-static void who_queues_behind_a_writer_is_told(void **state)
+static void a_reader_behind_a_writer_is_reported(void **state)
 {
 	struct user reader[3], next;
 	struct stayer s;
@@ -90,7 +90,7 @@ static void who_queues_behind_a_writer_is_told(void **state)
 	must_say(&k, " ms for a writer, thread %d (stayer), ", (int)s.tid);
 	must_say_since(&k);
 	wait_until(nr_of_reports() >= 4);
-	assert_true(all_told_by(k.told_by));
+	assert_true(all_reported_by(k.reported_by));
 	stayer_end(&s);
 	user_leave(&reader[0]);
 	user_leave(&reader[1]);
@@ -99,7 +99,7 @@ static void who_queues_behind_a_writer_is_told(void **state)
 	reports_end();
 }
 
-static void a_writer_behind_a_writer_is_told(void **state)
+static void a_writer_behind_a_writer_is_reported(void **state)
 {
 	struct user next;
 	struct stayer s;
@@ -118,7 +118,7 @@ static void a_writer_behind_a_writer_is_told(void **state)
 }
 
 /* A waiter behind a writer that waits itself reports both. */
-static void who_queues_behind_a_writer_that_waits_is_told(void **state)
+static void a_reader_behind_a_waiting_writer_is_reported(void **state)
 {
 	struct user writer, reader;
 	struct stayer s;
@@ -139,7 +139,7 @@ static void who_queues_behind_a_writer_that_waits_is_told(void **state)
 	reports_end();
 }
 
-#if !defined(QUIESCE_DEBUG) /* that reports the unlock */
+#if !defined(QUIESCE_DEBUG) /* a debug build reports the unlock */
 static void unlock_twice(void)
 {
 	struct user writer;
@@ -168,13 +168,13 @@ static void wait_for_oneself(void)
 	percpu_down_read(&sem);
 }
 
-static void who_waits_for_itself_is_told_so(void **state)
+static void a_caller_that_waits_for_itself_is_reported(void **state)
 {
 	(void)state;
 	succeeds(wait_for_oneself);
 }
 
-static void more_unlocks_than_locks_are_told_as_such(void **state)
+static void more_unlocks_than_locks_are_reported_as_such(void **state)
 {
 	(void)state;
 	succeeds(unlock_twice);
@@ -184,13 +184,13 @@ static void more_unlocks_than_locks_are_told_as_such(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_writer_that_waits_for_readers_is_told),
-		TEST(who_queues_behind_a_writer_is_told),
-		TEST(a_writer_behind_a_writer_is_told),
-		TEST(who_queues_behind_a_writer_that_waits_is_told),
+		TEST(a_writer_that_waits_for_readers_is_reported),
+		TEST(a_reader_behind_a_writer_is_reported),
+		TEST(a_writer_behind_a_writer_is_reported),
+		TEST(a_reader_behind_a_waiting_writer_is_reported),
 #if !defined(QUIESCE_DEBUG)
-		TEST(more_unlocks_than_locks_are_told_as_such),
-		TEST(who_waits_for_itself_is_told_so),
+		TEST(more_unlocks_than_locks_are_reported_as_such),
+		TEST(a_caller_that_waits_for_itself_is_reported),
 #endif
 	};
 

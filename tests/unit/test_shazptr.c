@@ -93,7 +93,7 @@ static void other_addresses_are_not_waited_for(void **state)
 	shazptr_clear(guard);
 }
 
-static void nobody_is_waited_for_where_nobody_is(void **state)
+static void waits_without_guards_return_at_once(void **state)
 {
 	uint64_t waits = stats_now().shazptr_waits, blocked = stats_now().shazptr_blocked;
 
@@ -144,7 +144,7 @@ static void nested_guards_block_their_own_address_only(void **state)
 	shazptr_clear(inner);
 	waiter_end(&w[1]);
 	assert_waits(&w[0]);
-	inner = shazptr_acquire(q); /* where the other was */
+	inner = shazptr_acquire(q); /* takes the slot of the other guard */
 	shazptr_clear(outer);
 	waiter_end(&w[0]);
 	waiter_begin(&w[1], q, NULL);
@@ -212,7 +212,7 @@ static void a_wildcard_may_be_nested(void **state)
 /* ---- where slots live ---- */
 
 /* Check that the scan finds the guard that @actor has at @place. */
-static void look_for(struct actor *actor, struct placement *at)
+static void check_placed(struct actor *actor, struct placement *at)
 {
 	uint64_t blocked;
 	struct waiter w[2];
@@ -246,7 +246,7 @@ static void in_every_place(const void *ptr)
 		for (at.skip = 0; at.skip < 2; at.skip++) {
 			at.ptr = ptr;
 			at.place = places[i];
-			look_for(&actor, &at);
+			check_placed(&actor, &at);
 		}
 	actor_end(&actor);
 	settlers_end(settler, nr_settlers);
@@ -277,13 +277,13 @@ static void the_scan_thread_finds_guards_wherever_they_are(void **state)
 /* ---- many at once ---- */
 
 #define NR_ACTORS 12
-#define NR_GUARDS 70 /* more than the block of an id has slots */
+#define NR_GUARDS 70 /* more guards than the block of an id has slots */
 #define NR_PROBES 6
 
 static char objects[NR_ACTORS * NR_GUARDS];
 static struct shazptr_guard guards[NR_ACTORS * NR_GUARDS];
 
-/* Guard objects from @arg on. */
+/* Guard the objects from the one at @arg on. */
 static void do_guard_many(void *arg)
 {
 	char *first = arg;
@@ -496,7 +496,7 @@ int main(int argc, char **argv)
 		TEST(a_wait_for_the_wildcard_waits_for_any_guard),
 		TEST(no_number_near_zero_is_a_wildcard),
 		TEST(other_addresses_are_not_waited_for),
-		TEST(nobody_is_waited_for_where_nobody_is),
+		TEST(waits_without_guards_return_at_once),
 		TEST(an_empty_guard_protects_nothing),
 		TEST(a_guard_knows_its_address),
 		TEST(nested_guards_block_their_own_address_only),

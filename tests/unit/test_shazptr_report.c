@@ -98,7 +98,7 @@ static const char *name_of_place(enum quiesce_slots place)
 	}
 }
 
-static void a_wait_that_stalls_is_told_with_its_place(void **state)
+static void a_wait_that_stalls_is_reported_with_its_place(void **state)
 {
 	struct actor settler[MAX_SETTLERS], actor;
 	int nr_settlers;
@@ -123,7 +123,7 @@ static void a_wait_that_stalls_is_told_with_its_place(void **state)
 	settlers_end(settler, nr_settlers);
 }
 
-static void a_wildcard_that_stalls_a_wait_is_told(void **state)
+static void a_wildcard_that_stalls_a_wait_is_reported(void **state)
 {
 	struct take t = { .ptr = SHAZPTR_WILDCARD };
 	struct actor actor;
@@ -138,7 +138,7 @@ static void a_wildcard_that_stalls_a_wait_is_told(void **state)
 }
 
 /* A report names no waiter that found no guard, and no reader beside the one that stalls. */
-static void who_does_not_stall_is_not_told_of(void **state)
+static void waits_that_do_not_stall_are_not_reported(void **state)
 {
 	uint64_t before = stats_now().stalls;
 
@@ -201,7 +201,7 @@ static void wait_for_own_wildcard(void)
 	synchronize_shazptr(q);
 }
 
-static void wait_for_everybody_with_own_guard(void)
+static void wildcard_wait_with_own_guard(void)
 {
 	shazptr_scoped struct shazptr_guard guard = shazptr_acquire(p);
 
@@ -223,7 +223,7 @@ static void a_wait_for_ones_own_guard_is_reported_and_does_not_wait(void **state
 	(void)state;
 	misuse(wait_for_own_guard, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_shazptr(");
 	misuse(wait_for_own_wildcard, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_shazptr(");
-	misuse(wait_for_everybody_with_own_guard, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_shazptr(");
+	misuse(wildcard_wait_with_own_guard, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_shazptr(");
 	misuse(wait_for_own_fetched_guard, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_shazptr(");
 	synchronize_shazptr(SHAZPTR_WILDCARD); /* nothing is left of it */
 }
@@ -266,7 +266,7 @@ static void *clear_later(void *unused)
 	uint64_t scans = stats_now().scans;
 
 	(void)unused;
-	wait_until(stats_now().scans >= scans + LOOKS || flag_get(&nr_reports));
+	wait_until(stats_now().scans >= scans + SCANS_ENOUGH || flag_get(&nr_reports));
 	do_clear(&handed_over);
 	return NULL;
 }
@@ -313,9 +313,9 @@ static void guards_of_others_are_not_reported(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_wait_that_stalls_is_told_with_its_place),
-		TEST(a_wildcard_that_stalls_a_wait_is_told),
-		TEST(who_does_not_stall_is_not_told_of),
+		TEST(a_wait_that_stalls_is_reported_with_its_place),
+		TEST(a_wildcard_that_stalls_a_wait_is_reported),
+		TEST(waits_that_do_not_stall_are_not_reported),
 		DEBUG_TESTS
 	};
 

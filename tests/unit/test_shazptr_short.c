@@ -42,7 +42,7 @@ int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 
 static struct shazptr_guard filler[MAX_GUARDS];
 static int nr_fillers;
-static uintptr_t *fallback_slot; /* one of the two that all fallback guards are in, side by side */
+static uintptr_t *fallback_slot; /* all fallback guards are in this slot or in the one beside it */
 
 static int is_fallback(struct shazptr_guard guard)
 {
@@ -89,7 +89,7 @@ static void have_enough(void)
 		shazptr_clear(filler[nr_fillers]);
 }
 
-static void a_fallback_guard_blocks_everybody(void **state)
+static void a_fallback_guard_blocks_all_waits(void **state)
 {
 	struct shazptr_guard guard;
 	struct waiter w[3];
@@ -97,7 +97,7 @@ static void a_fallback_guard_blocks_everybody(void **state)
 
 	(void)state;
 	run_short();
-	synchronize_shazptr(q); /* all of the slots are another address's */
+	synchronize_shazptr(q); /* all slots hold another address */
 	for (int wild = 0; wild < 2; wild++) {
 		guard = acquire_short(wild ? SHAZPTR_WILDCARD : p);
 		assert_ptr_equal(shazptr_ptr(guard), wild ? SHAZPTR_WILDCARD : p);
@@ -116,7 +116,7 @@ static void a_fallback_guard_blocks_everybody(void **state)
 	synchronize_shazptr(SHAZPTR_WILDCARD);
 }
 
-static void fallback_guards_may_be_cleared_in_any_order_by_anybody(void **state)
+static void fallback_guards_may_be_cleared_in_any_order_by_any_thread(void **state)
 {
 	struct take t[3] = { { .ptr = p }, { .ptr = p }, { .ptr = q } };
 	struct actor actor;
@@ -190,7 +190,7 @@ static void *protect_for_ever(void *unused)
 	return NULL;
 }
 
-static void endless_fallback_guards_starve_nobody(void **state)
+static void endless_fallback_guards_starve_no_waiter(void **state)
 {
 	pthread_t reader[2];
 	uint64_t blocked;
@@ -346,10 +346,10 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(a_guard_of_a_handler_counts_even_before_the_first_of_its_thread),
 		TEST(a_child_waits_for_its_own_guards),
-		TEST(a_fallback_guard_blocks_everybody),
-		TEST(fallback_guards_may_be_cleared_in_any_order_by_anybody),
+		TEST(a_fallback_guard_blocks_all_waits),
+		TEST(fallback_guards_may_be_cleared_in_any_order_by_any_thread),
 		TEST(empty_guards_are_not_counted),
-		TEST(endless_fallback_guards_starve_nobody),
+		TEST(endless_fallback_guards_starve_no_waiter),
 		TEST(slots_are_used_again_when_they_are_free),
 	};
 

@@ -15,7 +15,7 @@ static int p_object, q_object, r_object;
 static void *const p = &p_object, *const q = &q_object, *const r = &r_object;
 
 /* Check that no slot holds an address. */
-static void assert_nobody(void)
+static void assert_unprotected(void)
 {
 	uint64_t blocked = stats_now().shazptr_blocked;
 
@@ -135,7 +135,7 @@ static int interrupted_claims(int nr)
 		shazptr_clear(before[i]);
 	}
 	assert_int_equal(nr_wrong, 0);
-	assert_nobody();
+	assert_unprotected();
 	return steps;
 }
 
@@ -181,13 +181,13 @@ static void a_handler_may_acquire_at_each_step_of_a_clear(void **state)
 	interrupted_clears();
 	actor_begin(&actor);
 	actor_do(&actor, do_acquire, &held);
-	waiter_begin(&w, &held, NULL); /* now clears are slow */
+	waiter_begin(&w, &held, NULL); /* with a waiter clears take the slow path */
 	interrupted_clears();
 	assert_int_equal(flag_get(&w.returned), 0);
 	actor_do(&actor, do_clear, &held);
 	waiter_end(&w);
 	actor_end(&actor);
-	assert_nobody();
+	assert_unprotected();
 }
 
 /* ---- the pointer changes meanwhile ---- */
@@ -226,7 +226,7 @@ static void changed_meanwhile(void (*fn)(void *), int nr[3])
 		nr[!got ? 0 : got == p ? 1 : 2]++;
 		shazptr_clear(fetched);
 	}
-	assert_nobody();
+	assert_unprotected();
 }
 
 static void tryprotect_fails_if_the_pointer_changes(void **state)
@@ -283,7 +283,7 @@ static void protect_guards_what_the_pointer_says(void **state)
 	assert_int_equal(VALUE(tried), p);
 	shazptr_clear(guard);
 	shazptr_clear(tried);
-	assert_nobody();
+	assert_unprotected();
 }
 
 #define NR_OBJECTS 16
@@ -307,7 +307,7 @@ static void *protect_often(void *unused)
 	return NULL;
 }
 
-static void what_protect_returns_is_not_freed(void **state)
+static void a_protected_object_is_not_freed(void **state)
 {
 	pthread_t reader[3];
 	int *old;
@@ -336,7 +336,7 @@ static void what_protect_returns_is_not_freed(void **state)
 #define NR_THREADS 12
 
 static int nr_handled, nr_bad_value;
-static struct shazptr_guard kept; /* by the handler, for the thread to clear */
+static struct shazptr_guard kept; /* the handler leaves this guard, and the thread clears it */
 static sem_t ready;
 
 static void check_value(struct shazptr_guard guard)
@@ -366,7 +366,7 @@ static void clear_kept(void)
 	quiesce_fence_light(none); /* the handler writes and reads the pointer */
 	if (!kept.ptr)
 		return;
-	quiesce_fence_light(none); /* from now on it leaves it alone */
+	quiesce_fence_light(none); /* from now on the handler leaves the guard alone */
 	guard = kept;
 	check_value(guard);
 	kept.ptr = NULL;
@@ -415,7 +415,7 @@ static void a_handler_may_acquire_at_any_time(void **state)
 		wait_for(&ready);
 		pthread_join(thread, NULL);
 		assert_int_equal(nr_bad_value, 0);
-		assert_nobody();
+		assert_unprotected();
 	}
 }
 
@@ -424,7 +424,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		STEP_TESTS
 		TEST(protect_guards_what_the_pointer_says),
-		TEST(what_protect_returns_is_not_freed),
+		TEST(a_protected_object_is_not_freed),
 		TEST(a_handler_may_acquire_at_any_time),
 	};
 

@@ -17,7 +17,7 @@ static int is_light(void)
 
 #define NR_WAITERS 8
 
-static void all_who_wait_for_one_address_return(void **state)
+static void all_waiters_for_one_address_return(void **state)
 {
 	struct shazptr_guard guard = shazptr_acquire(p);
 	struct waiter w[NR_WAITERS];
@@ -131,19 +131,19 @@ static void waits_end_against(void *guarded, void *const address[NR_UPDATERS])
 	assert_true(stats_now().shazptr_blocked > blocked); /* otherwise no guard has blocked a wait, and nothing was tested */
 }
 
-static void endless_guards_of_one_address_starve_nobody(void **state)
+static void endless_guards_of_one_address_starve_no_waiter(void **state)
 {
 	(void)state;
 	waits_end_against(p, (void *const[]){ p, p, p, p });
 }
 
-static void endless_wildcards_starve_nobody(void **state)
+static void endless_wildcards_starve_no_waiter(void **state)
 {
 	(void)state;
 	waits_end_against(SHAZPTR_WILDCARD, (void *const[]){ p, q, &r_object, p });
 }
 
-static void endless_guards_do_not_starve_a_wait_for_everybody(void **state)
+static void endless_guards_do_not_starve_a_wildcard_wait(void **state)
 {
 	(void)state;
 	waits_end_against(p, (void *const[]){ SHAZPTR_WILDCARD, p, q, SHAZPTR_WILDCARD });
@@ -351,7 +351,7 @@ static void the_scan_thread_is_there_when_it_is_needed(void **state)
 
 static void the_scan_thread_takes_no_signals(void **state)
 {
-	uint64_t mask, all = ~0ull & ~(1ull << (SIGKILL - 1)) & ~(1ull << (SIGSTOP - 1)) & ~(7ull << 31); /* the libc's own */
+	uint64_t mask, all = ~0ull & ~(1ull << (SIGKILL - 1)) & ~(1ull << (SIGSTOP - 1)) & ~(7ull << 31); /* signals of libc */
 	pid_t tid;
 
 	(void)state;
@@ -495,12 +495,12 @@ int main(int argc, char **argv)
 		TEST(a_shutdown_beside_a_wait_costs_it_nothing),
 		TEST(waits_and_shutdowns_at_once),
 		TEST(without_a_self_scan_the_thread_does_everything),
-		TEST(all_who_wait_for_one_address_return),
+		TEST(all_waiters_for_one_address_return),
 		TEST(only_those_wait_whose_address_is_held),
 		TEST(a_later_guard_is_not_waited_for),
-		TEST(endless_guards_of_one_address_starve_nobody),
-		TEST(endless_wildcards_starve_nobody),
-		TEST(endless_guards_do_not_starve_a_wait_for_everybody),
+		TEST(endless_guards_of_one_address_starve_no_waiter),
+		TEST(endless_wildcards_starve_no_waiter),
+		TEST(endless_guards_do_not_starve_a_wildcard_wait),
 		TEST(a_free_address_costs_one_membarrier_or_none),
 		TEST(callers_at_once_never_need_more_membarriers),
 		TEST(waits_are_counted),

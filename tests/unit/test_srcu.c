@@ -44,7 +44,7 @@ static void updater_end(struct updater *u)
 
 /* ---- waits ---- */
 
-static void nobody_inside(void **state)
+static void no_reader_inside(void **state)
 {
 	unsigned long before = srcu_batches_completed(&files);
 
@@ -375,7 +375,7 @@ static void in_the_child(void)
 		_exit(4);
 }
 
-/* While an updater waits and callbacks are pending. */
+/* The fork comes while an updater waits and callbacks are pending. */
 static void forks(void **state)
 {
 	struct outcome o;
@@ -526,7 +526,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(readers_count_by_themselves),
-		TEST(nobody_inside), TEST(waits_for_reader), TEST(not_for_other_domains), TEST(sections_overlap),
+		TEST(no_reader_inside), TEST(waits_for_reader), TEST(not_for_other_domains), TEST(sections_overlap),
 		TEST(no_starvation), TEST(handed_over), TEST(in_handlers), TEST(updaters_share), TEST(cookies),
 		TEST(callbacks_wait), TEST(callbacks_run_alone), TEST(callbacks_queue_callbacks), TEST(in_use),
 #ifdef QUIESCE_DEBUG

@@ -30,7 +30,7 @@ static void *synchronize_main(void *done)
 
 /* ---- too early ---- */
 
-static void what_goes_on_is_told_and_goes_on(void **state)
+static void a_domain_in_use_is_reported_and_goes_on(void **state)
 {
 	static struct rcu_head head;
 	uint64_t sleeps = stats_now().sleeps;
@@ -41,11 +41,11 @@ static void what_goes_on_is_told_and_goes_on(void **state)
 	fresh();
 	nr_run = 0;
 	idx = srcu_read_lock(&domain);
-	COMPLETED(QUIESCE_MISUSE_IN_USE, "readers inside: 1", cleanup_srcu_struct(&domain));
+	REPORTED(QUIESCE_MISUSE_IN_USE, "readers inside: 1", cleanup_srcu_struct(&domain));
 	call_srcu(&domain, &head, run);
 	thread_must(pthread_create(&updater, NULL, synchronize_main, &done));
 	wait_until(stats_now().sleeps > sleeps);
-	COMPLETED(QUIESCE_MISUSE_IN_USE, "&domain", cleanup_srcu_struct(&domain));
+	REPORTED(QUIESCE_MISUSE_IN_USE, "&domain", cleanup_srcu_struct(&domain));
 	assert_false(flag_get(&done));
 	assert_int_equal(flag_get(&nr_run), 0);
 	srcu_read_unlock(&domain, idx);
@@ -65,7 +65,7 @@ static void run_slowly(struct rcu_head *head)
 }
 
 /* A callback that runs is one that is pending. */
-static void pending_callbacks_are_told(void **state)
+static void pending_callbacks_are_reported(void **state)
 {
 	static struct rcu_head head[3];
 
@@ -77,22 +77,22 @@ static void pending_callbacks_are_told(void **state)
 	for (int i = 0; i < 3; i++)
 		call_srcu(&domain, &head[i], i ? run : run_slowly);
 	wait_for(&reached);
-	COMPLETED(QUIESCE_MISUSE_IN_USE, "callbacks pending: 3", cleanup_srcu_struct(&domain));
+	REPORTED(QUIESCE_MISUSE_IN_USE, "callbacks pending: 3", cleanup_srcu_struct(&domain));
 	sem_post(&go_on);
 	srcu_barrier(&domain);
 	assert_int_equal(flag_get(&nr_run), 3);
 	cleanup_srcu_struct(&domain);
 }
 
-static void nothing_is_no_callback(void **state)
+static void null_is_no_callback(void **state)
 {
 	static struct rcu_head head;
 
 	(void)state;
 	fresh();
 	nr_run = 0;
-	COMPLETED(QUIESCE_MISUSE_NULL, "call_srcu()", call_srcu(&domain, NULL, run));
-	COMPLETED(QUIESCE_MISUSE_NULL, "call_srcu()", call_srcu(&domain, &head, NULL));
+	REPORTED(QUIESCE_MISUSE_NULL, "call_srcu()", call_srcu(&domain, NULL, run));
+	REPORTED(QUIESCE_MISUSE_NULL, "call_srcu()", call_srcu(&domain, &head, NULL));
 	srcu_barrier(&domain);
 	assert_int_equal(nr_run, 0);
 	cleanup_srcu_struct(&domain);
@@ -102,7 +102,7 @@ static void nothing_is_no_callback(void **state)
 
 enum { BIG = 1000, NR_BIG = 150 };
 
-static void what_waits_is_counted(void **state)
+static void waiting_callbacks_are_counted(void **state)
 {
 	static struct rcu_head head[NR_BIG];
 	struct quiesce_stats before, now;
@@ -174,7 +174,7 @@ static void queue_of_another_kind(struct rcu_head *head)
 	call_srcu(&domain, head, queue_in_another);
 }
 
-static void shutdown_tells_the_truth(void **state)
+static void shutdown_returns_the_truth(void **state)
 {
 	static struct rcu_head head[3];
 	int idx, other;
@@ -247,7 +247,7 @@ static void *last_reader(void *arg)
 }
 
 /* A reader touches nothing after it is counted as left. */
-static void who_has_waited_frees_it(void **state)
+static void the_waiter_frees_the_domain(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 300; i++) {
@@ -330,7 +330,7 @@ static void many_domains_leave_nothing(void **state)
 /* ---- cookies ---- */
 
 /* The helper ends the grace period, without a waiter or a poller. */
-static void what_was_started_ends_by_itself(void **state)
+static void a_started_grace_period_ends_by_itself(void **state)
 {
 	struct rcu_gp_seq seq, later;
 	unsigned long before;
@@ -437,7 +437,7 @@ static void a_child_may_end_sections_that_it_does_not_have(void **state)
 	in_child(forgets_sections, &o);
 	assert_string_equal(o.text, "");
 	assert_int_equal(o.status, 0);
-	COMPLETED(QUIESCE_MISUSE_IN_USE, "no child of fork()", srcu_after_fork_child(&domain));
+	REPORTED(QUIESCE_MISUSE_IN_USE, "no child of fork()", srcu_after_fork_child(&domain));
 	flag_set(&leave);
 	pthread_join(reader, NULL);
 	pthread_join(waiter, NULL);
@@ -448,16 +448,16 @@ static void a_child_may_end_sections_that_it_does_not_have(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_goes_on_is_told_and_goes_on),
-		TEST(pending_callbacks_are_told),
-		TEST(nothing_is_no_callback),
-		TEST(what_waits_is_counted),
+		TEST(a_domain_in_use_is_reported_and_goes_on),
+		TEST(pending_callbacks_are_reported),
+		TEST(null_is_no_callback),
+		TEST(waiting_callbacks_are_counted),
 		TEST(too_much_makes_readers_yield),
-		TEST(shutdown_tells_the_truth),
+		TEST(shutdown_returns_the_truth),
 		TEST(a_domain_ends_and_begins),
-		TEST(who_has_waited_frees_it),
+		TEST(the_waiter_frees_the_domain),
 		TEST(many_domains_leave_nothing),
-		TEST(what_was_started_ends_by_itself),
+		TEST(a_started_grace_period_ends_by_itself),
 		TEST(a_cookie_waits_for_its_section),
 #if !QUIESCE_TSAN
 		TEST(a_child_may_end_sections_that_it_does_not_have),

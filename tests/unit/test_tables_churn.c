@@ -13,7 +13,7 @@ static void assert_short(const struct quiesce_table_stats *stats, uint64_t nr, u
 
 static uint64_t one_bucket(const void *key, uint64_t seed)
 {
-	return quiesce_hash_u64(*(const uint64_t *)key, seed) & ~ONE_BUCKET; /* until there are 4096 */
+	return quiesce_hash_u64(*(const uint64_t *)key, seed) & ~ONE_BUCKET; /* one bucket, while there are at most 4096 */
 }
 
 /* Numbers whose hashes have equal leading bits. */

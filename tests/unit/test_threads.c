@@ -99,7 +99,7 @@ static void assert_normal(pid_t tid)
 	assert_true(CPU_EQUAL(&cpus, &all));
 }
 
-static void they_are_nobodys_heirs(void **state)
+static void threads_inherit_no_attributes(void **state)
 {
 	pthread_t thread;
 	int unprivileged = 0;
@@ -123,7 +123,7 @@ static void assert_slack(pid_t tid, long slack)
 	snprintf(path, sizeof path, "/proc/%d/timerslack_ns", (int)tid);
 	file = fopen(path, "r");
 	if (!file || fscanf(file, "%ld", &found) != 1)
-		print_message("# the slack of other threads is not told here\n");
+		print_message("# the slack of other threads cannot be read here\n");
 	else
 		assert_int_equal(found, slack);
 	if (file)
@@ -139,7 +139,7 @@ static void *starts_all_lazily(void *unused)
 	return unused;
 }
 
-static void their_timers_are_nobodys(void **state)
+static void threads_inherit_no_timer_slack(void **state)
 {
 	long slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
 	pthread_t thread;
@@ -167,7 +167,7 @@ static void assert_started_on(const cpu_set_t *cpus)
 }
 
 /* Set the CPUs of the first thread, which is this one, as "taskset -a -p" does while there are no threads of the library. */
-static void they_go_where_the_process_is_put(void **state)
+static void threads_go_where_the_process_is_put(void **state)
 {
 	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;
 	cpu_set_t one;
@@ -209,7 +209,7 @@ static void assert_chosen(pid_t tid, const cpu_set_t *one)
 	assert_true(CPU_EQUAL(&cpus, one));
 }
 
-static void they_run_as_a_program_chooses(void **state)
+static void threads_run_as_a_program_chooses(void **state)
 {
 	struct quiesce_thread_attr attr = QUIESCE_THREAD_ATTR_INIT;
 	cpu_set_t one;
@@ -324,10 +324,10 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(the_default_is_no_error_without_privileges),
-		TEST(they_are_nobodys_heirs),
-		TEST(their_timers_are_nobodys),
-		TEST(they_go_where_the_process_is_put),
-		TEST(they_run_as_a_program_chooses),
+		TEST(threads_inherit_no_attributes),
+		TEST(threads_inherit_no_timer_slack),
+		TEST(threads_go_where_the_process_is_put),
+		TEST(threads_run_as_a_program_chooses),
 		TEST(wrong_choices_are_refused),
 		TEST(a_worker_is_let_go_again),
 	};

@@ -27,7 +27,7 @@ static void lock_and_run(struct rcu_head *head)
 	object_run(head);
 }
 
-/* Far above the ceiling, behind a reader that waits for the caller, with callbacks that do. */
+/* The garbage is far above the ceiling, and a reader and callbacks wait for the caller. */
 static void a_caller_may_hold_what_readers_and_callbacks_want(void **state)
 {
 	struct object *o = zeroed(MANY, sizeof *o);
@@ -56,7 +56,7 @@ static void a_caller_may_hold_what_readers_and_callbacks_want(void **state)
 	nothing_is_left();
 }
 
-static void below_the_ceiling_nobody_waits(void **state)
+static void below_the_ceiling_no_caller_waits(void **state)
 {
 	struct object o = { .runs = 0 };
 	struct held h;
@@ -296,7 +296,7 @@ static void garbage_of_domains_is_waited_for(void **state)
 	quiesce_set_garbage_ceiling(64u << 20);
 }
 
-/* With the setting: the caller would wait for itself. */
+/* With the setting a caller that throttled here would wait for itself. */
 static void a_call_inside_a_section_of_the_domain_returns(void **state)
 {
 	struct object o[3] = { { .runs = 0 } };
@@ -320,7 +320,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_caller_may_hold_what_readers_and_callbacks_want),
-		TEST(below_the_ceiling_nobody_waits),
+		TEST(below_the_ceiling_no_caller_waits),
 		TEST(in_a_callback_it_does_nothing),
 		TEST(a_throttled_thread_is_held_at_the_ceiling),
 		TEST(with_the_setting_calls_are_held_at_the_ceiling),

@@ -164,7 +164,7 @@ static void queued_twice(const struct way *first, const struct way *second, hazp
 	assert_int_equal(flag_get(&nr_run), ran + 1);
 }
 
-static void what_is_queued_is_not_queued_again(void **state)
+static void a_queued_object_is_not_queued_again(void **state)
 {
 	hazptr_t *slot[2] = { hazptr_alloc(NULL), hazptr_alloc(NULL) };
 
@@ -204,7 +204,7 @@ static void kfree_by_hazptr(void)
 	kfree_hazptr(freed, hazptr);
 }
 
-static void what_is_to_be_freed_is_not_freed_twice(void **state)
+static void an_object_to_be_freed_is_not_freed_twice(void **state)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
 	uint64_t run_before = stats_now().callbacks_run;
@@ -271,7 +271,7 @@ static void a_copy(void)
 	rcu_barrier();
 }
 
-static void what_has_come_back_may_be_queued(void **state)
+static void reclaimed_objects_may_be_queued_again(void **state)
 {
 	(void)state;
 	nr_run = 0;
@@ -337,7 +337,7 @@ static void queues_and_drains(void)
 }
 
 /* A fork may come while another thread is changing the table of queued objects. */
-static void forks_beside_who_retires(void **state)
+static void forks_beside_retirers(void **state)
 {
 	pthread_t thread[2];
 
@@ -424,13 +424,13 @@ static void an_object_is_in_a_table_once(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(what_is_queued_is_not_queued_again),
+		TEST(a_queued_object_is_not_queued_again),
 		TEST(by_default_it_is_fatal),
-		TEST(what_is_to_be_freed_is_not_freed_twice),
-		TEST(what_has_come_back_may_be_queued),
+		TEST(an_object_to_be_freed_is_not_freed_twice),
+		TEST(reclaimed_objects_may_be_queued_again),
 		TEST(a_child_knows_what_is_queued),
 #if !SANITIZED
-		TEST(forks_beside_who_retires),
+		TEST(forks_beside_retirers),
 #endif
 		TEST(release_builds_queue_too),
 		TEST(an_object_is_in_a_table_once),

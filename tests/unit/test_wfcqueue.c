@@ -15,7 +15,7 @@ static struct item items[8];
 
 static bool enqueue(int i)
 {
-	memset(&items[i].node, 0xa5, sizeof items[i].node); /* nothing has to be in it */
+	memset(&items[i].node, 0xa5, sizeof items[i].node); /* the node needs no initialisation */
 	items[i].number = i;
 	return wfcq_enqueue(&head, &tail, &items[i].node);
 }
@@ -147,7 +147,7 @@ static void would_block(void **state)
 	int last = 7;
 
 	(void)state;
-	for (int i = 0; i < 2; i++) { /* a second time: the first one has changed nothing */
+	for (int i = 0; i < 2; i++) { /* the first round must change nothing for the second */
 		assert_false(wfcq_empty(&head, &tail));
 		assert_int_equal(dequeue(), -2);
 		assert_int_equal(number_of(wfcq_dequeue_with_state_nonblocking(&head, &tail, &last)), -2);

@@ -13,7 +13,7 @@ static struct item *item_of(struct wfs_node *node)
 
 static void newest_first(void **state)
 {
-	struct wfs_stack s = { (struct wfs_head *)state }; /* anything */
+	struct wfs_stack s = { (struct wfs_head *)state }; /* initialisation overwrites any content */
 	struct wfs_node n[3];
 	int last = 7;
 
@@ -84,7 +84,7 @@ static void loops(void **state)
 		assert_int_equal(i->number, --want);
 	assert_int_equal(want, 0);
 	wfs_for_each_blocking_safe(all, node, next)
-		wfs_push(&shared, node); /* the other way round */
+		wfs_push(&shared, node); /* this reverses the order */
 	wfs_for_each_entry_blocking_safe(i, n, wfs_pop_all(&shared), node.wfs) {
 		assert_int_equal(i->number, want++);
 		free(i);
@@ -149,7 +149,7 @@ static void end_push(struct wfs_node *node, struct wfs_head *old)
 	quiesce_store_relaxed(&node->next, (struct wfs_node *)old); /* no order promised: nothing precedes it here */
 }
 
-static void nobody_waits_who_must_not(void **state)
+static void nonblocking_calls_do_not_wait(void **state)
 {
 	struct wfs_node n[3];
 	struct wfs_head *old, *all;
@@ -190,7 +190,7 @@ static void *waiter_main(void *arg)
 }
 
 /* The waiter sleeps repeatedly instead of spinning, so that the pusher gets the CPU whatever their priorities are. */
-static void who_waits_sleeps(void **state)
+static void a_waiter_sleeps(void **state)
 {
 	struct wfs_node n[2];
 	struct wfs_head *old;
@@ -245,7 +245,7 @@ static void *take_all(void *unused)
 	return NULL;
 }
 
-static void pushers_beside_who_takes_all(void **state)
+static void pushers_beside_pop_all(void **state)
 {
 	(void)state;
 	load_run(NR_PUSHERS, push_fresh, NR_POPPERS, take_all);
@@ -322,7 +322,7 @@ static void pops_in_sections(void **state)
 
 /* ---- signal handlers ---- */
 
-#define NR_OF_HANDLER 300 /* one for each time slice, where a CPU is shared */
+#define NR_OF_HANDLER 300 /* a shared CPU runs one handler in each time slice */
 
 static struct item of_handler[NR_OF_HANDLER];
 static uint32_t nr_of_handler;
@@ -397,8 +397,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(newest_first), TEST(zeroed_memory_is_a_stack), TEST(loops), TEST(as_the_model),
-		TEST(nobody_waits_who_must_not), TEST(who_waits_sleeps),
-		TEST(pushers_beside_who_takes_all), TEST(pops_under_a_lock), TEST(pops_in_sections), TEST(handlers_push),
+		TEST(nonblocking_calls_do_not_wait), TEST(a_waiter_sleeps),
+		TEST(pushers_beside_pop_all), TEST(pops_under_a_lock), TEST(pops_in_sections), TEST(handlers_push),
 	};
 
 	testing_choose(argc, argv);

@@ -54,7 +54,7 @@ static int must_be_blocked(int sig)
 	return sig != SIGKILL && sig != SIGSTOP && (sig < 32 || sig >= SIGRTMIN) && !is_fault(sig);
 }
 
-static void it_blocks_every_signal_but_faults(void **state)
+static void the_worker_blocks_every_signal_but_faults(void **state)
 {
 	unsigned long long bits;
 
@@ -99,7 +99,7 @@ static void callbacks_may_handle_their_faults(void **state)
 	assert_int_equal(nr_run, before + 1);
 }
 
-static void it_stops_with_shutdown(void **state)
+static void the_worker_stops_with_shutdown(void **state)
 {
 	(void)state;
 	run_one_callback();
@@ -117,7 +117,7 @@ static void retire_another(struct rcu_head *head)
 }
 
 /* A worker whose callbacks have retired something has a queue, which no other worker is started for when it ends. */
-static void it_stops_after_callbacks_that_retire(void **state)
+static void the_worker_stops_after_callbacks_that_retire(void **state)
 {
 	static struct rcu_head head;
 	int before = flag_get(&nr_run);
@@ -138,7 +138,7 @@ static int first_cpu(const cpu_set_t *cpus)
 	return cpu;
 }
 
-static void it_runs_where_it_is_told(void **state)
+static void the_worker_runs_on_the_chosen_cpus(void **state)
 {
 	cpu_set_t all, cpus;
 	int cpu;
@@ -163,7 +163,7 @@ static void it_runs_where_it_is_told(void **state)
 
 /* This may take any time: with a worker that keeps waking up it lasts until the watchdog ends the test. */
 /* Without queued callbacks and waiters the worker must not wake up by itself. */
-static void it_sleeps_when_idle(void **state)
+static void the_worker_sleeps_when_idle(void **state)
 {
 	struct timespec rest = { .tv_nsec = 200000000 };
 	long before;
@@ -183,12 +183,12 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_worker_starts_at_first_need),
-		TEST(it_blocks_every_signal_but_faults),
+		TEST(the_worker_blocks_every_signal_but_faults),
 		TEST(callbacks_may_handle_their_faults),
-		TEST(it_stops_with_shutdown),
-		TEST(it_stops_after_callbacks_that_retire),
-		TEST(it_runs_where_it_is_told),
-		TEST(it_sleeps_when_idle),
+		TEST(the_worker_stops_with_shutdown),
+		TEST(the_worker_stops_after_callbacks_that_retire),
+		TEST(the_worker_runs_on_the_chosen_cpus),
+		TEST(the_worker_sleeps_when_idle),
 	};
 
 	testing_choose(argc, argv);

@@ -145,7 +145,7 @@ static void stored(void **state)
 		assert_int_equal(xa_store(&xa, edge[i], PTR(3), NULL), 0);
 		assert_ptr_equal(load(&xa, edge[i]), PTR(3));
 		assert_int_equal(xa_count(&xa), 1);
-		assert_int_equal(xa_store(&xa, edge[i], NULL, &old), 0); /* is an erase */
+		assert_int_equal(xa_store(&xa, edge[i], NULL, &old), 0); /* a store of NULL erases */
 		assert_ptr_equal(old, PTR(3));
 		must_be_empty(&xa);
 		assert_int_equal(xa_store(&xa, edge[i], PTR(3), NULL), 0);
@@ -164,7 +164,7 @@ static void inserted(void **state)
 	assert_int_equal(xa_insert(&xa, 9, PTR(2)), -EBUSY);
 	assert_int_equal(xa_insert(&xa, 9, NULL), -EBUSY);
 	assert_ptr_equal(load(&xa, 9), PTR(1));
-	assert_int_equal(xa_insert(&xa, 10, NULL), 0); /* reserved */
+	assert_int_equal(xa_insert(&xa, 10, NULL), 0); /* NULL reserves the index */
 	assert_int_equal(xa_insert(&xa, 10, PTR(2)), -EBUSY);
 	assert_null(load(&xa, 10));
 	assert_int_equal(xa_count(&xa), 2);
@@ -193,7 +193,7 @@ static void reserved(void **state)
 	assert_int_equal(xa_store(&xa, 70, PTR(1), &old), 0);
 	assert_null(old);
 	assert_int_equal(marks_of(&xa, 70), 0);
-	assert_int_equal(xa_reserve(&xa, 70), 0); /* leaves the entry alone */
+	assert_int_equal(xa_reserve(&xa, 70), 0); /* an index with an entry stays as it is */
 	xa_release(&xa, 70);
 	assert_ptr_equal(load(&xa, 70), PTR(1));
 	assert_ptr_equal(xa_erase(&xa, 70), PTR(1));
@@ -215,7 +215,7 @@ static void compared(void **state)
 
 	(void)state;
 	xa_init(&xa);
-	assert_int_equal(xa_cmpxchg(&xa, 64, PTR(1), PTR(2), &old), -EBUSY); /* nothing is there */
+	assert_int_equal(xa_cmpxchg(&xa, 64, PTR(1), PTR(2), &old), -EBUSY); /* the index has no entry */
 	assert_null(old);
 	must_be_empty(&xa);
 	assert_int_equal(xa_cmpxchg(&xa, 64, NULL, PTR(1), &old), 0);
@@ -227,7 +227,7 @@ static void compared(void **state)
 	assert_int_equal(xa_cmpxchg(&xa, 64, PTR(1), NULL, &old), -EBUSY);
 	assert_ptr_equal(old, PTR(2));
 	assert_ptr_equal(load(&xa, 64), PTR(2));
-	assert_int_equal(xa_cmpxchg(&xa, 64, PTR(2), NULL, &old), 0); /* erased */
+	assert_int_equal(xa_cmpxchg(&xa, 64, PTR(2), NULL, &old), 0); /* NULL erases the entry */
 	assert_ptr_equal(old, PTR(2));
 	must_be_empty(&xa);
 	assert_int_equal(xa_cmpxchg(&xa, 64, NULL, NULL, &old), 0);
@@ -252,14 +252,14 @@ static void marks_stay_and_go(void **state)
 	xa_set_mark(&xa, 5, XA_MARK_0);
 	xa_set_mark(&xa, 5, XA_MARK_2);
 	xa_set_mark(&xa, 5, XA_MARK_2);
-	xa_set_mark(&xa, 6, XA_MARK_1); /* nothing there */
+	xa_set_mark(&xa, 6, XA_MARK_1); /* no entry is at this index */
 	xa_set_mark(&xa, 64, XA_MARK_1);
 	assert_int_equal(marks_of(&xa, 5), 5);
 	assert_int_equal(marks_of(&xa, 6), 0);
 	assert_false(xa_marked(&xa, XA_MARK_1));
-	assert_int_equal(xa_store(&xa, 5, PTR(2), NULL), 0); /* stay */
+	assert_int_equal(xa_store(&xa, 5, PTR(2), NULL), 0); /* marks stay when an entry replaces another */
 	assert_int_equal(marks_of(&xa, 5), 5);
-	assert_int_equal(xa_store(&xa, ULONG_MAX, PTR(3), NULL), 0); /* stay when the tree grows, */
+	assert_int_equal(xa_store(&xa, ULONG_MAX, PTR(3), NULL), 0); /* marks stay when the tree grows */
 	assert_int_equal(xa.tree.nr_nodes, 21);
 	assert_int_equal(marks_of(&xa, 5), 5);
 	assert_int_equal(marks_of(&xa, ULONG_MAX), 0);
@@ -272,7 +272,7 @@ static void marks_stay_and_go(void **state)
 	assert_int_equal(xa.tree.nr_nodes, 1);
 	assert_false(xa_marked(&xa, XA_MARK_1));
 	assert_int_equal(marks_of(&xa, 5), 1);
-	assert_int_equal(xa_cmpxchg(&xa, 5, PTR(2), NULL, NULL), 0); /* go with the entry */
+	assert_int_equal(xa_cmpxchg(&xa, 5, PTR(2), NULL, NULL), 0); /* marks go with the entry */
 	assert_int_equal(xa_store(&xa, 5, PTR(2), NULL), 0);
 	assert_int_equal(marks_of(&xa, 5), 0);
 	xa_destroy(&xa);
@@ -383,11 +383,11 @@ static void allocated(void **state)
 	assert_int_equal(xa_alloc(&xa, &id, PTR(1), XA_LIMIT(10, 69)), -EBUSY);
 	assert_int_equal(xa_alloc(&xa, &id, PTR(1), XA_LIMIT(80, 79)), -EBUSY); /* nothing is between */
 	assert_int_equal(id, 69);
-	assert_int_equal(xa_alloc(&xa, &id, NULL, XA_LIMIT(10, 70)), 0); /* reserved */
+	assert_int_equal(xa_alloc(&xa, &id, NULL, XA_LIMIT(10, 70)), 0); /* NULL reserves the index */
 	assert_int_equal(id, 70);
 	assert_null(load(&xa, 70));
 	assert_int_equal(xa_alloc(&xa, &id, PTR(1), XA_LIMIT(70, 70)), -EBUSY);
-	assert_int_equal(xa_store(&xa, UINT32_MAX + 1ul, PTR(1), NULL), 0); /* no number, but in the way of none either */
+	assert_int_equal(xa_store(&xa, UINT32_MAX + 1ul, PTR(1), NULL), 0); /* such an index is no number, and no allocation avoids it */
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(xa_alloc(&xa, &id, PTR(2), XA_LIMIT(UINT32_MAX - 1, UINT32_MAX)), i < 2 ? 0 : -EBUSY);
 		assert_int_equal(id, i < 2 ? UINT32_MAX - 1 + i : UINT32_MAX);
@@ -424,7 +424,7 @@ static void allocated_in_turn(void **state)
 	assert_true(id == UINT32_MAX && next == 0);
 	assert_int_equal(xa_alloc_cyclic(&xa, &id, PTR(1), xa_limit_32b, &next), 0);
 	assert_true(id == 11 && next == 12);
-	next = 5; /* below the limit: begins there */
+	next = 5; /* a start below the limits begins at the lower limit */
 	assert_int_equal(xa_alloc_cyclic(&xa, &id, PTR(1), XA_LIMIT(50, 99), &next), 0);
 	assert_true(id == 51 && next == 52);
 	xa_destroy(&xa);

@@ -346,7 +346,7 @@ static void pass_at_once(xa_mark_t filter)
 	wrong_unless(pass.nr_always == NR_ALWAYS || nr == LENGTH(some));
 }
 
-static void look(unsigned long index)
+static void check_entry(unsigned long index)
 {
 	const struct object *o;
 
@@ -370,7 +370,7 @@ static void *reader_main(void *arg)
 			rcu_read_lock();
 			wrong_unless(xa_load(&shared, always[i]) == &always_object[i] && xa_get_mark(&shared, always[i], XA_MARK_0));
 			rcu_read_unlock();
-			look(draw(&random, 8192));
+			check_entry(draw(&random, 8192));
 		}
 		count_up(&nr_passes);
 	}
@@ -455,7 +455,7 @@ static int nr_seen;
 
 /* raw: orders what tests do, not what the library does */
 #define PHASE_GET() __atomic_load_n(&phase, __ATOMIC_SEQ_CST)
-/* raw: as above */
+/* raw: orders what tests do, not what the library does */
 #define PHASE_NEXT() __atomic_add_fetch(&phase, 1, __ATOMIC_SEQ_CST)
 
 static void *marker_main(void *unused)
@@ -470,7 +470,7 @@ static void *marker_main(void *unused)
 }
 
 /* No updater clears the mark between two calls in the same odd phase, so a mark that the first call has seen the second must see. */
-static void look_twice(bool by_finding)
+static void read_twice(bool by_finding)
 {
 	uint64_t before = PHASE_GET();
 	unsigned long index = FAR;
@@ -487,7 +487,7 @@ static void look_twice(bool by_finding)
 		count_up(&nr_seen);
 }
 
-static void who_sees_finds(void **state)
+static void a_mark_once_seen_is_found(void **state)
 {
 	pthread_t marker;
 
@@ -497,7 +497,7 @@ static void who_sees_finds(void **state)
 	assert_int_equal(xa_store(&deep, 0, PTR(1), NULL), 0);
 	thread_must(pthread_create(&marker, NULL, marker_main, NULL));
 	for (int i = 0; flag_get(&nr_seen) < NR_SEEN; i++)
-		look_twice(i % 2);
+		read_twice(i % 2);
 	pthread_join(marker, NULL);
 	assert_int_equal(nr_wrong, 0);
 	xa_destroy(&deep);
@@ -505,7 +505,7 @@ static void who_sees_finds(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { TEST(as_the_model), TEST(readers_and_updaters), TEST(who_sees_finds) };
+	const struct CMUnitTest tests[] = { TEST(as_the_model), TEST(readers_and_updaters), TEST(a_mark_once_seen_is_found) };
 
 	testing_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -150,7 +150,7 @@ static void readers_stop_by_themselves_when_the_waiter_does_not_run(void **state
 		pthread_t updater;
 
 		quiesce_store_relaxed(&may_go_on, 0);    /* Relaxed: no thread is in the handler. */
-		quiesce_store_relaxed(&stands_still, 0); /* Relaxed: as above. */
+		quiesce_store_relaxed(&stands_still, 0); /* Relaxed: no thread is in the handler. */
 		begin_urgent_wait(&r, &updater, wait_expedited);
 		pthread_kill(updater, SIGUSR2);
 		wait_until(flag_get(&stands_still));
@@ -162,7 +162,7 @@ static void readers_stop_by_themselves_when_the_waiter_does_not_run(void **state
 	sigaction(SIGUSR2, &before, NULL);
 }
 
-static void nobody_yields_when_the_wait_is_over(void **state)
+static void no_reader_yields_when_the_wait_is_over(void **state)
 {
 	struct in_the_way r;
 	pthread_t updater;
@@ -191,7 +191,7 @@ static int yields_during(void *(*wait)(void *), uint64_t nr)
 #define SLEEPS 10
 
 /* Only the reader that delays the wait receives a request, and it is not forced to yield. */
-static void nobody_yields_to_a_plain_wait_when_yielding_is_off(void **state)
+static void no_reader_yields_to_a_plain_wait_when_yielding_is_off(void **state)
 {
 	struct in_the_way r;
 
@@ -204,14 +204,14 @@ static void nobody_yields_to_a_plain_wait_when_yielding_is_off(void **state)
 	quiesce_set_yield(1);
 }
 
-/* In the first stretch; after that where the one in the way waits may have changed. */
+/* The test covers the first stretch only, because later the delaying reader may wait on another CPU. */
 static void readers_on_other_cpus_do_not_yield_at_first(void **state)
 {
 	enum { ROUNDS = 20 };
 	cpu_set_t all, one;
 
 	(void)state;
-	/* All on one CPU, of which this thread believes that it is another one. */
+	/* All threads run on one CPU, which this thread takes for another one. */
 	assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
@@ -236,7 +236,7 @@ static void readers_on_other_cpus_do_not_yield_at_first(void **state)
 
 enum { STRETCHES = 8 };
 
-/* Eight stretches of a wait take at least so long, if readers @r leave one after the other, or the only one stays. */
+/* Check that eight stretches of a wait take at least @at_least_ns, while readers @r leave one after the other, or the only one stays. */
 static void check_share(void *(*wait)(void *), struct in_the_way *r, int nr, uint64_t at_least_ns)
 {
 	uint64_t before = stats_now().expedited, begun;
@@ -268,7 +268,7 @@ static void readers_yield_half_of_the_time_or_a_fifth(void **state)
 	check_share(wait_plain, r, STRETCHES + 1, (STRETCHES - 1) * 5000000);
 }
 
-/* 4 ms if it is expedited, else 16 ms, twice as long each time, at most 100. */
+/* A reader is left alone for 4 ms in an expedited wait and 16 ms in others, then twice as long each time, at most 100 ms. */
 static void readers_are_left_alone_where_yielding_does_not_help(void **state)
 {
 	struct in_the_way r;
@@ -354,7 +354,7 @@ static uint64_t ns_until_forced(void *(*other)(void *))
 	return ns;
 }
 
-static void nobody_yields_soon_for_garbage_alone(void **state)
+static void no_reader_yields_soon_for_garbage_alone(void **state)
 {
 	(void)state;
 	for (int i = 0; i < TIMES; i++)
@@ -370,13 +370,13 @@ static void readers_yield_sooner_where(void *(*other)(void *))
 	fail_msg("readers were left alone in %d of %d grace periods", TRIES, TRIES);
 }
 
-static void readers_yield_sooner_where_somebody_waits_for_callbacks(void **state)
+static void readers_yield_sooner_where_a_caller_waits_for_callbacks(void **state)
 {
 	(void)state;
 	readers_yield_sooner_where(wait_for_callbacks);
 }
 
-static void readers_yield_sooner_where_somebody_waits_for_the_next_grace_period(void **state)
+static void readers_yield_sooner_where_a_caller_waits_for_the_next_grace_period(void **state)
 {
 	(void)state;
 	readers_yield_sooner_where(wait_plain);
@@ -394,15 +394,15 @@ int main(int argc, char **argv)
 		TEST(readers_yield_to_an_expedited_wait),
 		TEST(readers_yield_to_a_plain_wait_in_the_end),
 		TEST(readers_stop_by_themselves_when_the_waiter_does_not_run),
-		TEST(nobody_yields_when_the_wait_is_over),
-		TEST(nobody_yields_to_a_plain_wait_when_yielding_is_off),
+		TEST(no_reader_yields_when_the_wait_is_over),
+		TEST(no_reader_yields_to_a_plain_wait_when_yielding_is_off),
 		TEST(readers_on_other_cpus_do_not_yield_at_first),
 		TEST(readers_yield_half_of_the_time_or_a_fifth),
 		TEST(readers_are_left_alone_where_yielding_does_not_help),
 		TEST(an_expedited_caller_raises_the_urgency_of_the_wait_before_it),
-		TEST(nobody_yields_soon_for_garbage_alone),
-		TEST(readers_yield_sooner_where_somebody_waits_for_callbacks),
-		TEST(readers_yield_sooner_where_somebody_waits_for_the_next_grace_period),
+		TEST(no_reader_yields_soon_for_garbage_alone),
+		TEST(readers_yield_sooner_where_a_caller_waits_for_callbacks),
+		TEST(readers_yield_sooner_where_a_caller_waits_for_the_next_grace_period),
 		TEST(readers_yield_sooner_above_the_ceiling),
 	};
 

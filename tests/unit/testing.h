@@ -91,9 +91,9 @@ static inline void held_end(struct held *h)
 /* ---- children ---- */
 
 struct outcome {
-	int status; /* as waitpid() returned it */
+	int status; /* status that waitpid() stored */
 	size_t length;
-	char text[8192]; /* the child's output on stderr */
+	char text[8192]; /* output of the child on stderr */
 };
 
 static inline void child_prepare(int error_fd)

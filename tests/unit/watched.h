@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#undef skip /* "not ok" in the TAP of cmocka 1.1.5: print a message that begins with '#', and return */
+#undef skip /* cmocka 1.1.5 reports it as "not ok": print a message that begins with '#', and return */
 
 #define WATCHDOG_SECONDS 30
 
@@ -50,8 +50,8 @@ static inline long voluntary_switches(pid_t tid)
 	return n;
 }
 
-/* How many threads have that name, and one of them, 0 if there is none.  Fewer may be found than there are: the system ends
- * the list early when a thread that it lists, as one that was joined just now, vanishes at that moment. */
+/* Return how many threads have that name, and store one of them, 0 if there is none.  Fewer may be found than there are: the
+ * system ends the list early when a thread that it lists, such as one that was joined just now, vanishes at that moment. */
 static inline int threads_named(const char *name, pid_t *ret_one)
 {
 	DIR *dir = opendir("/proc/self/task");

@@ -277,7 +277,7 @@ static int name_width(const struct results *results, const struct cell *first)
 	return (int)width;
 }
 
-/* One table per scenario and number of threads, in the order of first appearance. */
+/* Print one table per scenario and number of threads, in the order of first appearance. */
 static void emit_table(FILE *out, const struct results *results)
 {
 	int width;

@@ -7,7 +7,7 @@
 
 #include "tool.h"
 
-/* All rows, each with the columns of its subcommand. */
+/* Returns all rows, each with the columns of its subcommand. */
 json_t *emit_rows(const struct results *results);
 /* Print @rows, whose reference the call takes over, as comma-separated values with the host's fields. */
 void emit_rows_csv(FILE *out, json_t *rows);

@@ -29,7 +29,7 @@ static inline unsigned int histogram_bucket(uint64_t value)
 	return shift * HISTOGRAM_STEPS + (unsigned int)(value >> shift);
 }
 
-/* The value in the middle of a bucket. */
+/* Returns the value in the middle of a bucket. */
 static inline uint64_t histogram_value(unsigned int bucket)
 {
 	unsigned int shift = bucket < 2 * HISTOGRAM_STEPS ? 0 : bucket / HISTOGRAM_STEPS - 1;

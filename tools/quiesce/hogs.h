@@ -13,7 +13,7 @@ struct hogs {
 };
 void hogs_start(struct hogs *hogs, int nr);
 void hogs_stop(struct hogs *hogs);
-/* The main function of such a process. */
+/* A process that occupies a CPU runs this main function. */
 int hog_main(const char *parent);
 
 #endif

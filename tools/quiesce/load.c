@@ -23,7 +23,7 @@ struct load {
 	struct team team;
 };
 
-/* Objects other than that of op_target: for types that fetch a pointer, and as addresses for types that get one. */
+/* Readers use these objects beside that of op_target: types that fetch a pointer, and types that are given an address. */
 static struct op_item item[OTHERS];
 static struct op_target other[OTHERS];
 static void *address[OTHERS];

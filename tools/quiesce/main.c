@@ -20,7 +20,7 @@ static int help(FILE *out)
 		     "Measure, torture and explain read-mostly synchronisation on this machine.\n\n");
 	for (size_t i = 0; i < NR_COMMANDS; i++)
 		fprintf(out, "  %-11s %s\n", commands[i]->name, commands[i]->what);
-	fprintf(out, "\n'quiesce SUBCOMMAND --help' explains each; 'quiesce --version' tells the version.\n"
+	fprintf(out, "\n'quiesce SUBCOMMAND --help' explains each; 'quiesce --version' prints the version.\n"
 		     "Exit status: 0 good, 1 a test failed or a result is missing, 2 wrong usage, 130 interrupted.\n");
 	return emit_close(out, &(struct options){ 0 });
 }

@@ -9,7 +9,7 @@
 #include "syscount.h"
 #include "team.h"
 
-/* The sum over CPUs of the "function call interrupts" line; it exists on x86 only. */
+/* Returns the sum over CPUs of the "function call interrupts" line, which exists on x86 only. */
 double meter_interrupts(void)
 {
 	FILE *f = fopen("/proc/interrupts", "re");

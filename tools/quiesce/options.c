@@ -139,7 +139,7 @@ const struct op *command_type(const struct subcommand *command, const char *name
 	return NULL;
 }
 
-/* The names of the valid types, such as " a b c". */
+/* Returns the names of the valid types, such as " a b c". */
 static const char *valid_types(void)
 {
 	static char text[MAX_TYPES * 40];

@@ -8,9 +8,9 @@
 
 #define PLACE_MAX 8192
 
-/* The path of the tool itself. */
+/* Stores the path of the tool itself. */
 bool place_self(char *path, size_t size);
-/* Search beside @program from now on. */
+/* Makes later calls search beside @program. */
 void place_beside(const char *program);
 /* @in_build: relative to the tool's directory; @installed: below libexec/quiesce of its prefix.  Returns false if the
  * file is at neither place; @path is the second one then. */

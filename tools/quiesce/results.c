@@ -94,7 +94,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The quantile @p, 0..1, of the sorted values @v, interpolated. */
+/* Returns the quantile @p, 0..1, of the sorted values @v, interpolated. */
 static double percentile(const double *v, size_t n, double p)
 {
 	double at = p * (double)(n - 1);

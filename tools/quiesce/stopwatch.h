@@ -17,15 +17,15 @@ extern "C" {
 
 extern bool stopwatch_counter; /* false: a tick is a nanosecond */
 
-/* The counter and the time at one moment. */
+/* A stopwatch holds the counter and the time at one moment. */
 struct stopwatch {
 	uint64_t ticks;
 	uint64_t ns;
 };
 void stopwatch_start(struct stopwatch *ret);
-/* Nanoseconds in a tick, computed from the time since stopwatch_start(). */
+/* Returns the nanoseconds in a tick, computed from the time since stopwatch_start(). */
 double stopwatch_tick_ns(const struct stopwatch *start);
-/* The median duration of an empty measurement, in ticks. */
+/* Returns the median duration of an empty measurement, in ticks. */
 uint64_t stopwatch_cost(void);
 
 static inline uint64_t stopwatch_clock(void)

@@ -50,10 +50,10 @@ uint64_t now_ns(void);
 uint64_t thread_cpu_ns(void);
 uint64_t process_cpu_ns(void);
 void sleep_ns(uint64_t ns);
-/* The number of turns of quiesce_cpu_relax() that take @ns. */
+/* Returns the number of turns of quiesce_cpu_relax() that take @ns. */
 uint32_t turns_for(uint64_t ns);
 
-/* A small random number generator with one state per thread. */
+/* Returns the next number of a small random generator with one state per thread. */
 static inline uint64_t random_next(uint64_t *state)
 {
 	*state ^= *state << 13;

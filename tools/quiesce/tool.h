@@ -145,14 +145,14 @@ enum scenario {
 	SCENARIO_RETIRE,
 	SCENARIO_GARBAGE,
 	NR_WAIT_SCENARIOS,
-	/* Scenarios of retirescale, with names of their own. */
+	/* The scenarios of retirescale have names of their own. */
 	SCENARIO_RETIRE_IDLE = NR_WAIT_SCENARIOS,
 	SCENARIO_RETIRE_PUBLISHED,
 	SCENARIO_RETIRE_BUSY,
 	SCENARIO_RETIRE_GAP,
 	SCENARIO_RETIRE_STALLED,
 	SCENARIO_RETIRE_END,
-	/* Scenarios of rwscale. */
+	/* The scenarios of rwscale follow. */
 	SCENARIO_RW_SPARSE = SCENARIO_RETIRE_END,
 	SCENARIO_RW_DENSE,
 	SCENARIO_RW_RARE,
@@ -168,7 +168,7 @@ enum scenario {
 	SCENARIO_CLOSE_CALLS,
 	SCENARIO_ERRORS,
 	SCENARIO_COST, /* the scenario of costs */
-	/* Scenarios of queuescale: pairs, and one for each number of consumers. */
+	/* The scenarios of queuescale are pairs, and one for each number of consumers. */
 	SCENARIO_QUEUE,
 	SCENARIO_QUEUE_END = SCENARIO_QUEUE + QUEUE_MAX_CONSUMERS + 1,
 	/* Metrics of retirescale, rwscale and hashscale that are columns of their
@@ -186,7 +186,7 @@ const char *fence_name(enum op_fence fence);
 
 /* ---- results (results.c) ---- */
 
-/* The cost of a measurement beside its time; totals over the cell. */
+/* A measurement has these costs beside its time, as totals over the cell. */
 struct costs {
 	double seconds;
 	double cpu_s;
@@ -196,7 +196,7 @@ struct costs {
 	double waits;       /* number of waits that these figures belong to */
 };
 
-/* All samples of one combination, over all rounds. */
+/* A cell holds all samples of one combination, over all rounds. */
 struct cell {
 	const struct subcommand *command;
 	const struct op *op;
@@ -309,7 +309,7 @@ int job_run(const struct job *job, struct results *results);
 void jobs_run(const struct subcommand *command, const struct options *options, const struct job *base,
 	      const struct op *const *types, int nr_types, struct results *results);
 
-/* The child's side. */
+/* The child process that measures a cell calls these. */
 int job_child(void); /* runs the job; returns the exit status of the process */
 void job_send(enum scenario scenario, int threads, uint32_t group, double value);
 /* Reports that a reader of this cell had a slot of @kind. */

@@ -65,7 +65,7 @@ def headline(document):
         return found and 1e9 * two / found
     lines = [
         line("Read", read("rcu"), "for a section of RCU with two loads", read("liburcu_memb"), "liburcu's takes"),
-        line("Wait", wait("shazptr"), f"until nobody holds an object, beside {busy} busy readers of others", wait("liburcu_memb"),
+        line("Wait", wait("shazptr"), f"until no reader holds an object, beside {busy} busy readers of others", wait("liburcu_memb"),
              "liburcu's grace period takes"),
         line("Retirement", retire("hazptr_inline"), "to allocate, retire and free an object", retire("liburcu_memb"), "liburcu's call_rcu() takes"),
         line("Read lock", read("percpu_rwsem", locks), f"to lock and unlock, {locks} threads", read("pthread_rwlock", locks),

@@ -14,8 +14,8 @@ SECTIONS = {
     "reads": ("What readers pay", "CPU time of one section: enter, load a pointer, load a field behind it, leave. Ours in teal, peers in orange and "
                                   "dashed, bare loads in grey."),
     "waits": ("How long updaters wait", "shazptr waits for the readers of one object, the others for all readers that there are. Where readers hold what "
-                                        "is waited for, everybody waits: nothing is won there."),
-    "retires": ("Deferred frees", "Objects are allocated, retired and freed by two threads. Types that keep little garbage pay for it by looking more often."),
+                                        "is waited for, every type waits: nothing is won there."),
+    "retires": ("Deferred frees", "Objects are allocated, retired and freed by two threads. Types that keep little garbage pay for it by more frequent scans."),
     "tables": ("Hash tables", "Lookups by all threads together. A figure of 2003 on four CPUs made people adopt RCU: locks in each bucket had half of the "
                               "ideal rate."),
     "bursts": ("Bursts of writers", "gp and expedited are what percpu_rwsem would be without rcu_sync. A lock that prefers readers starves writers beside busy "

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # run.sh reads these, and has dir, seconds
 # SPDX-License-Identifier: MIT
-# xfsprogs: threads that repair and copy file systems, counters that are liburcu's atomics, and sections of memb around look-ups of groups.
+# xfsprogs: threads that repair and copy file systems, counters that are liburcu's atomics, and sections of memb around lookups of groups.
 #
 # It has no tests of its own but of its checksums, which mkfs.xfs and xfs_repair run before anything else; the rest of them is a package of
 # scripts that mount.  So the tests are that the same damaged file systems, each of another seed, are repaired to the same inodes and names.
@@ -29,30 +29,30 @@ blank() {
 	} >"$dir/files"
 	rm -f "$1" && mkfs/mkfs.xfs -q -m uuid=01234567-89ab-cdef-0123-456789abcdef -d "file,name=$1,size=400m,agcount=4" -p "$dir/files"
 }
-# told NAME COMMAND...: whether it went well.  Its words are only kept: threads say them in any order, and break each other's lines.
-told() {
+# judged NAME COMMAND...: report whether the command succeeded.  Its output is only kept, because threads print in any order and break each other's lines.
+judged() {
 	local name=$1 status
 	shift
-	"$@" >told 2>&1
+	"$@" >judged 2>&1
 	status=$?
-	sed "s/^/$name: /" told
+	sed "s/^/$name: /" judged
 	echo "$name $([ $status = 0 ] && echo ok || echo "FAILED: $status")"
 }
 names() { db/xfs_db -r -c "sb 0" -c "p icount ifree" -c "blockget -n" -c ncheck image; }
 check() {
-	told make blank image
-	told check repair/xfs_repair -n -f image
+	judged make blank image
+	judged check repair/xfs_repair -n -f image
 	[ -e "$dir/image" ] || cp --sparse=always image "$dir/image" # that all may repair the same one
 	for seed in $(seq 12); do
 		cp --sparse=always "$dir/image" image
-		told "damage.$seed" db/xfs_db -x -c blockget -c "blocktrash -s $seed -n $((seed * 10)) -2 -x 1 -y 64" image
-		told "repair.$seed" repair/xfs_repair -f image
-		told "repaired.$seed" repair/xfs_repair -n -f image
-		told "names.$seed.$(names 2>&1 | sort | md5sum | cut -c1-8)" names
+		judged "damage.$seed" db/xfs_db -x -c blockget -c "blocktrash -s $seed -n $((seed * 10)) -2 -x 1 -y 64" image
+		judged "repair.$seed" repair/xfs_repair -f image
+		judged "repaired.$seed" repair/xfs_repair -n -f image
+		judged "names.$seed.$(names 2>&1 | sort | md5sum | cut -c1-8)" names
 	done
-	told copy copy/xfs_copy -d "$dir/image" image
-	told copied repair/xfs_repair -n -f image
-	told "copied.$(names 2>&1 | sort | md5sum | cut -c1-8)" names
+	judged copy copy/xfs_copy -d "$dir/image" image
+	judged copied repair/xfs_repair -n -f image
+	judged "copied.$(names 2>&1 | sort | md5sum | cut -c1-8)" names
 }
 results() { sed -n '/^[a-z0-9.]* \(ok\|FAILED\)/p'; }
 

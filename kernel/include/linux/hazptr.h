@@ -140,7 +140,7 @@ static inline void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 static inline void hazptr_clear(hazptr_t *slot)
 {
 #ifdef QUIESCE_DEBUG
-	WARN_ONCE(READ_ONCE(slot->value) == HAZPTR_UNUSED, "hazptr: a slot cleared that nobody has\n");
+	WARN_ONCE(READ_ONCE(slot->value) == HAZPTR_UNUSED, "hazptr: a slot cleared that is not allocated\n");
 #endif
 	/* HK2: release, pairs with HK2 in hazptr_slot_read() */
 	smp_store_release(&slot->value, 0UL);
@@ -150,7 +150,7 @@ static inline void hazptr_clear(hazptr_t *slot)
 static __always_inline void __hazptr_set(hazptr_t *slot, unsigned long head)
 {
 #ifdef QUIESCE_DEBUG
-	WARN_ONCE(READ_ONCE(slot->value) == HAZPTR_UNUSED, "hazptr: a slot used that nobody has\n");
+	WARN_ONCE(READ_ONCE(slot->value) == HAZPTR_UNUSED, "hazptr: a slot used that is not allocated\n");
 #endif
 #ifdef QUIESCE_MUTANTS
 	/*
@@ -174,7 +174,7 @@ static __always_inline void __hazptr_set(hazptr_t *slot, unsigned long head)
 	}
 }
 
-/* Compares without telling the compiler that the two pointers are equal. */
+/* Compares, but hides from the compiler that the two pointers are equal. */
 static __always_inline bool __hazptr_same(unsigned long a, unsigned long b)
 {
 	if (HAZPTR_MUTANT(no_recheck))

@@ -64,7 +64,7 @@
  */
 #define SHAZPTR_MARK BIT(BITS_PER_LONG - 2)
 
-/* Written by its CPU; the scan flips the mark of a value in it. */
+/* Only its CPU stores a value; the scan flips the mark of that value. */
 struct shazptr_slot {
 	unsigned long value;
 } ____cacheline_aligned_in_smp;
@@ -178,7 +178,7 @@ static __always_inline void shazptr_clear(struct shazptr_guard guard)
 }
 
 /*
- * Compares without telling the compiler that the two pointers are equal: see
+ * Compares, but hides from the compiler that the two pointers are equal: see
  * shazptr_tryprotect().
  */
 static __always_inline bool __shazptr_same(unsigned long a, unsigned long b)

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NR_READERS = 2, NR_READS = 3000, NR_ROUNDS = 40 }; /* at least */
+enum { NR_READERS = 2, NR_READS = 3000, NR_ROUNDS = 40 }; /* least numbers of reads and rounds */
 
 static const struct side *loaded;
 static struct cell of_host, of_plugin;
@@ -39,14 +39,14 @@ static void end(void)
 static void *reader(void *unused)
 {
 	begin();
-	while (!quiesce_load_relaxed(&stop)) { /* Relaxed: as said there. */
+	while (!quiesce_load_relaxed(&stop)) { /* Relaxed: a flag of the test. */
 		host.read(&of_host, loaded, &of_plugin);
 		loaded->read(&of_plugin, &host, &of_host);
 		if (shared) {
 			host.read(&of_plugin, NULL, NULL);
 			loaded->read(&of_host, NULL, NULL);
 		}
-		quiesce_fetch_add_relaxed(&nr_reads, 1); /* Relaxed: as said there. */
+		quiesce_fetch_add_relaxed(&nr_reads, 1); /* Relaxed: a count of the test. */
 		host.quiet();
 		loaded->quiet();
 	}
@@ -76,7 +76,7 @@ static void barrier(const struct side *side, const struct side *other)
 static void *updater(void *unused)
 {
 	begin();
-	/* Relaxed: as said there. */
+	/* Relaxed: a count of the test. */
 	for (int i = 0; i < NR_ROUNDS || quiesce_load_relaxed(&nr_reads) < NR_READS; i++) {
 		replace(&host, loaded, &of_host, i & 1);
 		replace(loaded, &host, &of_plugin, i & 2);
@@ -104,10 +104,10 @@ int main(int argc, char **argv)
 	if (pthread_create(&one, NULL, updater, NULL))
 		abort();
 	pthread_join(one, NULL);
-	quiesce_store_relaxed(&stop, 1); /* Relaxed: as said there. */
+	quiesce_store_relaxed(&stop, 1); /* Relaxed: a flag of the test. */
 	for (int i = 0; i < NR_READERS; i++)
 		pthread_join(readers[i], NULL);
-	if (host.nr_live() == 1 && loaded->nr_live() == 1) /* those in the cells */
+	if (host.nr_live() == 1 && loaded->nr_live() == 1) /* only the objects in the cells are left */
 		return 0;
 	fprintf(stderr, "host: %d and %d objects are left\n", host.nr_live(), loaded->nr_live());
 	return 1;

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-enum { YIELD_EACH = 8 }; /* reads: the updater comes in between on a machine that is busy, too */
+enum { YIELD_EACH = 8 }; /* reads between two yields, so that the updater runs in between on a busy machine, too */
 
 struct object {
 	struct rcu_head rcu;

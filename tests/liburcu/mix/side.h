@@ -8,10 +8,10 @@ struct cell {
 };
 
 struct side {
-	void (*begin)(void); /* each thread */
+	void (*begin)(void); /* each thread calls it */
 	void (*end)(void);
 	void (*quiet)(void);
-	void (*leave)(void); /* around waits of the other side */
+	void (*leave)(void); /* a thread calls both around waits of the other side */
 	void (*come_back)(void);
 	/* One section, in whose midst the other side reads @nested, unless that is NULL.  Aborts if an object has been reclaimed. */
 	void (*read)(struct cell *cell, const struct side *other, struct cell *nested);

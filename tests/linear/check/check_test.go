@@ -52,7 +52,7 @@ const (
 	stays, goes, replaced = uint64(1) << 40, uint64(0), uint64(3) << 40 // results of putIn
 )
 
-// during puts a clear, or the drops that follow it, around some events.
+// In the result of during the events of around, such as a clear or its drops, begin before all others and end after them.
 func during(around []event, events ...event) []event {
 	events = sequence(events...)
 	for i := range events {

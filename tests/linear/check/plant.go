@@ -57,7 +57,7 @@ var plants = map[string]plant{
 		return false
 	},
 	// The function of an update received a value that had been removed.
-	"told": func(h *values, e *event) bool {
+	"reported": func(h *values, e *event) bool {
 		if e.Kind != opUpdate {
 			return false
 		}

@@ -28,7 +28,7 @@ static const struct op *const types[] = {
 #endif
 	&cost_fence_xchg.op, &cost_fence_seq_cst.op,
 	&cost_membarrier_idle.op, &cost_membarrier_busy.op,
-	&cost_wake_nobody.op, &cost_wake_call.op, &cost_wake_run.op,
+	&cost_wake_empty.op, &cost_wake_call.op, &cost_wake_run.op,
 	&cost_syscall.op, &cost_yield.op, &cost_clock.op,
 #if defined(__x86_64__)
 	&cost_tsc.op,
@@ -158,7 +158,7 @@ static int run(const struct options *options)
 
 const struct subcommand costs_command = {
 	.name = "costs",
-	.what = "What the basic operations of this machine cost, beside those of 2003.",
+	.what = "Cost of the basic operations of this machine, beside those of 2003.",
 	.doc = "Result: nanoseconds of one operation, median over batches and rounds, with the range over batches; 'spread' is "
 	       "that of the rounds' medians. 'cycles' and 'instr.' are the same in units of the first two rows. They are "
 	       "estimates: a cycle is the duration of one addition in a chain in which each needs the result of the one before, "

@@ -5,7 +5,7 @@
 
 #include "tool.h"
 
-/* A metric of a cell beside its time: the number of bytes walked over. */
+/* A cell has this metric beside its time: the number of bytes walked over. */
 #define SCENARIO_COST_BYTES SCENARIO_MORE
 /* For a row about two CPUs this number, which names both, stands in the place of the number of threads. */
 #define COST_CPUS 4096
@@ -25,7 +25,7 @@ struct cost {
 };
 
 int cost_simple(const struct cost *cost, const struct job *job);
-/* The number of turns of @batch that take about @ns. */
+/* Returns the number of turns of @batch that take about @ns. */
 uint64_t cost_calibrate(void (*batch)(uint64_t turns), uint64_t ns);
 /* The number of the @index-th CPU that this process may use. */
 int cost_cpu_number(int index);
@@ -37,7 +37,7 @@ extern const struct cost cost_atomic_inc, cost_cmpxchg_inc, cost_spin_lock, cost
 extern const struct cost cost_transfer, cost_atomic_inc_two;
 extern const struct cost cost_fence_light, cost_fence_acq_rel, cost_fence_full, cost_fence_mfence, cost_fence_xchg,
 	cost_fence_seq_cst;
-extern const struct cost cost_membarrier_idle, cost_membarrier_busy, cost_wake_nobody, cost_wake_call, cost_wake_run;
+extern const struct cost cost_membarrier_idle, cost_membarrier_busy, cost_wake_empty, cost_wake_call, cost_wake_run;
 extern const struct cost cost_syscall, cost_yield, cost_clock, cost_tsc;
 
 bool costs_is_row(const struct cell *c);

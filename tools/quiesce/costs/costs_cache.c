@@ -39,12 +39,12 @@ static uint64_t read_bytes(const char *path)
 	return value << (unit == 'K' ? 10 : unit == 'M' ? 20 : unit == 'G' ? 30 : 0);
 }
 
-/* The size of the data cache of @level, from the kernel or else from the C library; 0: unknown, or no such cache. */
+/* Returns the size of the data cache of @level, from the kernel or else from the C library; 0: unknown, or no such cache. */
 static uint64_t cache_bytes(enum level level)
 {
 	static const int name[] = { 0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE };
 	char path[128], type[16];
-	long told;
+	long reported;
 
 	for (int i = 0; i < 8; i++) {
 		FILE *f;
@@ -62,8 +62,8 @@ static uint64_t cache_bytes(enum level level)
 		if (data)
 			return read_bytes(path);
 	}
-	told = sysconf(name[level]);
-	return told > 0 ? (uint64_t)told : 0;
+	reported = sysconf(name[level]);
+	return reported > 0 ? (uint64_t)reported : 0;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -245,9 +245,9 @@ static int measure(const struct cost *cost, const struct job *job, enum level le
 					    .batch = walk, .per_turn = STEPS, ##__VA_ARGS__ }
 
 CACHE(l1, LEVEL_1, false, "a load whose address the last one brought, from L1");
-CACHE(l2, LEVEL_2, false, "the same from L2", .article = 12.9);
-CACHE(l2_huge, LEVEL_2, true, "from L2, huge pages");
-CACHE(l3, LEVEL_3, false, "from L3");
-CACHE(l3_huge, LEVEL_3, true, "from L3, huge pages");
-CACHE(memory, LEVEL_MEMORY, false, "from memory", .article = 162.4);
-CACHE(memory_huge, LEVEL_MEMORY, true, "from memory, huge pages");
+CACHE(l2, LEVEL_2, false, "a load whose address the last one brought, from L2", .article = 12.9);
+CACHE(l2_huge, LEVEL_2, true, "a load whose address the last one brought, from L2 with huge pages");
+CACHE(l3, LEVEL_3, false, "a load whose address the last one brought, from L3");
+CACHE(l3_huge, LEVEL_3, true, "a load whose address the last one brought, from L3 with huge pages");
+CACHE(memory, LEVEL_MEMORY, false, "a load whose address the last one brought, from memory", .article = 162.4);
+CACHE(memory_huge, LEVEL_MEMORY, true, "a load whose address the last one brought, from memory with huge pages");

@@ -97,7 +97,7 @@ static void cmpxchg_inc_batch(uint64_t turns)
 			;
 	}
 }
-COST(cmpxchg_inc, "cmpxchg_inc", "the same by load and compare-and-exchange", 1, .article = 107.3);
+COST(cmpxchg_inc, "cmpxchg_inc", "increment of a word in L1 by load and compare-and-exchange", 1, .article = 107.3);
 
 static pthread_spinlock_t spin; /* 0 is the free state in every C library; costs_child() is the only user */
 
@@ -120,7 +120,7 @@ static void mutex_batch(uint64_t turns)
 		pthread_mutex_unlock(&mutex);
 	}
 }
-COST(mutex, "mutex", "pthread_mutex_lock() and _unlock(), the same", 1);
+COST(mutex, "mutex", "pthread_mutex_lock() and _unlock(), a free lock in L1", 1);
 
 /* ---- fences: a store, the fence, a load of another word ---- */
 

@@ -25,11 +25,11 @@
 	const struct cost cost_##symbol = { .op = { .name = label, .what = text }, .measure = cost_simple,    \
 					    .batch = symbol##_batch, .per_turn = 1 }
 
-static uint32_t nobodys;
+static uint32_t empty;
 
 CALL(syscall, "syscall", "a system call that does nothing: getppid()", syscall(SYS_getppid));
-CALL(yield, "sched_yield", "sched_yield() with nobody to yield to", sched_yield());
-CALL(wake_nobody, "wake_nobody", "futex wake of nobody", syscall(SYS_futex, &nobodys, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0));
+CALL(yield, "sched_yield", "sched_yield() without another runnable thread", sched_yield());
+CALL(wake_empty, "wake_empty", "futex wake without a waiter", syscall(SYS_futex, &empty, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0));
 
 /* ---- membarrier ---- */
 
@@ -107,7 +107,7 @@ static int measure_membarrier_busy(const struct cost *cost, const struct job *jo
 }
 
 const struct cost cost_membarrier_busy = {
-	.op = { .name = "membarrier_busy", .what = "the same, one of them running on another CPU" },
+	.op = { .name = "membarrier_busy", .what = "expedited membarrier, one other thread of the process running on another CPU" },
 	.measure = measure_membarrier_busy,
 	.batch = membarrier_batch,
 	.per_turn = 1,
@@ -196,6 +196,6 @@ const struct cost cost_wake_call = {
 	.measure = measure_wake_call,
 };
 const struct cost cost_wake_run = {
-	.op = { .name = "wake_run", .what = "the same: until that thread runs" },
+	.op = { .name = "wake_run", .what = "futex wake of a thread asleep on another CPU: until that thread runs" },
 	.measure = measure_wake_run,
 };

@@ -121,7 +121,7 @@ static bool fits(const struct op *op)
 
 const struct subcommand doctor_command = {
 	.name = "doctor",
-	.what = "What this kernel, C library and sandbox allow, and which paths are in use.",
+	.what = "Facilities of this kernel, C library and sandbox, and the paths in use.",
 	.doc = "Reports which facilities the kernel announces, and tries them: the membarrier test runs two threads against each "
 	       "other for 0.3 s with no fence, with full fences, and with a compiler fence against membarrier; the rseq test "
 	       "lets two threads on one CPU claim one slot for 0.3 s, or 2 s on a busy machine, unprotected and under rseq. Then "

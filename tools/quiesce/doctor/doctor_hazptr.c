@@ -63,7 +63,7 @@ static void survey_slots(struct findings *f)
 	gate_init(&s.gate, THREADS);
 	team_start(&team);
 	team_join(&team);
-	finding(f, topic, "an updater, or who reclaims, looks at each line in use, of simple hazard pointers too",
+	finding(f, topic, "an updater or reclaimer scans each line in use, those of simple hazard pointers too",
 		"%u lines for %d threads, %u for a context each, beside %u before", s.lines_of_threads - before, THREADS,
 		s.lines_of_contexts, before);
 }
@@ -116,7 +116,7 @@ static void try_worker(struct findings *f)
 	if (!slot || !held)
 		return;
 	hazptr_protect(slot, &where, hazptr);
-	kfree_hazptr(held, hazptr); /* not reclaimed while it is protected */
+	kfree_hazptr(held, hazptr); /* the slot protects it, so it must not be reclaimed yet */
 	team_start(&team);
 	team_join(&team);
 	while (garbage() > 1 && ms++ < PATIENCE_MS && !interrupted())
@@ -140,7 +140,7 @@ void doctor_hazptr(struct findings *f)
 	hazptr_barrier();
 	after = stats();
 	finding(f, "retired objects", "at most HAZPTR_BATCH_MAX for each thread, and those that are protected",
-		"%d: at the end %llu were waiting, %llu looks at the slots, %llu left after the barrier", OBJECTS,
+		"%d: at the end %llu were waiting, %llu scans of the slots, %llu left after the barrier", OBJECTS,
 		(unsigned long long)waiting, (unsigned long long)(after.hazptr_scans - before.hazptr_scans),
 		(unsigned long long)garbage());
 	try_worker(f);

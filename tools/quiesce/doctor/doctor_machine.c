@@ -27,7 +27,7 @@
 #define AT_RSEQ_FEATURE_SIZE 27
 #endif
 #define RSEQ_MM_CID_END 28 /* end of the field mm_cid in the rseq area */
-/* The prctl() option of linux/prctl.h since 7.0. */
+/* linux/prctl.h has this prctl() option since 7.0. */
 #define RSEQ_SLICE_EXTENSION 79
 #define RSEQ_SLICE_EXTENSION_GET 1
 
@@ -48,7 +48,7 @@ static void find_versions(struct findings *f)
 		finding(f, "kernel", NULL, "%s", host.kernel);
 }
 
-/* The first line of a small file, or NULL. */
+/* Returns the first line of a small file, or NULL. */
 static const char *first_line(const char *path)
 {
 	static char line[128];
@@ -121,7 +121,7 @@ static void find_rseq(struct findings *f)
 		finding(f, "rseq features", "decided by AT_RSEQ_FEATURE_SIZE, not by the C library's __rseq_size",
 			"%lu bytes, so %s concurrency ids (mm_cid)", size, size >= RSEQ_MM_CID_END ? "with" : "without");
 	else
-		finding(f, "rseq features", NULL, "not told by the kernel (before 6.3)");
+		finding(f, "rseq features", NULL, "not reported by the kernel (before 6.3)");
 }
 
 /* Kernels from 7.0 on may extend a thread's time slice on request. */
@@ -130,7 +130,7 @@ static void find_time_slices(struct findings *f)
 	int state = prctl(RSEQ_SLICE_EXTENSION, RSEQ_SLICE_EXTENSION_GET, 0, 0, 0);
 	const char *what = state >= 0 ? "the kernel can extend them" : errno == EINVAL ? "the kernel cannot extend them (before 7.0)" :
 		errno == ENXIO ? "the kernel can extend them, but rseq is not registered" :
-		"the kernel cannot extend them: not built in, or told not to";
+		"the kernel cannot extend them: not built in, or disabled";
 
 	finding(f, "time slices of rseq", state >= 0 ? "the library does not ask: docs/platforms.md says why" : NULL, "%s", what);
 }

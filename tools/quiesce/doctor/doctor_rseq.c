@@ -21,7 +21,7 @@
 #define LATE_NS 1000000000u /* limit of the trial on a busy machine */
 #define ENOUGH 4            /* claims lost, or sequences restarted, that are evidence */
 #define STAY 2000 /* turns of an empty loop inside the sequence */
-#define CLAIMS_PER_LOOK 64
+#define CLAIMS_PER_CHECK 64
 
 struct race {
 	uint64_t slot __attribute__((aligned(128)));
@@ -97,7 +97,7 @@ static void racer(struct member *m)
 	while (goes_on(race)) {
 		uint64_t before = mine.lost + mine.aborted;
 
-		for (int i = 0; i < CLAIMS_PER_LOOK; i++) {
+		for (int i = 0; i < CLAIMS_PER_CHECK; i++) {
 			if (!claim(race, me, &mine)) {
 				sched_yield();
 				continue;

@@ -57,7 +57,7 @@ static void find_slots(struct findings *f)
 	const char *note = NULL;
 
 	if (slots == QUIESCE_SLOTS_THREAD)
-		note = "an updater looks at as many lines as there are threads that read";
+		note = "an updater scans as many lines as there are threads that read";
 	else if (quiesce_fence() == QUIESCE_FENCE_LIGHT)
 		note = "the first threads have a line of their own, for the shortest claim";
 	finding(f, "slots of hazard pointers", note, "%s (%s)", what[slots], why_slots(slots));
@@ -147,7 +147,7 @@ static void try_rseq(struct findings *f)
 	if (guarded.lost)
 		finding(f, "rseq in practice", "set QUIESCE_SLOTS=thread", "DOES NOT RESTART what it interrupts");
 	else if (!bare.lost || !guarded.aborted)
-		finding(f, "rseq in practice", NULL, "no verdict: nobody was interrupted at the wrong moment");
+		finding(f, "rseq in practice", NULL, "no verdict: no claim was interrupted at the wrong moment");
 	else
 		finding(f, "rseq in practice", NULL, "restarts: nothing lost");
 }

@@ -16,7 +16,7 @@
 
 enum hash_distribution { HASH_UNIFORM, HASH_ZIPF, HASH_HOT, HASH_NR_DISTRIBUTIONS };
 
-/* A set of keys: @nr of them from a generator, or the lines of a file. */
+/* The set of keys is the first @nr of a generator, or the lines of a file. */
 struct hash_set {
 	char name[48]; /* as the user wrote it */
 	char path[208]; /* empty: the keys are generated */

@@ -92,7 +92,7 @@ static void run_words(const struct hash_cell *c, const uint64_t *word, uint64_t 
 		c->op->hash->between();
 }
 
-/* In an order that no later stream has. */
+/* The keys come in an order that no later stream has. */
 static void run_all(const struct hash_cell *c, uint64_t what, struct hash_tally *tally)
 {
 	uint64_t word[HASH_CHUNK];
@@ -500,7 +500,7 @@ const struct subcommand hashscale_command = {
 	.name = "hashscale",
 	.what = "Lookups in hash tables, and updates, over the number of threads.",
 	.doc = "Result: operations per second of all threads together, the median over rounds; each round measures every type in a "
-	       "process of its own, in turn, with the same keys in the same order. What a lookup finds is checked: a lost key or a wrong "
+	       "process of its own, in turn, with the same keys in the same order. Each lookup is checked: a lost key or a wrong "
 	       "value is an error, BROKEN. An update removes or inserts a key of the thread's own, in turn, so that the size stays.\n"
 	       "--resize compares lookups while one more thread resizes the table with lookups in tables of the smallest and of the "
 	       "largest size.\n"

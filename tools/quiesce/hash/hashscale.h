@@ -37,8 +37,8 @@ enum hash_metric {
 	HASH_CONTROL,       /* the mean of both */
 	HASH_RESIZED,       /* operations/s while the threads' own table is resized */
 	HASH_WORST,         /* us: the slowest HASH_CHUNK operations of a thread while no table is resized */
-	HASH_CONTROL_WORST, /* us: the same while another table is resized */
-	HASH_RESIZED_WORST, /* us: the same while the threads' own table is resized */
+	HASH_CONTROL_WORST, /* us: the slowest ones while another table is resized */
+	HASH_RESIZED_WORST, /* us: the slowest ones while the threads' own table is resized */
 	HASH_RESIZES,       /* number of resizes in the window */
 	HASH_RESIZE_MS,     /* duration of one resize */
 	HASH_WARM,          /* cell: operations of all threads before the window */
@@ -161,7 +161,7 @@ void hashscale_columns(struct json_t *row, const struct results *results, const 
 /* Set the plan of the run, for the names in rows, and the type that ratios are to. */
 void hashscale_emit_plan(const struct hash_plan *plan, const struct op *base);
 void hashscale_emit(FILE *out, const struct options *options, const struct results *results);
-/* "uniform:1000, uniform, 1% updates", in a static buffer. */
+/* Returns a title such as "uniform:1000, uniform, 1% updates", in a static buffer. */
 const char *hashscale_title(enum scenario scenario);
 /* T(n) / (n T(1)), where n is at most the number of CPUs; NAN: T(1) was not measured. */
 double hashscale_efficiency(const struct results *results, const struct cell *c);

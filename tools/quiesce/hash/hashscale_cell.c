@@ -50,7 +50,7 @@ struct window {
 	struct lap *lap; /* one lap for each thread */
 };
 
-#define LOOK_NS 500000
+#define POLL_NS 500000
 
 static void pass_first_gate(struct window *w)
 {
@@ -197,7 +197,7 @@ static void resize(struct window *w, int index)
 	pass_first_gate(w);
 	op_sleep_begin(c->op);
 	while (quiesce_load_relaxed(&w->phase) == WARM)
-		sleep_ns(LOOK_NS);
+		sleep_ns(POLL_NS);
 	op_sleep_end(c->op);
 	lap->ns = now_ns();
 	do {
@@ -217,7 +217,7 @@ static void stay(void *arg)
 
 	pass_first_gate(w);
 	while (!is_over(w))
-		sleep_ns(LOOK_NS);
+		sleep_ns(POLL_NS);
 	gate_pass(&w->end);
 }
 
@@ -337,7 +337,7 @@ static uint64_t watch(struct window *w)
 		uint64_t now = w->cell->op->hash->waiting();
 
 		most = now > most ? now : most;
-		sleep_ns(LOOK_NS);
+		sleep_ns(POLL_NS);
 	}
 	return most;
 }
@@ -357,7 +357,7 @@ static void wait_for_end(struct window *w)
 		quiesce_store_relaxed(&w->phase, (uint32_t)OVER);
 	}
 	while (!is_over(w))
-		sleep_ns(LOOK_NS);
+		sleep_ns(POLL_NS);
 }
 
 /* With one key all is in the caches at once. */
@@ -372,7 +372,7 @@ static void warm_up(const struct window *w)
 
 	sleep_ns((uint64_t)(w->cell->seconds * 1e9 * WARM_UP));
 	while (!is_warm(w) && now_ns() - begin < (uint64_t)WARM_MOST_S * 1000000000)
-		sleep_ns(LOOK_NS);
+		sleep_ns(POLL_NS);
 }
 
 bool hash_cell_measure(struct hash_cell *c)
@@ -394,7 +394,7 @@ bool hash_cell_measure(struct hash_cell *c)
 	op_sleep_begin(c->op);
 	team_start(&team);
 	while (quiesce_load_relaxed(&w.ready) < (uint32_t)nr)
-		sleep_ns(LOOK_NS); /* sleeps instead of waiting at the gate: the threads that make their streams need the CPU */
+		sleep_ns(POLL_NS); /* sleeps instead of waiting at the gate: the threads that make their streams need the CPU */
 	gate_pass(&w.begin);
 	warm_up(&w);
 	cpu = process_cpu_ns();

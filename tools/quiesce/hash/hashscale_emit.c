@@ -252,7 +252,7 @@ static void title(FILE *out, const struct cell *c)
 		c->threads, c->threads > 1 ? "s" : "");
 }
 
-/* True if other processes disturbed most rounds of the cell. */
+/* Returns true if other processes disturbed most rounds of the cell. */
 static bool is_disturbed(const struct cell *c)
 {
 	return c && c->disturbed * 2 > c->nr;

@@ -67,7 +67,7 @@ struct panel {
 	int most; /* most threads of any cell */
 };
 
-/* True for the first cell of a type's line. */
+/* Returns true for the first cell of a type's line. */
 static bool begins_line(const struct panel *p, const struct cell *c)
 {
 	if (!hashscale_is_row(c) || c->scenario != p->scenario)

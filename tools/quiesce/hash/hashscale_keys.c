@@ -172,7 +172,7 @@ static double fraction(uint64_t *state)
 	return (double)(random_next(state) >> 11) * 0x1p-53;
 }
 
-/* A rank from 1 on. */
+/* Draws a rank; the most frequent one is 1. */
 static uint64_t zipf_rank(const struct zipf *z, uint64_t *state)
 {
 	for (;;) {

@@ -99,7 +99,7 @@ static void bytelock_enter(void)
 static void bytelock_exit(void)
 {
 	if (number <= BYTES)
-		__atomic_fetch_and(&bytes_taken, ~(1ull << (number - 1)), __ATOMIC_RELEASE); /* raw: as above */
+		__atomic_fetch_and(&bytes_taken, ~(1ull << (number - 1)), __ATOMIC_RELEASE); /* raw: a byte has one user at a time. */
 }
 
 typedef unsigned int ck_bytelock_kept;
@@ -136,7 +136,7 @@ OP_READ_OPS(ck_bytelock, bytelock_read_lock, bytelock_read_unlock);
 		.thread_enter = enter, .thread_exit = exit,                                                     \
 	}
 
-/* A type with its write side, for rwscale. */
+/* BOTH() defines a type with its write side, for rwscale. */
 #define BOTH(lock, enter, exit, rd_lock, rd_unlock, wr_lock, text)                                              \
 	static void lock##_writer_lock(void)                                                                    \
 	{                                                                                                       \
@@ -161,5 +161,5 @@ BOTH(pflock, NULL, NULL, ck_pflock_section_lock, ck_pflock_section_unlock, ck_pf
      "Concurrency Kit's phase-fair lock");
 BOTH(rwlock, NULL, NULL, ck_rwlock_section_lock, ck_rwlock_section_unlock, ck_rwlock_write_lock(&rwlock),
      "Concurrency Kit's reader-writer lock");
-/* Only the read side: writers of these need another lock among themselves. */
+/* These types are measured on the read side only, because their writers must use another lock among themselves. */
 TYPE(swlock, NULL, NULL, "Concurrency Kit's reader-writer lock for a single writer");

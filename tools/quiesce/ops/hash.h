@@ -20,14 +20,14 @@
 extern "C" {
 #endif
 
-/* A word: 62 bits of a key, and above them the operation; neither bit: a lookup. */
+/* A word of a stream holds 62 bits of a key and above them the operation; neither bit is set for a lookup. */
 #define HASH_INSERT ((uint64_t)1 << 62)
 #define HASH_REMOVE ((uint64_t)1 << 63)
 #define HASH_KEY (HASH_INSERT - 1)
 /* Bit of keys that are removed and inserted again.  No key is 0 or HASH_KEY. */
 #define HASH_CHURNED ((uint64_t)1 << 61)
 
-/* Results of one thread, or of the whole cell. */
+/* A tally holds results of one thread, or of the whole cell. */
 struct hash_tally {
 	uint64_t sum;    /* sum of the values found, which keeps the loads alive */
 	uint64_t absent; /* lookups that did not find a key with HASH_CHURNED */
@@ -109,8 +109,8 @@ static inline void hash_judge(struct hash_tally *tally, uint64_t key, uint64_t v
  *	bool name_remove(TABLE *table, uint64_t key);			false: it is not there
  * each with whatever section or lock it needs inside: one operation, one section. */
 #define HASH_RUN(name, TABLE)                                                                                                   \
-	/* The lookups from @i on, up to an update: where that is.  By itself: beside calls, even those that are never made, the\
-	 * loop has less registers, and so less lookups are under way in the CPU. */                                            \
+	/* Look up from @i on, up to an update, and return its place.  This is a function by itself: beside calls, even those   \
+	 * that are never made, the loop has less registers, and so less lookups are under way in the CPU. */                   \
 	static __attribute__((noinline)) uint64_t name##_lookups(TABLE *table, const uint64_t *word, uint64_t i,                \
 								 uint64_t nr, struct hash_tally *tally)                         \
 	{                                                                                                                       \

@@ -10,7 +10,7 @@
 #include "hash_lock.h"
 #include "hash_table.h"
 
-/* The first member of the nodes of all these types. */
+/* The nodes of all these types begin with this member. */
 struct chain_node {
 	struct chain_node *next;
 	uint64_t key, value;

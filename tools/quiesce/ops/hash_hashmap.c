@@ -118,7 +118,7 @@ HASH_RUN(map_update, struct hashmap)
 static const struct hash_op hashmap_update_hash = { MAP, .run = map_update_run };
 const struct op hash_op_hashmap_update = {
 	.name = "hashmap_update",
-	.what = "the same, inserts and removes by functions: hashmap_update()",
+	.what = "hashmap of quiesce, inserts and removes by functions: hashmap_update()",
 	.hash = &hashmap_update_hash,
 	OP,
 };

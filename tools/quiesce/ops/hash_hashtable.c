@@ -20,7 +20,7 @@ struct protected_object {
 	struct hazptr_head hazptr;
 };
 
-/* The hash function of all types of hashscale. */
+/* All types of hashscale use this hash function. */
 HASHTABLE_TYPE_HASHED(object, struct object, key, hash_mix(*(const uint64_t *)key ^ seed));
 
 static void *create(uint64_t nr_keys)
@@ -177,7 +177,7 @@ HASH_RUN(hashtable_update, struct hashtable)
 static const struct hash_op hashtable_update_hash = { TABLE, .run = hashtable_update_run, .barrier = rcu_end };
 const struct op hash_op_hashtable_update = {
 	.name = "hashtable_update",
-	.what = "the same, inserts and removes by functions: hashtable_update()",
+	.what = "hashtable of quiesce, inserts and removes by functions: hashtable_update()",
 	.fence_modes = true,
 	.hash = &hashtable_update_hash,
 	.init = op_rcu_init,
@@ -241,7 +241,7 @@ static void both_end(void)
 static const struct hash_op hashtable_hazptr_hash = { TABLE, .run = hashtable_hazptr_run, .barrier = both_end, .resize = resize };
 const struct op hash_op_hashtable_hazptr = {
 	.name = "hashtable_hazptr",
-	.what = "the same, objects with a hazptr_head, protected by a hazard pointer, kfree_hazptr()",
+	.what = "hashtable of quiesce, objects with a hazptr_head, protected by a hazard pointer, kfree_hazptr()",
 	.fence_modes = true,
 	.hash = &hashtable_hazptr_hash,
 	.init = op_rcu_init,

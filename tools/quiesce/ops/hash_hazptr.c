@@ -25,7 +25,7 @@ static struct hazptr_node **head_of(const struct chain_table *t, uint64_t key)
 	return (struct hazptr_node **)(void *)&chain_bucket(t, key)->head;
 }
 
-/* They take turns: one protects the current node, the other one the node before it. */
+/* The slots take turns: one protects the current node, the other one the node before it. */
 static __thread hazptr_t *slot[2];
 
 static void thread_enter(void)

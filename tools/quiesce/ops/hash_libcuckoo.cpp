@@ -30,7 +30,7 @@ HASH_RUN(cuckoo, map)
 
 bool cuckoo_resize(void *table, uint64_t nr_keys)
 {
-	static_cast<map *>(table)->reserve(nr_keys); /* its result reports only whether the size changed */
+	static_cast<map *>(table)->reserve(nr_keys); /* the result reports only whether the size changed */
 	return true;
 }
 

@@ -23,7 +23,7 @@ const struct op hash_op_liburcu_lfht = {
 };
 const struct op hash_op_liburcu_lfht_fixed = {
 	.name = "liburcu_lfht_fixed",
-	.what = "the same of a fixed size, a bucket for each element",
+	.what = "liburcu's cds_lfht, membarrier flavour, of a fixed size, a bucket for each element",
 	.hash = &fixed,
 	.init = liburcu_memb_init,
 	LFHT_THREADS,

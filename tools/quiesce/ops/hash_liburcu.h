@@ -90,7 +90,7 @@ static void lfht_destroy(void *table)
 			FLAVOUR(call_rcu)(&n->rcu, lfht_free);
 	FLAVOUR(read_unlock)();
 	FLAVOUR(barrier)();
-	FLAVOUR(thread_offline)(); /* as in lfht_resize(): the worker may be waiting for readers */
+	FLAVOUR(thread_offline)(); /* the worker may be waiting for readers */
 	if (cds_lfht_destroy(t, NULL))
 		abort(); /* the table is not empty */
 	FLAVOUR(thread_online)();

@@ -38,7 +38,7 @@ const struct op hash_op_liburcu_lfht_qsbr = {
 };
 const struct op hash_op_liburcu_lfht_qsbr_fixed = {
 	.name = "liburcu_lfht_qsbr_fixed",
-	.what = "the same of a fixed size, a bucket for each element",
+	.what = "liburcu's cds_lfht, quiescent-state flavour, of a fixed size, a bucket for each element",
 	.hash = &fixed,
 	LFHT_THREADS,
 	.sleep_begin = sleep_begin,

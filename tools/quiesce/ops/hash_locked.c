@@ -251,7 +251,7 @@ const struct op hash_op_brlock = {
 
 static void br_write_lock_all(void)
 {
-	hash_spin_lock(&writer); /* also keeps new threads from entering: each_enter() */
+	hash_spin_lock(&writer); /* the lock keeps new threads from entering, too: each_enter() */
 	for (int i = 0; i < nr_lines; i++)
 		hash_write_lock(&line[i].lock);
 }

@@ -54,7 +54,7 @@ static inline uint32_t read_begin(const struct chain_bucket *b)
 {
 	uint32_t sequence;
 
-	/* Pairs with the release in write_end(). */
+	/* The acquire belongs to the release in write_end(). */
 	for (uint32_t spins = 0; quiesce_unlikely((sequence = __atomic_load_n(&b->sequence, __ATOMIC_ACQUIRE)) & 1);)
 		hash_lock_pause(&spins);
 	return sequence;

@@ -5,7 +5,7 @@
 
 #include "hash.h"
 
-/* Types of peers, as in table.h. */
+/* These lists name the types of each peer library, as table.h does. */
 #define HASH_LIBURCU(P) P(liburcu_lfht) P(liburcu_lfht_fixed) P(liburcu_lfht_qsbr) P(liburcu_lfht_qsbr_fixed)
 #define HASH_CK(P) P(ck_ht)
 #define HASH_LIBCDS(P) P(libcds_michael_hp) P(libcds_split_rcu)

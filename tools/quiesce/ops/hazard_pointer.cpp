@@ -27,7 +27,7 @@ namespace {
 
 OP_SECTION(hazard_pointer, (void)t; auto hp = quiesce::make_hazard_pointer(), hp.protect(hazard_target.ptr), (void)0)
 
-/* A variable in the frame of the loop, as in a function that reads many times. */
+/* The variable stands in the frame of the loop, as in a function that reads many times. */
 typedef quiesce::hazard_pointer hazard_pointer_reused_kept;
 
 inline __attribute__((always_inline)) quiesce::hazard_pointer hazard_pointer_reused_begin()
@@ -86,6 +86,7 @@ constexpr op type(const char *name, const char *what, const op_read *read)
 
 } // namespace
 
-const op op_hazard_pointer = type("hazard_pointer", "the same in C++: make_hazard_pointer(), protect, destroy", &hazard_pointer_read);
-const op op_hazard_pointer_reused = type("hazard_pointer_reused", "the same in C++, one in hand: protect, reset_protection()",
+const op op_hazard_pointer = type("hazard_pointer", "hazard pointers in C++: make_hazard_pointer(), protect, destroy",
+				  &hazard_pointer_read);
+const op op_hazard_pointer_reused = type("hazard_pointer_reused", "hazard pointers in C++, one in hand: protect, reset_protection()",
 					 &hazard_pointer_reused_read);

@@ -15,7 +15,7 @@ _Static_assert(sizeof(struct hazptr_head) <= sizeof(((struct op_head *)0)->space
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
 
-/* The thread's slot, from thread_enter() to thread_exit(). */
+/* The thread owns this slot from thread_enter() to thread_exit(). */
 static __thread hazptr_t *mine __attribute__((tls_model("initial-exec")));
 static __thread struct hazptr_context context __attribute__((tls_model("initial-exec")));
 /* true while the context is initialised: signal handlers may take slots of it, too */
@@ -119,7 +119,7 @@ static void context_exit(void)
 {
 	hazptr_t *all[HAZPTR_SLOT_PER_CTX];
 
-	quiesce_store_relaxed(&context_open, false); /* Relaxed: as in context_enter(). */
+	quiesce_store_relaxed(&context_open, false); /* Relaxed: read by this thread and its handlers only. */
 	quiesce_fence_light(HANDLER);
 	while (!hazptr_alloc_batch(&context, all, HAZPTR_SLOT_PER_CTX))
 		sched_yield();
@@ -331,19 +331,19 @@ const struct op op_hazptr = {
 
 const struct op op_hazptr_tryprotect = {
 	.name = "hazptr_tryprotect",
-	.what = "the same, hazptr_tryprotect(), again until it succeeds",
+	.what = "quiesce hazard pointers, a slot in hand; hazptr_tryprotect(), again until it succeeds",
 	HAZPTR_READ_TYPE(hazptr_tryprotect, thread_enter, thread_exit),
 };
 
 const struct op op_hazptr_alloc = {
 	.name = "hazptr_alloc",
-	.what = "the same, a slot of the thread's own taken and freed around each section",
+	.what = "quiesce hazard pointers, a slot of the thread's own taken and freed around each section",
 	HAZPTR_READ_TYPE(hazptr_alloc, only_line, NULL),
 };
 
 const struct op op_hazptr_context = {
 	.name = "hazptr_context",
-	.what = "the same, a slot of a context of the caller's taken and freed around each section",
+	.what = "quiesce hazard pointers, a slot of a context of the caller's taken and freed around each section",
 	HAZPTR_READ_TYPE(hazptr_context, only_context, no_context),
 };
 

@@ -62,7 +62,7 @@ template <typename GC> struct guards {
 OP_SECTION(libcds_hp, cds::gc::HP::Guard guard, guard.protect(at(&t->ptr)), (void)0)
 OP_SECTION(libcds_dhp, cds::gc::DHP::Guard guard, guard.protect(at(&t->ptr)), (void)0)
 
-/* A variable in the frame of the loop, as in a function that reads many times. */
+/* The variable stands in the frame of the loop, as in a function that reads many times. */
 typedef cds::gc::HP::Guard libcds_hp_reused_kept;
 typedef cds::gc::DHP::Guard libcds_dhp_reused_kept;
 

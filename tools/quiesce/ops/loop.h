@@ -44,7 +44,7 @@
 #define OP_PADS(loop, name) loop(name, 0, 1) loop(name, 1, 14) loop(name, 2, 31) loop(name, 3, 48)
 #else
 #undef OP_PLACE
-#define OP_PLACE(pad) __asm__ __volatile__(".p2align 6\n\t" pad) /* raw: as above */
+#define OP_PLACE(pad) __asm__ __volatile__(".p2align 6\n\t" pad) /* raw: not a fence, an assembler directive that moves the loop. */
 #define OP_PADS(loop, name) loop(name, 0, "") loop(name, 1, "nop") loop(name, 2, "nop; nop; nop") \
 	loop(name, 3, "nop; nop; nop; nop; nop; nop; nop")
 #endif
@@ -62,7 +62,7 @@
 	}                                                                                               \
 	OP_PADS(OP_LOOP, name)
 
-/* As OP_SECTION, with a variable @kept of type name_kept, from name_begin() before the loop to name_end() after it. */
+/* OP_SECTION_KEPT() adds a variable @kept of type name_kept, which lives from name_begin() before the loop to name_end() after it. */
 #define OP_SECTION_KEPT(name, LOAD, UNLOCK)                                                             \
 	static inline __attribute__((always_inline)) uint64_t name##_section(struct op_target *t, name##_kept kept) \
 	{                                                                                               \

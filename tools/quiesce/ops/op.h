@@ -43,7 +43,7 @@ struct op_guard {
 	void *space[2];
 };
 
-/* The facet of types that protect single objects. */
+/* Types that protect single objects have this facet. */
 struct op_object {
 	/* One guard per thread: any section is between its own lock() and unlock(). */
 	void (*lock)(void *object);
@@ -65,7 +65,7 @@ struct op_object {
 	void *everything; /* an address: acquire() of it blocks every wait, wait() for it waits for every guard; NULL: there is none */
 };
 
-/* The first member of a retired object. */
+/* A retired object begins with this member. */
 struct op_head {
 	void *space[2]; /* used by the primitive */
 	void (*fn)(struct op_head *head);

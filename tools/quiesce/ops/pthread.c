@@ -58,7 +58,7 @@ const struct op op_pthread_rwlock = {
 
 const struct op op_pthread_rwlock_writer = {
 	.name = "pthread_rwlock_writer",
-	.what = "the same, of the kind that prefers writers",
+	.what = "one shared pthread reader-writer lock of the kind that prefers writers, read side",
 	.read = &pthread_rwlock_writer_read,
 };
 

@@ -102,7 +102,7 @@ struct queue_op {
 #define QUEUE_STD(X)
 #endif
 
-/* Types of peers, as in table.h. */
+/* These lists name the types of each peer library, as table.h does. */
 #define QUEUE_LIBURCU(P) P(liburcu_wfcq) P(liburcu_lfq) P(liburcu_wfs) P(liburcu_lfs)
 #define QUEUE_CK(P) P(ck_fifo) P(ck_stack)
 #define QUEUE_LIBCDS(P)

@@ -33,6 +33,8 @@ QUEUE_LOOPS(busted, busted_put, busted_get)
 
 static const struct queue_op busted = { .create = busted_create, QUEUE_LOOPS_OF(busted) };
 
-const struct op queue_op_busted = { .name = "busted", .what = "one that loses: queuescale must notice", .broken = true, .queues = &busted };
+const struct op queue_op_busted = {
+	.name = "busted", .what = "a queue that loses values: queuescale must notice", .broken = true, .queues = &busted,
+};
 
 const struct op *queue_types[] = { QUEUE_TYPES(QUEUE_HERE, OP_ABSENT) NULL };

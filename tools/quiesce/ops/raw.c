@@ -55,7 +55,7 @@ static inline __attribute__((always_inline)) void nest_leave(void)
 {
 	uint64_t w = quiesce_load_relaxed(&word);
 
-	/* raw: the bare release store, as above. */
+	/* raw: the bare release store of a clear. */
 	__atomic_store_n(&word, quiesce_likely((uint16_t)w == 1) ? 0 : w - 1, __ATOMIC_RELEASE);
 }
 
@@ -89,7 +89,7 @@ static inline __attribute__((always_inline)) struct op_item *hazard_protect(stru
 	}
 }
 
-/* raw: the bare release store, as above. */
+/* raw: the bare release store of a clear. */
 #define HAZARD_CLEAR() __atomic_store_n(&slot, NULL, __ATOMIC_RELEASE)
 
 OP_READ(raw_hp, (void)0, hazard_protect(&t->ptr), HAZARD_CLEAR());
@@ -132,7 +132,7 @@ static inline __attribute__((always_inline)) struct op_item *slot_protect(uint32
 
 static inline __attribute__((always_inline)) void slot_give_back(uint32_t k)
 {
-	/* raw: the bare release store, as above. */
+	/* raw: the bare release store of a clear. */
 	__atomic_store_n(&slots.slot[k], NULL, __ATOMIC_RELEASE);
 	quiesce_fence_light(RAW);
 	slots.taken &= ~(1u << k);
@@ -157,7 +157,7 @@ OP_READ_OPS(raw_hp_bitmask, bitmask_lock, bitmask_unlock);
 
 const struct op op_raw_hp_bitmask = {
 	.name = "raw_hp_bitmask",
-	.what = "floor: the same, the slot taken from eight by a mask and given back",
+	.what = "floor: a hazard pointer in a slot taken from eight by a mask and given back",
 	.read = &raw_hp_bitmask_read,
 	.slot_kind = raw_slot_of_thread,
 };
@@ -189,7 +189,7 @@ static void fence_slot_enter(void)
 	slot_at = &slot;
 }
 
-#define FENCED_CLEAR() __atomic_store_n(slot_at, NULL, __ATOMIC_RELEASE) /* raw: as above */
+#define FENCED_CLEAR() __atomic_store_n(slot_at, NULL, __ATOMIC_RELEASE) /* raw: the bare release store of a clear. */
 
 static __attribute__((noinline, cold)) void fenced_clear_slow(void)
 {
@@ -231,7 +231,7 @@ const struct op op_raw_hp_wake = {
 
 const struct op op_raw_fence_slot = {
 	.name = "raw_fence_slot",
-	.what = "floor: the same, the slot found by a pointer and claimed by a locked instruction",
+	.what = "floor: a hazard pointer in a slot found by a pointer and claimed by a locked instruction",
 	.thread_enter = fence_slot_enter,
 	.read = &raw_fence_slot_read,
 	.slot_kind = raw_slot_of_thread,

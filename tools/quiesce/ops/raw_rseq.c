@@ -97,7 +97,7 @@ OP_READ(raw_rseq_bare, BARE("0"), OP_LOAD, BARE("8"));
 
 const struct op op_raw_rseq_bare = {
 	.name = "raw_rseq_bare",
-	.what = "floor: the same, without the test for a writer",
+	.what = "floor: count in and out for this concurrency id under rseq, without the test for a writer",
 	.read = &raw_rseq_bare_read,
 	.init = init,
 };

@@ -84,7 +84,7 @@ extern __thread struct retire_tally *retire_mine __attribute__((tls_model("initi
 /* The calling thread's tally, from its first use until the thread leaves; the counts are kept. */
 struct retire_tally *retire_tally_take(void);
 void retire_tally_leave(void);
-/* The sums over all tallies ever used. */
+/* Both functions return sums over all tallies ever used. */
 uint64_t retire_all_retired(void);
 uint64_t retire_all_freed(void);
 

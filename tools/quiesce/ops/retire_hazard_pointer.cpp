@@ -48,7 +48,7 @@ RETIRE_PRODUCE(cpp, alloc, retire)
 const std::atomic<object *> &pointer_at(void **where)
 {
 	static_assert(sizeof(std::atomic<object *>) == sizeof(void *), "a pointer is a word"); /* raw: a type, no access */
-	return *reinterpret_cast<const std::atomic<object *> *>(where); /* raw: as above */
+	return *reinterpret_cast<const std::atomic<object *> *>(where); /* raw: a type, no access */
 }
 
 thread_local quiesce::hazard_pointer *mine;

@@ -276,7 +276,7 @@ const struct op retire_op_busted_hoard = {
 	OP_COMMON,
 };
 
-#define STALL_EVERY 500 /* so often that the 99.9th percentile of the calls contains one */
+#define STALL_EVERY 500 /* calls between two stalls: the 99.9th percentile of the calls contains one */
 #define STALL_NS 1000000
 
 static void call_or_stall(struct retire_object *o)

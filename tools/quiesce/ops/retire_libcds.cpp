@@ -119,7 +119,7 @@ op type_of(const char *name, const char *what, const op_reclaim *reclaim, int (*
 
 } /* namespace */
 
-const op retire_op_libcds_hp = type_of("libcds_hp", "libcds' hazard pointers, a look for each batch or so", &hp_reclaim, hp_init,
+const op retire_op_libcds_hp = type_of("libcds_hp", "libcds' hazard pointers, a scan for each batch or so", &hp_reclaim, hp_init,
 				       hp::enter, hp::leave);
 const op retire_op_libcds_dhp = type_of("libcds_dhp", "libcds' dynamic hazard pointers, with a batch of their own", &dhp_reclaim,
 					dhp_init, dhp::enter, dhp::leave);

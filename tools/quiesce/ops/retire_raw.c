@@ -50,7 +50,7 @@ static inline void put(struct retire_object *o)
 RETIRE_PRODUCE(malloc_free, retire_alloc, put)
 
 /* Nothing protects the object, so it is not accessed. */
-static void look(void **where)
+static void read_address(void **where)
 {
 	retire_sum += (uintptr_t)quiesce_load_relaxed(where);
 }
@@ -60,7 +60,7 @@ static void nothing(void)
 }
 
 static const struct op_reclaim malloc_free_reclaim = {
-	RETIRE_PRODUCERS(malloc_free), .read = look, .hold = look, .release = nothing, .drain = free_all,
+	RETIRE_PRODUCERS(malloc_free), .read = read_address, .hold = read_address, .release = nothing, .drain = free_all,
 };
 
 const struct op retire_op_raw_malloc_free = {
@@ -113,7 +113,7 @@ static void asym_exit(void)
 }
 
 /* Scans the slots; stores the protected objects to @ret_held and returns their number. */
-static size_t look_at_slots(const struct retire_object *ret_held[MAX_SLOTS])
+static size_t read_slots(const struct retire_object *ret_held[MAX_SLOTS])
 {
 	size_t nr = 0;
 
@@ -141,7 +141,7 @@ static __attribute__((noinline)) void reclaim(void)
 	size_t nr, kept = 0;
 
 	syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-	nr = look_at_slots(held);
+	nr = read_slots(held);
 	for (size_t i = 0; i < nr_batched; i++) {
 		if (quiesce_unlikely(is_held(batch[i], held, nr)))
 			batch[kept++] = batch[i];

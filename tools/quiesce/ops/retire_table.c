@@ -23,7 +23,7 @@ struct retire_tally *retire_tally_take(void)
 		/* raw: the maximum; a thread that reads an older number misses
 		 * only threads that have counted nothing yet. */
 		while (nr < i + 1 && !__atomic_compare_exchange_n(&nr_tallies, &nr, i + 1, false, __ATOMIC_ACQ_REL,
-								  __ATOMIC_RELAXED)) /* raw: as above. */
+								  __ATOMIC_RELAXED)) /* raw: the maximum. */
 			;
 		retire_mine = &tally[i];
 		return retire_mine;

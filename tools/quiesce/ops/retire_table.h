@@ -11,7 +11,7 @@
 #define RETIRE_CPP(X)
 #endif
 
-/* Types of peers, as in table.h. */
+/* These lists name the types of each peer library, as table.h does. */
 #define RETIRE_LIBURCU(P) P(liburcu_memb)
 #define RETIRE_CK(P) P(ck_hp) P(ck_epoch)
 #define RETIRE_LIBCDS(P) P(libcds_hp) P(libcds_dhp)

@@ -18,7 +18,7 @@ struct rwlock_op {
 	int (*init)(void);
 	void (*fini)(void);
 	void (*thread_enter)(void), (*thread_exit)(void);
-	/* Not recursive; the thread that locked unlocks. */
+	/* A lock is not recursive, and the thread that locked it unlocks it. */
 	void (*read_lock)(void), (*read_unlock)(void);
 	void (*write_lock)(void), (*write_unlock)(void);
 	bool (*fast)(void); /* true while readers take the fast path, as without writers; NULL: they have one path only */
@@ -31,7 +31,7 @@ struct rwlock_op {
 #define RWLOCK_STD(X)
 #endif
 
-/* Types of peers, as in table.h. */
+/* These lists name the types of each peer library, as table.h does. */
 #define RWLOCK_LIBURCU(P)
 #define RWLOCK_CK(P) P(ck_brlock) P(ck_rwlock) P(ck_pflock) P(ck_bytelock)
 #define RWLOCK_LIBCDS(P)
@@ -42,7 +42,7 @@ struct rwlock_op {
 #define RWLOCK_OURS(X) X(gp) X(expedited) X(rcu_sync)
 #define RWLOCK_OTHERS(X, P) X(pthread_rwlock) X(pthread_rwlock_writer) RWLOCK_STD(X) RWLOCK_CK(P) RWLOCK_TBB(P)
 
-/* A row of rwlock_types. */
+/* RWLOCK_HERE() makes a row of rwlock_types. */
 #define RWLOCK_HERE(name_) &(const struct op){ .name = #name_, .rwlock = &rwlock_op_##name_ },
 
 #define RWLOCK_DECLARE(name) extern const struct rwlock_op rwlock_op_##name;

@@ -17,7 +17,7 @@
 #include "rwlock.h"
 
 static struct {
-	uint32_t writers; /* not 0: readers are slow; changed by locked instructions */
+	uint32_t writers; /* readers are slow unless it is 0; changed by locked instructions */
 	pthread_mutex_t mutex __attribute__((aligned(128))); /* guards the fields that follow */
 	pthread_cond_t changed;
 	bool writing;
@@ -81,7 +81,7 @@ static void read_unlock(void)
 }
 
 /* The caller holds the mutex; readers are slow. */
-static bool somebody_reads(void)
+static bool has_readers(void)
 {
 	int64_t nr = lock.slow;
 
@@ -98,7 +98,7 @@ static void write_lock_after(void (*grace_period)(void))
 	while (lock.writing)
 		pthread_cond_wait(&lock.changed, &lock.mutex);
 	lock.writing = true;
-	while (somebody_reads())
+	while (has_readers())
 		pthread_cond_wait(&lock.changed, &lock.mutex);
 	pthread_mutex_unlock(&lock.mutex);
 }
@@ -150,7 +150,7 @@ static bool readers_are_fast(void)
 
 const struct rwlock_op rwlock_op_gp = {
 	.name = "gp",
-	.what = "to compare with: synchronize_rcu() in each lock and unlock",
+	.what = "for comparison: synchronize_rcu() in each lock and unlock",
 	.thread_enter = thread_enter,
 	.read_lock = read_lock,
 	.read_unlock = read_unlock,
@@ -161,7 +161,7 @@ const struct rwlock_op rwlock_op_gp = {
 
 const struct rwlock_op rwlock_op_expedited = {
 	.name = "expedited",
-	.what = "the same with synchronize_rcu_expedited()",
+	.what = "for comparison: synchronize_rcu_expedited() in each lock and unlock",
 	.thread_enter = thread_enter,
 	.read_lock = read_lock,
 	.read_unlock = read_unlock,

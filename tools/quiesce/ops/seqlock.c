@@ -18,7 +18,7 @@ static inline __attribute__((always_inline)) uint64_t seqlock_section(struct op_
 		/* raw: a seqlock's acquire load, which pairs with a writer that this floor does not have. */
 		begin = __atomic_load_n(&shared.sequence, __ATOMIC_ACQUIRE);
 		value = quiesce_load_relaxed(&quiesce_load_relaxed(&t->ptr)->field);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE); /* raw: the same pair, before the second load */
+		__atomic_thread_fence(__ATOMIC_ACQUIRE); /* raw: the acquire before the second load. */
 	} while (quiesce_unlikely((begin & 1) || quiesce_load_relaxed(&shared.sequence) != begin));
 	return value;
 }

@@ -185,14 +185,14 @@ const struct op op_shazptr = {
 
 const struct op op_shazptr_skip_self_scan = {
 	.name = "shazptr_skip_self_scan",
-	.what = "the same, every wait is left to the scan thread",
+	.what = "quiesce hazard pointers, every wait is left to the scan thread",
 	.wait_only = true,
 	SHAZPTR_TYPE(shazptr, init_skip),
 };
 
 const struct op op_shazptr_wildcard = {
 	.name = "shazptr_wildcard",
-	.what = "the same, all readers hold the wildcard, which blocks every wait",
+	.what = "quiesce hazard pointers, all readers hold the wildcard, which blocks every wait",
 	SHAZPTR_TYPE(shazptr_wildcard, op_rcu_init),
 };
 

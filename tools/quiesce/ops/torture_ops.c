@@ -61,7 +61,7 @@ const struct op torture_op_percpu_rwsem = {
 
 const struct op torture_op_busted_percpu_rwsem = {
 	.name = "busted_percpu_rwsem",
-	.what = "the same with users that check and do not count: torture must notice",
+	.what = "reader-writer lock whose users check and do not count: torture must notice",
 	.broken = true,
 	.init = op_rcu_init,
 	.stats = op_rcu_stats,
@@ -195,7 +195,7 @@ const struct op torture_op_srcu = {
 
 const struct op torture_op_busted_srcu = {
 	.name = "busted_srcu",
-	.what = "the same whose updaters do not wait: torture must notice",
+	.what = "SRCU whose updaters do not wait: torture must notice",
 	.broken = true,
 	.read = &read_ops,
 	.wait = &busted_wait_ops,
@@ -255,7 +255,7 @@ const struct op torture_op_percpu_ref = {
 
 const struct op torture_op_busted_percpu_ref = {
 	.name = "busted_percpu_ref",
-	.what = "the same with users that are not counted: torture must notice",
+	.what = "reference count whose users are not counted: torture must notice",
 	.broken = true,
 	.init = op_rcu_init,
 	.stats = op_rcu_stats,

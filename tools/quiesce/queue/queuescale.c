@@ -59,7 +59,7 @@ static double metric(const struct results *results, const struct cell *c, enum q
 	return more ? cell_summary(more).p50 : NAN;
 }
 
-/* The time of one CPU for a put and a get, or of a consumer for a get. */
+/* Returns the time of one CPU for a put and a get, or of a consumer for a get. */
 static double ns_of(const struct cell *c)
 {
 	int threads = consumers_of(c) ? consumers_of(c) : c->threads;

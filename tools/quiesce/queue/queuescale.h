@@ -18,13 +18,13 @@ static inline struct queue_shape queue_shape(int number)
 	return (struct queue_shape){ number & 0xffff, number >> 16 };
 }
 
-/* The scenario encodes the number of consumers. */
+/* Returns the scenario, whose number encodes the number of consumers. */
 static inline enum scenario queue_scenario(struct queue_shape shape)
 {
 	return (enum scenario)(SCENARIO_QUEUE + shape.consumers);
 }
 
-/* Metrics besides the rate. */
+/* A cell has these metrics besides the rate. */
 enum queue_metric { QUEUE_WAITED, QUEUE_EMPTY, NR_QUEUE_METRICS };
 #define NR_QUEUE_SCENARIOS (SCENARIO_QUEUE_END - SCENARIO_QUEUE)
 _Static_assert(NR_QUEUE_METRICS * NR_QUEUE_SCENARIOS <= NR_SCENARIOS - SCENARIO_MORE, "numbers of scenarios");

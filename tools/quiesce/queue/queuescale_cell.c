@@ -21,7 +21,7 @@
 
 #define WARM_UP 0.3 /* length of the warm-up, as a share of the window */
 #define DISTURBED 0.05
-#define LOOK_NS 500000
+#define POLL_NS 500000
 #define LATE_NS 10000000000u
 #define BATCHES 4 /* batches of nodes for each producer */
 
@@ -55,7 +55,7 @@ struct window {
 
 static bool in_phase(const struct window *w, uint32_t phase)
 {
-	return quiesce_load_relaxed(&w->phase) == phase; /* it starts and stops clocks, it publishes nothing */
+	return quiesce_load_relaxed(&w->phase) == phase; /* the phase starts and stops clocks, and publishes nothing */
 }
 
 static double run_delay_ns(int fd)
@@ -84,7 +84,7 @@ static void meet(struct window *w, struct lap *lap)
 		quiesce_store_relaxed(&w->last_turn, lap->turns); /* stored as a number, because others may check only after a later turn */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* raw: the gate orders nothing, and all threads must read the same number. */
 	gate_pass(&w->turn);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* raw: as above. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* raw: the gate orders nothing, and all threads must read the same number. */
 }
 
 static void wait_for_readers(struct window *w, struct lap *lap)
@@ -170,7 +170,7 @@ static void step_consumer(struct window *w, struct lap *lap)
 
 static bool is_over(const struct window *w, const struct lap *lap)
 {
-	uint32_t last = quiesce_load_relaxed(&w->last_turn); /* relaxed as in in_phase() */
+	uint32_t last = quiesce_load_relaxed(&w->last_turn); /* the number publishes nothing */
 
 	return has_turns(w) ? last && lap->turns >= last : in_phase(w, OVER);
 }
@@ -243,7 +243,7 @@ static void wait_for_gets(const struct window *w)
 		for (int i = 0; i < w->threads; i++)
 			any = any || quiesce_load_relaxed(&w->lap[i].has_got);
 		if (!any)
-			sleep_ns(LOOK_NS);
+			sleep_ns(POLL_NS);
 	}
 }
 

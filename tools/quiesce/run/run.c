@@ -9,7 +9,7 @@
 
 #define HEADLINE_ROUNDS 3
 #define ROUNDS 2
-/* Seconds of one cell. */
+/* A cell of each kind takes so many seconds. */
 #define DOCUMENT_S 0.3
 #define READ_S 0.15
 #define WAIT_S 0.1
@@ -40,7 +40,7 @@ enum op_fence run_default_fence(void)
 
 /* ---- which types ---- */
 
-/* Types of the six lines. */
+/* The six lines are measured with these types. */
 static const char *const few_reads[] = { "rcu", "hazptr", "percpu_rwsem", "percpu_ref", RUN_YARDSTICK, "pthread_rwlock", "refcnt", NULL };
 static const char *const few_waits[] = { "rcu", "shazptr", RUN_YARDSTICK, NULL };
 static const char *const few_retires[] = { "rcu_free", "hazptr", RUN_YARDSTICK, NULL };
@@ -75,7 +75,7 @@ const char *const run_no_reads[] = { "raw_fence_slot", "hazptr_alloc", "hazard_p
 				     "std_shared_mutex", "ck_brlock", "tbb_rw_mutex", NULL };
 const char *const run_burst_types[] = { "gp", "expedited", "rcu_sync", "pthread_rwlock", "pthread_rwlock_writer", "tbb_rw_mutex", NULL };
 
-/* Two sizes of tables: within the caches, and larger. */
+/* Tables have two sizes: one fits into the caches, one does not. */
 static const struct hash_plan hash_plan = {
 	.set = { { .name = "uniform:1000", .nr = 1000 }, { .name = "uniform:1000000", .nr = 1000000 } }, .nr_sets = 2, .nr_updates = 1,
 };

@@ -9,7 +9,7 @@
 #define RUN_YARDSTICK "liburcu_memb"
 #define RUN_LOOKUP_YARDSTICK "spinlock"
 
-/* The number of readers beside the updater in the document's table. */
+/* Returns the number of readers beside the updater in the document's table. */
 int run_document_readers(void);
 
 /* True if @name is in @list, which ends with NULL. */
@@ -31,7 +31,7 @@ void run_print_bursts(struct sheet *s, const struct results *results);
 void run_print_retire(struct sheet *s, const struct results *results);
 void run_print_lookups(struct sheet *s, const struct results *results);
 
-/* The fence mode of the six lines: that of a program that selects none. */
+/* Returns the fence mode of the six lines, which is that of a program that selects none. */
 enum op_fence run_default_fence(void);
 
 #endif

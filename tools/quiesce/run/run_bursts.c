@@ -8,7 +8,7 @@
 
 #define READERS 2
 
-/* Seconds; O. Nesterov's measurement in the kernel, as published. */
+/* These seconds are what O. Nesterov published of the kernel. */
 static const struct {
 	const char *type;
 	double s;

@@ -9,7 +9,7 @@
 #define INDENT 11
 #define WIDE 0.1 /* smallest spread that is mentioned */
 
-/* A cell, and the conversion of its median to nanoseconds: v * @factor, or @factor / v. */
+/* The figure of a cell converts its median v to nanoseconds: v * @factor, or @factor / v. */
 struct figure {
 	const struct subcommand *command;
 	const char *type;

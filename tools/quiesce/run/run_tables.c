@@ -22,7 +22,7 @@ void run_print_head(struct sheet *s)
 
 /* ---- the document's table ---- */
 
-/* us; B. Feng's measurement of the kernel implementation, as published. */
+/* These microseconds are what B. Feng published of the kernel implementation. */
 static const struct {
 	const char *type;
 	double mean, min, p50, p90, p99, max;
@@ -121,7 +121,7 @@ struct column {
 };
 #define LAST_COLUMN { NULL, NULL, SCENARIO_NONE, 0, false }
 
-/* One of the tables below. */
+/* Each table below is described by one of these. */
 struct table {
 	const char *title;
 	const char *what; /* content, unit, and which figures are better */
@@ -189,7 +189,7 @@ static void print_row(struct sheet *s, const struct results *results, const stru
 	sheet_end_row(s);
 }
 
-/* The reliability of the figures of a table: the widest spread among its cells, and the usual one. */
+/* The widest spread among the cells of a table, and the usual one, show how reliable its figures are. */
 struct trust {
 	double worst, sum;
 	int n;

@@ -9,7 +9,7 @@
 
 #define SAMPLES 1000 /* samples kept for each caller */
 
-/* The object of each caller that waits for one of its own. */
+/* These objects are for callers that wait for an object of their own. */
 static struct op_item own[CALLERS];
 
 struct crowd {

@@ -8,7 +8,7 @@
 #include "team.h"
 
 #define HELD_NS 100000000
-#define LOOK_NS 20000
+#define POLL_NS 20000
 
 enum phase { PHASE_FREE, PHASE_HELD, PHASE_OVER, PHASE_STOP };
 
@@ -36,7 +36,7 @@ static enum phase await(const struct hold *h, enum phase phase)
 	enum phase now;
 
 	while ((now = phase_of(h)) < phase)
-		sleep_ns(LOOK_NS);
+		sleep_ns(POLL_NS);
 	return now;
 }
 
@@ -48,7 +48,7 @@ static void holder(struct member *m)
 	op_sleep_begin(h->op);
 	for (enum phase phase; (phase = phase_of(h)) != PHASE_STOP;) {
 		if (phase != PHASE_FREE) {
-			sleep_ns(LOOK_NS);
+			sleep_ns(POLL_NS);
 			continue;
 		}
 		op_sleep_end(h->op);

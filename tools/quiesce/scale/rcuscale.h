@@ -11,13 +11,13 @@
 
 /* wait_cell.c: times waits of @job->op while @readers threads do what @scenario says. */
 void wait_cell(const struct job *job, enum scenario scenario, int readers);
-/* held_cell.c: the time from the end of one long section to the return of the wait for it. */
+/* held_cell.c measures the time from the end of one long section to the return of the wait for it. */
 void held_cell(const struct job *job);
-/* callers_cell.c: CALLERS callers at once, with their rate and fairness; @scenario selects the readers beside them. */
+/* callers_cell.c runs CALLERS callers at once, with their rate and fairness; @scenario selects the readers beside them. */
 void callers_cell(const struct job *job, enum scenario scenario);
-/* reader_cell.c: the loss of @readers beside an updater. */
+/* reader_cell.c measures the loss of @readers beside an updater. */
 void reader_cell(const struct job *job, enum scenario scenario, int readers);
-/* retire_cell.c: throughput of deferred reclamation with @producers threads. */
+/* retire_cell.c measures the throughput of deferred reclamation with @producers threads. */
 void retire_cell(const struct job *job, int producers);
 
 /* load.c: reader threads beside a measurement. */
@@ -27,7 +27,7 @@ void load_stop(struct load *load);
 /* Sections on the object that is waited for, back to back; returns the sum of the values read. */
 #define LOAD_SECTIONS 256 /* sections between two checks of the stop flag */
 uint64_t load_sections(const struct op *op);
-/* One section. */
+/* load_lock() begins one section, load_unlock() ends it. */
 void load_lock(const struct op *op);
 void load_unlock(const struct op *op);
 

@@ -75,7 +75,7 @@ static void reader(struct member *m)
 	op_thread_exit(e->op);
 }
 
-/* The mean over the threads of one run; @ret_quiet: no thread lost its CPU. */
+/* Returns the mean over the threads of one run; stores true in @ret_quiet if no thread lost its CPU. */
 static double run_mean(const struct experiment *e, int run, int layout, int threads, bool *ret_quiet)
 {
 	const struct timing *t = &e->timing[(run * OP_LAYOUTS + layout) * threads];
@@ -205,7 +205,7 @@ static int run(const struct options *options)
 
 const struct subcommand refscale_command = {
 	.name = "refscale",
-	.what = "What a read-side operation costs: a section, one pointer load, one field load.",
+	.what = "Cost of a read-side operation: a section, one pointer load, one field load.",
 	.doc = "Result: CPU nanoseconds per operation, the median over several positions of the same loop in memory, with the "
 	       "range over them. Each round measures every type in a process of its own, in turn. Threads are bound to CPUs as "
 	       "long as there are enough. 'slot' shows the kinds of slots that the readers of hazard pointers had during the "

@@ -10,7 +10,7 @@
 
 #define MAX_PRODUCERS 64
 #define CLOCK_EVERY 256 /* objects between two reads of the clock */
-#define LOOK_NS 500000  /* pause between two samples of the garbage */
+#define POLL_NS 500000  /* pause between two samples of the garbage */
 
 struct object {
 	struct op_head head;
@@ -84,7 +84,7 @@ static uint64_t watch_garbage(struct retirement *r, int producers)
 
 		if (made > gone && made - gone > most)
 			most = made - gone;
-		sleep_ns(LOOK_NS);
+		sleep_ns(POLL_NS);
 	}
 	return most;
 }

@@ -105,7 +105,7 @@ static int run(const struct options *options)
 
 const struct subcommand retirescale_command = {
 	.name = "retirescale",
-	.what = "What deferred reclamation costs, end to end, and how much garbage it keeps.",
+	.what = "Cost of deferred reclamation, end to end, and how much garbage it keeps.",
 	.doc = "Result: objects per second, allocated, retired and freed, including the drain at the end; median over rounds. 'x "
 	       "raw' and 'x liburcu' are ratios to raw_malloc_free and to liburcu_memb in the same scenario. 'CPU ns' is the "
 	       "processor time of the whole process, including readers and workers, for each object. 'peak' is the most garbage, "

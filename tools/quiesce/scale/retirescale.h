@@ -9,7 +9,7 @@
 #define NR_RETIRE_SCENARIOS (SCENARIO_RETIRE_END - SCENARIO_RETIRE_IDLE)
 #define NR_SCAN_SIZES 4 /* 1e3, 1e4, 1e5 and 1e6 objects */
 
-/* Metrics of each cell besides its rate. */
+/* Each cell has these metrics besides its rate. */
 enum retire_metric {
 	RETIRE_GARBAGE_FIRST,  /* most objects retired and not yet freed, in the first half of the window */
 	RETIRE_GARBAGE_SECOND, /* most garbage in the second half */
@@ -55,11 +55,11 @@ uint64_t retirescale_freed(const struct op *op);
 /* @nr empty histograms, which the caller frees with free(); NULL: out of memory. */
 struct histogram *retirescale_histograms(int nr);
 /* Sends the percentiles of all of them together. */
-void retirescale_tell_calls(const struct job *job, enum scenario scenario, int producers, struct histogram *ticks, double tick_ns);
+void retirescale_report_calls(const struct job *job, enum scenario scenario, int producers, struct histogram *ticks, double tick_ns);
 
 bool retirescale_is_row(const struct cell *c);
 void retirescale_columns(struct json_t *row, const struct results *results, const struct cell *c);
-/* The most garbage of any round, in objects; NAN: unknown. */
+/* Returns the most garbage of any round, in objects; NAN: unknown. */
 double retirescale_peak(const struct results *results, const struct cell *c);
 void retirescale_emit(FILE *out, const struct options *options, const struct job *base, const struct results *results);
 

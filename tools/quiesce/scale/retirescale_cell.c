@@ -7,7 +7,7 @@
 #include "team.h"
 
 #define CHUNK 64         /* objects between two checks for the end of the window */
-#define LOOK_NS 500000   /* pause between two samples of the garbage */
+#define POLL_NS 500000   /* pause between two samples of the garbage */
 #define HELD_NS 50000    /* pause between two checks of a thread that holds an object */
 #define GAP_NS 100       /* pause between the reads of a reader that is not busy */
 #define CAP_BYTES (128u << 20)
@@ -143,7 +143,7 @@ static void watch_window(struct window *w, struct watch *watch, uint64_t length_
 		if (there > watch->peak[half])
 			watch->peak[half] = there;
 		watch->capped = there * retire_params.bytes > CAP_BYTES;
-		sleep_ns(LOOK_NS);
+		sleep_ns(POLL_NS);
 		now = now_ns();
 	} while (now - begin < length_ns && !watch->capped);
 	quiesce_store_relaxed(&w->stop, 1u);
@@ -176,7 +176,7 @@ static uint64_t last_of(const uint64_t *ns, int nr)
 	return last;
 }
 
-static void tell_rate(const struct job *job, const struct window *w, const struct watch *watch, uint64_t retired, uint64_t ended)
+static void report_rate(const struct job *job, const struct window *w, const struct watch *watch, uint64_t retired, uint64_t ended)
 {
 	uint64_t ns = ended - first_of(w->begin_ns, w->producers);
 
@@ -190,9 +190,9 @@ static void tell_rate(const struct job *job, const struct window *w, const struc
 	job_send(retire_more(RETIRE_CAPPED, w->scenario), w->producers, job->round, watch->capped);
 }
 
-static void tell_calls(const struct job *job, const struct window *w, const struct watch *watch, const struct stopwatch *began)
+static void report_calls(const struct job *job, const struct window *w, const struct watch *watch, const struct stopwatch *began)
 {
-	retirescale_tell_calls(job, w->scenario, w->producers, w->ticks, stopwatch_tick_ns(began));
+	retirescale_report_calls(job, w->scenario, w->producers, w->ticks, stopwatch_tick_ns(began));
 	job_send(retire_more(RETIRE_CALL_CAPPED, w->scenario), w->producers, job->round, watch->capped);
 }
 
@@ -221,9 +221,9 @@ static bool measure(const struct job *job, struct window *w)
 	retired = retire_all_retired() - watch.retired;
 	costs = meter_since(&meter, w->op, (double)retired);
 	if (w->ticks) {
-		tell_calls(job, w, &watch, &began);
+		report_calls(job, w, &watch, &began);
 	} else {
-		tell_rate(job, w, &watch, retired, ended);
+		report_rate(job, w, &watch, retired, ended);
 		job_send_costs(w->scenario, w->producers, &costs);
 	}
 	return retirescale_all_freed(retired, retirescale_freed(w->op) - watch.freed, scenario_info[w->scenario].name);

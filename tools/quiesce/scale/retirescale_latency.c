@@ -18,7 +18,7 @@ struct histogram *retirescale_histograms(int nr)
 	return h;
 }
 
-void retirescale_tell_calls(const struct job *job, enum scenario scenario, int producers, struct histogram *ticks, double tick_ns)
+void retirescale_report_calls(const struct job *job, enum scenario scenario, int producers, struct histogram *ticks, double tick_ns)
 {
 	static const struct {
 		enum retire_metric metric;

@@ -14,7 +14,7 @@
 static const int slots_in_use[] = { 1, 16, 64, 256, 1024, 4096 };
 #define NR_SLOTS (sizeof(slots_in_use) / sizeof(slots_in_use[0]))
 
-/* Nanoseconds for @nr objects; for types that leave all objects to one scan, the time of that scan. */
+/* Returns nanoseconds for @nr objects; for types that leave all objects to one scan, the time of that scan. */
 static uint64_t one(const struct op_reclaim *reclaim, char *objects, uint64_t nr)
 {
 	uint64_t begin = now_ns();

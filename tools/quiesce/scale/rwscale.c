@@ -15,13 +15,13 @@ static const int default_readers[NR_RW_SCENARIOS][4] = { { 0, 2, 64, -1 }, { 2, 
 /* Notes once for all cells that they are left out. */
 static bool left_out(const struct job *job, int readers)
 {
-	static bool told;
+	static bool noted;
 
 	if (!job->op->rwlock->queue || readers < cpus_online())
 		return false;
-	if (job->round == 0 && !told)
+	if (job->round == 0 && !noted)
 		job_send_note("left out with %d and more readers: they would queue behind threads that do not run", readers);
-	told = true;
+	noted = true;
 	return true;
 }
 

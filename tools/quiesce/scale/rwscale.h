@@ -10,7 +10,7 @@
 #define RW_SECTIONS_DEFAULT 2000
 #define RW_WORK_NS 1500 /* work of a write section */
 
-/* Metrics of each cell besides its time. */
+/* Each cell has these metrics besides its time. */
 enum rw_metric {
 	RW_SECTIONS,    /* write sections in a burst */
 	RW_QUIET,       /* ns: cost of a read section before the burst */
@@ -94,7 +94,7 @@ void rwscale_columns(struct json_t *row, const struct results *results, const st
 void rwscale_emit(FILE *out, const struct options *options, const struct results *results);
 /* The median of @metric; NAN: there is none. */
 double rwscale_metric(const struct results *results, const struct cell *c, enum rw_metric metric);
-/* Microseconds for each write section. */
+/* Returns the microseconds for each write section. */
 double rwscale_section_us(const struct results *results, const struct cell *c);
 
 #endif

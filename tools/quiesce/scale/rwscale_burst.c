@@ -12,7 +12,7 @@
 #define LIMIT_S 1.0   /* limit of a burst; no burst begins later either */
 #define SETTLE_NS 2000000 /* pause before a burst */
 
-/* Readings of counters around a burst. */
+/* These counters are read before and after a burst. */
 struct readings {
 	struct meter meter;
 	struct op_stats stats;
@@ -56,7 +56,7 @@ static void send_metric(const struct job *job, const struct crowd *c, enum scena
 }
 
 /* Sends the waits of the readers over all bursts of the cell. */
-static void tell_readers(const struct job *job, const struct crowd *c, enum scenario scenario, int bursts)
+static void report_readers(const struct job *job, const struct crowd *c, enum scenario scenario, int bursts)
 {
 	double quiet = 0, worst = 0, reads = 0;
 
@@ -134,7 +134,7 @@ bool rwscale_burst(const struct job *job, enum scenario scenario, int readers)
 		n += burst(job, c, scenario);
 	while (++bursts < BURSTS && !crowd_is_cut(c) && now_ns() - begin < (uint64_t)(limit * 1e9));
 	bystanders_stop(&bystanders);
-	tell_readers(job, c, scenario, bursts);
+	report_readers(job, c, scenario, bursts);
 	good = crowd_stop(c, scenario_info[scenario].name, n);
 	job_flush();
 	return good;

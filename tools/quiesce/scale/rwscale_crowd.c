@@ -15,7 +15,7 @@
 #define QUIET_NS 1000000 /* CPU time for which each reader measures its cost */
 #define QUIET_LATE_NS 200000000 /* limit of that measurement by the clock, for a reader without a CPU */
 #define BATCH 64
-#define LOOK_NS 1000000  /* pause between two checks of the watcher */
+#define WATCH_NS 1000000 /* pause between two checks of the watcher */
 #define POLL_NS 100000
 #define POLL_LATE_NS 1000000000u
 #define NR_WAITS (sizeof(((struct waits *)NULL)->us) / sizeof(double))
@@ -94,7 +94,7 @@ static void watch(struct crowd *c)
 			quiesce_store_relaxed(&c->cut, 1u);
 			quiesce_store_relaxed(&c->phase, (uint32_t)CROWD_STOP);
 		}
-		sleep_ns(LOOK_NS);
+		sleep_ns(WATCH_NS);
 	}
 }
 

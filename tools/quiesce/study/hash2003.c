@@ -12,16 +12,16 @@
 
 static const struct study_variant variants[] = {
 	{ "spinlock", NULL, "a spinlock in each bucket" },
-	{ "refcnt", NULL, "the same, and a reference to what is found" },
+	{ "refcnt", NULL, "a spinlock in each bucket, and a reference to what is found" },
 	{ "rwlock", NULL, "a reader-writer lock in each bucket, fair" },
 	{ "brlock", NULL, "the big-reader lock: a counter of its own for each CPU, one barrier; writers visit all" },
 	{ "seqlock", NULL, "a sequence count in each bucket" },
-	{ "rcu", NULL, "the same buckets under RCU" },
-	{ "hazptr", NULL, "the same buckets under hazard pointers" },
+	{ "rcu", NULL, "buckets whose readers are under RCU" },
+	{ "hazptr", NULL, "buckets whose readers use hazard pointers" },
 	{ "hashmap", NULL, "quiesce/ds/hashmap.h" },
 	{ "hashtable", NULL, "quiesce/ds/hashtable.h" },
-	{ "raw_open_addressing", NULL, "a table that nobody may change: the limit" },
-	/* Rows of the table of costs. */
+	{ "raw_open_addressing", NULL, "a table that no thread may change: the limit" },
+	/* The table of costs has these rows. */
 	{ "instruction", NULL, NULL }, { "cycle", NULL, NULL }, { "l2", NULL, NULL }, { "atomic_inc", NULL, NULL },
 	{ "cmpxchg_inc", NULL, NULL }, { "memory", NULL, NULL }, { "spin_lock", NULL, NULL }, { "transfer", NULL, NULL },
 	{ NULL, NULL, NULL },

@@ -3,10 +3,10 @@
 #include "study.h"
 
 static const struct study_variant variants[] = {
-	{ "unchecked", NULL, "no look at the label: the upper bound" },
+	{ "unchecked", NULL, "no check of the label: the upper bound" },
 	{ "refcount", NULL, "a reference of the label that the worker's credential keeps, on one count: AppArmor until condref" },
-	{ "percpu_ref", "light", "the same reference, counted per CPU" },
-	{ "percpu_ref", "full", "on one count, by a call" },
+	{ "percpu_ref", "light", "a reference of that label, counted per CPU" },
+	{ "percpu_ref", "full", "a reference of that label, on one count, by a call" },
 	{ "rcu", "light", "a section around the check" },
 	{ "rcu", "full", NULL },
 	{ "hazptr", "light", "a slot of each worker, hazptr_protect(); call_hazptr()" },
@@ -61,8 +61,8 @@ const struct study study_label = {
 	.honesty = "The share of a gap means something only where the gap, refcount against unchecked, exceeds three times the spread. "
 		   "Under HTTP on few CPUs it does not: a request takes 22 us of the server's CPU time, a check 0.1 us at most, wrk "
 		   "has half of the machine, and requests/s vary by a tenth; the shapes named http are then noise, of either sign. The "
-		   "loop has the check without HTTP, beside a microsecond of work: look there, and at how it grows with threads. "
-		   "What a shared count costs depends on how long its line travels (line ns), and hosts move virtual CPUs about: so "
+		   "loop has the check without HTTP, beside a microsecond of work: read that, and how it grows with threads. "
+		   "The cost of a shared count depends on how long its line travels (line ns), and hosts move virtual CPUs about: so "
 		   "two threads are called near (one cache) or far, sample by sample, and one of the two may be missing. ns/turn is "
 		   "CPU time of a thread, with the work, the median of slices of a ms. Nothing here is nginx on 192 CPUs: a larger "
 		   "machine must confirm what the loop on all CPUs says.",

@@ -53,10 +53,10 @@ const struct study study_lockdep_keys = {
 	.what = "a device's lock keys replaced one by one, beside lookups that must be waited for",
 	.document = "B. Feng, \"Introduce simple hazard pointers for lockdep\", LKML, 2025: tc qdisc replace on 96 CPUs, and at Meta",
 	.honesty = "Figures are for one replacement of Q keys; where one did not fit into the time it is scaled (cut: 1). A "
-		   "userspace grace period waits for readers only: where nobody stays inside, plain RCU is as fast as a guard "
+		   "userspace grace period waits for readers only: where no reader stays inside, plain RCU is as fast as a guard "
 		   "(idle), while the kernel's takes milliseconds; readers of 1 ms stand for that here, and decide the factor. An "
 		   "expedited grace period does not shorten a reader's sleep, so the document's gain by it is not here. IPIs: the "
-		   "kernel's guards pay a full fence and their updater interrupts nobody, so its figure compares with shazptr at "
+		   "kernel's guards pay a full fence and their updater interrupts no CPU, so its figure compares with shazptr at "
 		   "full fences against expedited RCU at light ones. With light fences either kind of wait is one membarrier, and "
 		   "only one wait for all keys (hazptr_cohort, rcu_batched) saves them. IPIs are those of the whole machine, CPU ms "
 		   "those of lookups too. A larger machine must confirm what a membarrier costs there.",

@@ -67,8 +67,8 @@ const struct study study_reload = {
 		   "late answers. Without a spare CPU the reloader takes one from lookups, whatever the variant, so what a lock does "
 		   "is in the tables with one. Where p99.9 of lookups grows beside reloads, it does for all alike: the fresh table "
 		   "is in no reader's cache. Swap is what a reload takes beyond building: shazptr waits and frees there, rcu and "
-		   "hazptr leave that to the library, and with shared_ptr whoever lets go last frees. Tables: the most there were at "
-		   "once. On two CPUs the spare one leaves a single reader, who contends with nobody; how a lock's or a count's line "
+		   "hazptr leave that to the library, and with shared_ptr the last owner frees. Tables: the most there were at "
+		   "once. On two CPUs the spare one leaves a single reader, which contends with no other; how a lock's or a count's line "
 		   "fares among many readers is for a larger machine to show.",
 	.program = "reload/reload",
 	.missing = "g++",

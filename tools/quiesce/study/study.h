@@ -17,7 +17,7 @@ struct study_variant {
 	const char *what;  /* a few words for the legend */
 };
 
-/* A column of the table. */
+/* The table has a column for each of these. */
 struct study_column {
 	const char *metric; /* name in the program's output */
 	const char *title;  /* title with the unit: "ms", "IPIs" */
@@ -34,7 +34,7 @@ enum study_formula {
 	STUDY_GAP,    /* the share of the gap from @to (0) to @base (1) that @of recovers */
 };
 
-/* A published figure, and the same figure of this machine. */
+/* A shape compares a published figure with the figure of this machine. */
 struct study_shape {
 	const char *what;
 	const char *published; /* NULL: none was published */
@@ -61,7 +61,7 @@ struct study {
 	/* For a case that subcommands measure: adds its values to @results. */
 	void (*run)(const struct study *study, const struct options *options, int rounds, struct study_results *results);
 };
-/* The length of each measurement. */
+/* Returns the length of each measurement. */
 static inline double study_seconds(const struct study *study, const struct options *options)
 {
 	return options->seconds > 0 ? options->seconds : options->quick ? study->quick_seconds : study->seconds;
@@ -69,7 +69,7 @@ static inline double study_seconds(const struct study *study, const struct optio
 #define STUDY_MAX 16
 #define STUDY_MAX_VARIANTS 64
 extern const struct study study_lockdep_keys, study_label, study_timers, study_toggle, study_hash2003, study_reload;
-/* All cases, NULL at the end. */
+/* The table lists all cases, NULL at the end. */
 extern const struct study *const study_table[];
 
 /* ---- study_results.c ---- */
@@ -91,7 +91,7 @@ struct study_results {
 
 void study_add(struct study_results *results, const struct study *study, const struct study_place *place, double value);
 const struct study_value *study_find(const struct study_results *results, const struct study *study, const struct study_place *place);
-/* Statistics over rounds. */
+/* A range holds statistics over rounds. */
 struct study_range {
 	double median, min, max;
 	double spread; /* (max - min) / median; NAN: one sample */

@@ -87,7 +87,7 @@ static void take_bytes(void *arg, const char *data, size_t size)
 	}
 }
 
-/* A copy of the environment with another fence mode; it shares the strings.  NULL: no memory. */
+/* Returns a copy of the environment with another fence mode, which shares the strings, or NULL without memory. */
 static char **environment_with(const char *fence, char *text, size_t size)
 {
 	size_t n = 0, kept = 0;

@@ -102,7 +102,7 @@ static double sample_at(const struct study_results *results, const struct study 
 	return v && round < v->nr ? v->sample[round] : NAN;
 }
 
-/* The value of a shape in one round. */
+/* Returns the value of a shape in one round. */
 static double shape_at(const struct study_results *results, const struct study *study, const struct study_shape *shape, size_t round)
 {
 	double of = sample_at(results, study, &shape->of, round);

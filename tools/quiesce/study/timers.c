@@ -4,9 +4,9 @@
 
 static const struct study_variant variants[] = {
 	{ "global_spin", NULL, "one spinlock for the table, held until the timer's own lock is; spins, then yields" },
-	{ "global_ticket", NULL, "the same, first come, first served, as the kernel's spinlock was" },
-	{ "global_pthread_spin", NULL, "the same, the C library's, which never yields" },
-	{ "global_mutex", NULL, "the same, a mutex of the C library" },
+	{ "global_ticket", NULL, "one spinlock for the table, first come, first served, as the kernel's was" },
+	{ "global_pthread_spin", NULL, "one spinlock of the C library for the table, which never yields" },
+	{ "global_mutex", NULL, "one mutex of the C library for the table" },
 	{ "bucket_lock", NULL, "a spinlock for each of 512 chains, held the same way" },
 	{ "rcu_lock", "light", "a section until the timer's lock is held; timers are freed after a grace period" },
 	{ "rcu_lock", "full", NULL },
@@ -25,7 +25,7 @@ static const struct study_column columns[] = {
 #define ONE "1 worker, 0 % updates"
 #define TWO "2 workers, 0 % updates"
 
-/* Variants with their fence mode. */
+/* These macros name variants with their fence mode. */
 #define RCU_LOCK "rcu_lock", "light"
 #define RCU_SEQLOCK "rcu_seqlock", "light"
 #define LOCKS(name) name, NULL

@@ -12,12 +12,12 @@
 static const struct study_variant variants[] = {
 	{ "gp", "light", "a grace period in each lock and each unlock of the writer: synchronize_rcu()" },
 	{ "gp", "full", NULL },
-	{ "expedited", "light", "the same with synchronize_rcu_expedited()" },
+	{ "expedited", "light", "a grace period in each lock and each unlock: synchronize_rcu_expedited()" },
 	{ "expedited", "full", NULL },
 	{ "rcu_sync", "light", "percpu_rwsem: rcu_sync lets a burst share one grace period" },
 	{ "rcu_sync", "full", NULL },
 	{ "pthread_rwlock", NULL, "the C library's lock, which prefers readers" },
-	{ "pthread_rwlock_writer", NULL, "the same, told to prefer writers" },
+	{ "pthread_rwlock_writer", NULL, "pthread_rwlock that prefers writers" },
 	{ NULL, NULL, NULL },
 };
 
@@ -109,7 +109,7 @@ const struct study study_toggle = {
 	.honesty = "ms and counts are for 1000 toggles, of two write sections of 1.5 us of work each; a burst that was cut off is scaled. "
 		   "The document's 6.7 ms a toggle are the uprobe's own work, so compare the order and the differences, not the factors. "
 		   "Its plain grace periods wait until each CPU has passed through the scheduler; ours wait for readers, so in a process "
-		   "where nobody reads under RCU plain and expedited ones cost a membarrier alike, and differ where readers are kept from "
+		   "without readers under RCU plain and expedited ones cost a membarrier alike, and differ where readers are kept from "
 		   "a CPU. A lock that prefers readers hardly lets a writer in beside busy ones.",
 	.variants = variants,
 	.columns = columns,

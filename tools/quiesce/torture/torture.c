@@ -14,13 +14,13 @@
 #include "torture.h"
 
 #define REGIME_NS 400000000
-#define LOOK_NS 20000000
+#define POLL_NS 20000000
 #define CROWD 8 /* readers per CPU in the regime with more threads than CPUs */
 #define DEFAULT_S 10
 
 struct torture torture;
 
-/* Defined only in builds for torture. */
+/* Only builds for torture define these two. */
 int quiesce_mutant_set(const char *name) __attribute__((weak));
 extern unsigned int quiesce_perturb_rate __attribute__((weak)); /* number of accesses of 65536 that are delayed */
 
@@ -53,7 +53,7 @@ static void weaken(const struct job *job)
 		quiesce_store_relaxed(&quiesce_perturb_rate, (unsigned int)job->perturb);
 }
 
-/* Regimes: pinned, loose, and more threads than CPUs; each without and with delays. */
+/* Threads are pinned, loose, or more than CPUs; each of these regimes runs without and with delays. */
 static void next_regime(uint32_t n)
 {
 	struct regime *r = &torture.regime;
@@ -70,7 +70,7 @@ static void next_regime(uint32_t n)
 static void stutter(void)
 {
 	quiesce_store_relaxed(&torture.regime.paused, 1);
-	sleep_ns(LOOK_NS);
+	sleep_ns(POLL_NS);
 	quiesce_store_relaxed(&torture.regime.paused, 0);
 }
 
@@ -85,7 +85,7 @@ static void give_up(uint64_t begin)
 }
 
 /* True if a writer has made no progress for too long.  A regime in which some writers rest is shorter than that. */
-static bool somebody_hangs(void)
+static bool any_hung(void)
 {
 	static uint64_t progress[NR_PROGRESS], changed[NR_PROGRESS];
 	bool hung = false;
@@ -113,11 +113,11 @@ static void conduct(const struct job *job, uint64_t begin)
 			next_regime(n++);
 			next = now_ns() + REGIME_NS;
 		}
-		if (somebody_hangs())
+		if (any_hung())
 			give_up(begin);
 		if (!job->keep_going && torture_errors())
 			break;
-		sleep_ns(LOOK_NS);
+		sleep_ns(POLL_NS);
 		job_flush();
 	}
 	quiesce_store_relaxed(&torture.regime.stop, 1);
@@ -246,7 +246,7 @@ static int run(const struct options *options)
 
 const struct subcommand torture_command = {
 	.name = "torture",
-	.what = "Look for grace periods and waits that end too early or never.",
+	.what = "Search for grace periods and waits that end too early or never.",
 	.doc = "Readers, a writer, writers without data, deferred callbacks, barriers, threads that exit and signal handlers "
 	       "that read run against each other for some seconds in each fence mode, bound to CPUs, loose, and with more "
 	       "threads than CPUs. It fails if a reader sees an element that a grace period should have kept, if updates stop, "

@@ -32,7 +32,7 @@ struct element {
 	struct element *next; /* in the writer's list or the free list */
 } __attribute__((aligned(64)));
 
-/* Results of a reader, written by its thread and its signal handler only. */
+/* Only the thread of a reader and its signal handler write its results. */
 struct tally {
 	uint64_t reads;
 	uint64_t signal_reads;
@@ -170,10 +170,10 @@ extern uint64_t torture_churn_turns, torture_churn_errors;
 void torture_churn_owner(void);
 void torture_churn_user(uint32_t index);
 
-/* torture_rwsem.c, torture_srcu.c, torture_ref.c */
+/* ---- torture_rwsem.c, torture_srcu.c, torture_ref.c ---- */
 extern const struct torture_kind torture_rwsem, torture_busted_rwsem, torture_srcu, torture_ref, torture_busted_ref;
 
-/* torture_other.c: threads beside readers and writers */
+/* ---- torture_other.c: threads beside readers and writers ---- */
 void torture_barriers(void);
 void torture_exits(void);
 void torture_signals(void);
@@ -203,7 +203,7 @@ static inline void torture_stutter(void)
 
 /* For counters with one writer each, which the reporter reads: a plain read-modify-write is enough. */
 #define torture_count(counter) quiesce_store_relaxed(&(counter), quiesce_load_relaxed(&(counter)) + 1)
-/* For counters with several writers. */
+/* Counters with several writers need an atomic addition. */
 #define torture_count_together(counter) ((void)quiesce_fetch_add_relaxed(&(counter), (uint64_t)1))
 
 /* Ends the right of a thread to leave something in a mailbox. */

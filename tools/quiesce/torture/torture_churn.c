@@ -23,7 +23,7 @@ static struct {
 
 /* raw: the test's own hand-over; acquire and release of the object in its present life. */
 #define SEE(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
-/* raw: as above. */
+/* raw: the test's own hand-over; acquire and release of the object in its present life. */
 #define SAY(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 static bool is_spoiled(void)

@@ -86,14 +86,14 @@ static bool hold_one(struct hold *h, uint64_t *random)
 	return true;
 }
 
-static void look(const struct hold *h, struct tally *t)
+static void check_hold(const struct hold *h, struct tally *t)
 {
 	torture_check(h->element, t, h->serial);
 }
 
 static void let_go(struct hold *h, struct tally *t)
 {
-	look(h, t);
+	check_hold(h, t);
 	torture_count_ages(h->element, t, h->completed);
 	torture.op->object->clear(&h->guard);
 	torture_count(t->reads);
@@ -209,7 +209,7 @@ void torture_object_section(struct tally *t, uint64_t *random)
 	for (int want = random_number(r / 16); want > 0; want--)
 		nr += hold_one(&held[nr], random);
 	for (int i = 0; i < nr; i++)
-		look(&held[i], t);
+		check_hold(&held[i], t);
 	torture_delay(random);
 	let_go_of_all(held, nr, t, random);
 	if (r >> 20 & 1 && fetch(&mailbox[r >> 21 & (MAILBOXES - 1)], &held[0]))

@@ -217,7 +217,7 @@ void torture_object_writer(uint32_t index)
 
 /* ---- keys ---- */
 
-static void look_who_holds(uint64_t *ret)
+static void read_holders(uint64_t *ret)
 {
 	for (int i = 0; i < torture.nr_readers; i++)
 		/* raw: acquire: a reader announces a key after it has set its guard. */
@@ -249,7 +249,7 @@ void torture_object_fake_writer(uint32_t index)
 		uint64_t wrong;
 
 		torture_stutter();
-		look_who_holds(before);
+		read_holders(before);
 		timed_wait(all ? everything : &torture_key[key]);
 		wrong = still_hold(before, all, key);
 		if (wrong)

@@ -72,7 +72,7 @@ static struct object *fetch(uint64_t r)
 	return o;
 }
 
-static void look(const struct object *o)
+static void check_alive(const struct object *o)
 {
 	if (quiesce_load_relaxed(&o->canary) != ALIVE)
 		torture_count_together(dead);
@@ -80,7 +80,7 @@ static void look(const struct object *o)
 
 static void let_go(struct object *o, struct tally *t)
 {
-	look(o);
+	check_alive(o);
 	ops->put(&o->ref, 1);
 	torture_count(t->reads);
 }
@@ -124,7 +124,7 @@ static void get_more(struct object *o, uint64_t *random, uint64_t r)
 
 	ops->get(&o->ref, nr);
 	torture_delay(random);
-	look(o);
+	check_alive(o);
 	ops->put(&o->ref, nr);
 }
 
@@ -135,11 +135,11 @@ static void section(struct tally *t, uint64_t *random)
 
 	if (o) {
 		quiesce_store_relaxed(&t->holding, (uint64_t)(o - object) + 1);
-		look(o);
+		check_alive(o);
 		torture_delay(random);
 		if (r >> 20 & 1)
 			get_more(o, random, r >> 21);
-		look(o);
+		check_alive(o);
 		quiesce_store_relaxed(&t->holding, 0);
 		if (r >> 30 & 31 || !post(o, r >> 36))
 			let_go(o, t);
@@ -341,7 +341,7 @@ static void switcher(void)
 			percpu_ref_switch_to_atomic_sync(&o->ref);
 			torture_delay(&random);
 			percpu_ref_switch_to_percpu(&o->ref);
-			look(o);
+			check_alive(o);
 			torture_ref_ops.put(&o->ref, 1);
 			torture_count(switched);
 		}
@@ -389,7 +389,7 @@ static void report(void)
 static const char *idle(void)
 {
 	if (!quiesce_load_relaxed(&refused) || !quiesce_load_relaxed(&revived) || quiesce_load_relaxed(&begun) <= OBJECTS)
-		return "nobody was refused, nothing revived or nothing begun anew";
+		return "no caller was refused, nothing revived or nothing begun anew";
 	return quiesce_load_relaxed(&switched) ? NULL : "no mode was changed";
 }
 

@@ -73,7 +73,7 @@ static struct shared *fetch(struct mailbox *m, uint64_t *ret_value)
 /* ---- readers ---- */
 
 /* Checks for all traces of a writer. */
-static void look(struct shared *s, uint64_t value)
+static void check_words(struct shared *s, uint64_t value)
 {
 	bool equal = true;
 
@@ -87,17 +87,17 @@ static void look(struct shared *s, uint64_t value)
 
 static void let_go(struct shared *s, uint64_t value, struct tally *t)
 {
-	look(s, value);
+	check_words(s, value);
 	ops->read_end(&s->lock);
 	torture_count(t->reads);
 }
 
 /* Reads from the last word on, which is the last to change. */
-static uint64_t first_look(struct shared *s)
+static uint64_t first_check(struct shared *s)
 {
 	uint64_t value = quiesce_load_relaxed(&s->word[WORDS - 1]);
 
-	look(s, value);
+	check_words(s, value);
 	return value;
 }
 
@@ -116,9 +116,9 @@ static void section(struct tally *t, uint64_t *random)
 		return;
 	}
 	quiesce_store_relaxed(&t->holding, (uint64_t)(s - shared) + 1);
-	value = first_look(s);
+	value = first_check(s);
 	torture_delay(random);
-	look(s, value);
+	check_words(s, value);
 	quiesce_store_relaxed(&t->holding, 0);
 	if (r >> 30 & 63 || !post(&mailbox[r >> 36 & (MAILBOXES - 1)], s, value))
 		let_go(s, value, t);
@@ -139,7 +139,7 @@ static void once(struct tally *t, uint64_t *random, uint64_t spins)
 		torture_count_together(refused);
 		return;
 	}
-	value = first_look(s);
+	value = first_check(s);
 	torture_spin(spins);
 	let_go(s, value, t);
 }
@@ -151,7 +151,7 @@ static void leave(struct tally *t, uint64_t *random)
 
 	if (!ops->read(&s->lock, UINT64_MAX))
 		return;
-	value = first_look(s);
+	value = first_check(s);
 	if (post(&mailbox[*random >> 12 & (MAILBOXES - 1)], s, value))
 		torture_count(t->handed_over);
 	else
@@ -166,7 +166,7 @@ static void end_write(struct shared *s)
 	ops->write_end(&s->lock);
 }
 
-static void look_for_readers(const struct shared *s)
+static void count_readers_inside(const struct shared *s)
 {
 	for (int i = 0; i < torture.nr_readers; i++)
 		if (quiesce_load_relaxed(&torture.tally[i].holding) == (uint64_t)(s - shared) + 1)
@@ -177,14 +177,14 @@ static void change(struct shared *s, uint64_t *random)
 {
 	uint64_t value = quiesce_load_relaxed(&s->word[WORDS - 1]);
 
-	look(s, value);
+	check_words(s, value);
 	quiesce_store_relaxed(&s->writer, 1);
 	for (int i = 0; i < WORDS; i++) {
 		quiesce_store_relaxed(&s->word[i], value + 1);
 		if (random_next(random) % 16 == 0)
 			torture_delay(random);
 	}
-	look_for_readers(s);
+	count_readers_inside(s);
 	if (!percpu_is_write_locked_by_me(&s->lock) || !percpu_is_write_locked(&s->lock))
 		torture_count_together(not_mine);
 }
@@ -328,7 +328,7 @@ static void report(void)
 	job_print("refused %llu, writers refused %llu, writes that found readers fast %llu, write locks handed over %llu, locks freed %llu",
 		  U(refused), U(refused_writers), U(cold), U(given), U(torture_churn_turns));
 	if (errors())
-		job_print("!!! torn %llu, somebody beside a writer %llu, not the owner %llu, touched after the end %llu", U(torn),
+		job_print("!!! torn %llu, readers beside a writer %llu, not the owner %llu, touched after the end %llu", U(torn),
 			  U(together), U(not_mine), U(torture_churn_errors));
 }
 
@@ -337,7 +337,7 @@ static const char *idle(void)
 	if (quiesce_load_relaxed(&cold) <= LOCKS) /* the first writers find readers fast anyway */
 		return "readers did not become fast again between writes";
 	if (!quiesce_load_relaxed(&given) || !quiesce_load_relaxed(&refused))
-		return "no write lock was handed over, or nobody was refused";
+		return "no write lock was handed over, or no caller was refused";
 	return quiesce_load_relaxed(&torture_churn_turns) ? NULL : "no lock was freed";
 }
 

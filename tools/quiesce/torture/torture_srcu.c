@@ -7,7 +7,7 @@
 
 #define MAILBOXES 8
 
-/* A section on its way to the thread that ends it. */
+/* A section waits here for the thread that ends it. */
 static struct section {
 	uint32_t state;
 	int index;
@@ -70,7 +70,7 @@ static void taker(void)
 		for (int i = 0; i < MAILBOXES; i++) {
 			struct section *s = &sent[i];
 
-			/* raw: as in giver(). */
+			/* raw: acquire, with the release in giver(). */
 			if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != HERE)
 				continue;
 			end(s, t);
@@ -81,7 +81,7 @@ static void taker(void)
 	} while (!last);
 }
 
-/* Long sections, without a CPU. */
+/* The sleeper holds long sections without a CPU. */
 static void sleeper(void)
 {
 	uint64_t random = 3266489917;

@@ -4,7 +4,7 @@
 
 #include "torture.h"
 
-/* Removed elements that the writer ages itself, after each of its grace periods. */
+/* Removed elements are aged by the writer itself, after each of its grace periods. */
 static struct element *removed;
 
 enum way { WAY_SYNC, WAY_EXPEDITED, WAY_CALL, WAY_POLL, WAY_COND, NR_WAYS };

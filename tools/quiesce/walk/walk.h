@@ -40,7 +40,7 @@ extern "C" {
 #define WALK_SLOTS 3
 #define WALK_MARK ((uintptr_t)1)
 
-/* The first member of each node. */
+/* Each node begins with this member. */
 union walk_head {
 	void *scheme[3];
 #if !defined(WALK_FOREIGN_RCU)
@@ -90,11 +90,11 @@ struct walk_table {
 /* raw: the structures' own words: published by release stores and exchanges,
  * found by acquire loads; the same for every scheme. */
 #define walk_load(word) __atomic_load_n((word), __ATOMIC_ACQUIRE)
-#define walk_store(word, value) __atomic_store_n((word), (value), __ATOMIC_RELEASE) /* raw: as above. */
+#define walk_store(word, value) __atomic_store_n((word), (value), __ATOMIC_RELEASE) /* raw: a word of the structures. */
 
 static inline bool walk_change(uintptr_t *word, uintptr_t old, uintptr_t fresh)
 {
-	/* raw: as above. */
+	/* raw: a word of the structures. */
 	return __atomic_compare_exchange_n(word, &old, fresh, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 

@@ -13,7 +13,7 @@ static void membarrier_all(void)
 }
 
 #define WALK_SCHEME asymmetric
-#define WALK_WHAT "hazard pointers by hand, a store for each protection, a membarrier for each look"
+#define WALK_WHAT "hazard pointers by hand, a store for each protection, a membarrier for each scan"
 #define plain_set(slot, address)                                       \
 	do {                                                           \
 		__atomic_store_n((slot), (address), __ATOMIC_RELEASE); \

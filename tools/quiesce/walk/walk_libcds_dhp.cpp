@@ -4,7 +4,7 @@
 
 #define WALK_GC cds::gc::DHP
 #define WALK_SCHEME libcds_dhp
-#define WALK_WHAT "libcds, DHP, a look when its array is full"
+#define WALK_WHAT "libcds, DHP, a scan when its array is full"
 #include "walk_libcds.hpp"
 
 namespace {

@@ -59,7 +59,7 @@ static int by_address(const void *a, const void *b)
 }
 
 /* Stores all protected addresses, sorted, and returns their number. */
-static size_t look(uintptr_t *found)
+static size_t read_slots(uintptr_t *found)
 {
 	uint32_t nr;
 	size_t n = 0;
@@ -78,7 +78,7 @@ static size_t look(uintptr_t *found)
 static __attribute__((noinline)) void reclaim(struct record *r)
 {
 	static __thread uintptr_t found[MOST_RECORDS * WALK_SLOTS + 1];
-	size_t n = look(found), kept = 0;
+	size_t n = read_slots(found), kept = 0;
 
 	for (size_t i = 0; i < r->nr; i++) {
 		uintptr_t node = (uintptr_t)r->retired[i];

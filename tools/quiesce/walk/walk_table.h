@@ -6,7 +6,7 @@
 #include "walk.h"
 
 #define WALK_OF(M, scheme) M(scheme##_list) M(scheme##_map) M(scheme##_tree) M(scheme##_skip)
-/* Types of peers, as in ops/table.h. */
+/* These lists name the types of each peer library, as ops/table.h does. */
 #define WALK_LIBURCU(P) WALK_OF(P, liburcu)
 #define WALK_CK(P) WALK_OF(P, ck_hp) WALK_OF(P, ck_epoch)
 #define WALK_LIBCDS(P) WALK_OF(P, libcds_hp) WALK_OF(P, libcds_dhp)

@@ -42,13 +42,13 @@ static void default_threads(struct job *base)
 
 /* ---- output ---- */
 
-/* The structure in the name of a type: "_list" of "ck_hp_list". */
+/* Returns the structure in the name of a type: "_list" of "ck_hp_list". */
 static const char *structure_of(const struct op *op)
 {
 	return strrchr(op->name, '_');
 }
 
-/* The cell of the same structure with an exchange for each protection. */
+/* Returns the cell of the same structure with an exchange for each protection. */
 static const struct cell *base_cell(const struct results *results, const struct cell *c)
 {
 	char name[64];
@@ -168,7 +168,7 @@ const struct subcommand walkscale_command = {
 	.name = "walkscale",
 	.what = "Lists, maps, trees and skip lists whose readers protect each node, under several schemes.",
 	.doc = "Result: operations per second of all threads together, the median over rounds; each round measures every type in "
-	       "a process of its own, in turn, with the same keys in the same order. What a lookup finds is checked: a lost key "
+	       "a process of its own, in turn, with the same keys in the same order. Each lookup is checked: a lost key "
 	       "or a wrong value is an error, BROKEN. An update removes or inserts a key of the thread's own, in turn, so that "
 	       "the size stays. X_list is Michael's list, sorted and lock-free, with three slots; X_map a table with as many "
 	       "such lists as keys; X_tree an external binary tree whose updates lock one or two inner nodes; X_skip a skip list "
