@@ -84,8 +84,10 @@ static int retire_twice(void)
 {
 	struct config *old = rcu_xchg_pointer(&config, config_new(2));
 
+	rcu_read_lock(); /* so that the first call cannot run before the second */
 	call_rcu(&old->rcu, config_free);
 	call_rcu(&old->rcu, config_free); /* it would be freed twice */
+	rcu_read_unlock();
 	rcu_barrier();
 	return 0;
 }

@@ -43,13 +43,13 @@
  * Bound.  Objects that were retired and are not reclaimed yet, however long a reader stays, are at
  * most one for each slot in use, and for each thread that retires:
  *
- *	by                      at most                          but no bound
- *	kfree_hazptr()          HAZPTR_BATCH_MAX objects, or     while callbacks retire several
- *	call_hazptr_inline()    about HAZPTR_BATCH_BYTES bytes   objects each, or slots protect
- *	hazptr_retire()         if that is less                  thousands of objects of a thread
- *	call_hazptr_cohort()    about one batch                  if only callbacks retire into it
- *	call_hazptr()           -                                while the helper cannot keep up
- *	each of these           -                                while a wildcard (shazptr.h) is held
+ *     by                      at most                          but no bound
+ *     kfree_hazptr()          HAZPTR_BATCH_MAX objects, or     while callbacks retire several
+ *     call_hazptr_inline()    about HAZPTR_BATCH_BYTES bytes   objects each, or slots protect
+ *     hazptr_retire()         if that is less                  thousands of objects of a thread
+ *     call_hazptr_cohort()    about one batch                  if only callbacks retire into it
+ *     call_hazptr()           -                                while the helper cannot keep up
+ *     each of these           -                                while a wildcard (shazptr.h) is held
  * A reader that stays delays the reclaiming of nothing but the objects that it protects.
  * quiesce_get_stats() reports the numbers, hazptr_retired and hazptr_reclaimed.
  * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC, 09/2024, for
