@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/shazptr.hpp - simple hazard pointers as objects that clear themselves, in namespace quiesce; for C++20 and newer.
+/* quiesce/shazptr.hpp - simple hazard pointers as objects that clear themselves, in namespace quiesce; for C++17 and newer.
  *
  * Use as shazptr.h; the updater's half is synchronize_shazptr() of that header, or synchronize() of the guards' type.
  *
@@ -22,11 +22,12 @@
 
 #include <quiesce/shazptr.h>
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/shazptr.hpp needs C++20; shazptr.h is for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "quiesce/shazptr.hpp needs C++17; shazptr.h is for C and for C++11"
 #endif
 
 #include <atomic>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
