@@ -40,7 +40,7 @@ QUIESCE_API void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
  * in the caller, once per batch, so it must hold no lock that they take.  If a callback ends its
  * thread, the rest of its batch is left to the next one.
  * Context: as call_hazptr_inline(); may wait for the cohort's lock, which is held for short times. */
-static inline void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
+QUIESCE_PLAIN void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
 				      void (*func)(struct hazptr_head *head))
 {
 	QUIESCE__CALL_HAZPTR_COHORT(cohort, head, func);
@@ -56,7 +56,7 @@ static inline void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazpt
  *   wait for that callback while it protects a member.  In a callback of this cohort, or of one
  *   that such a callback waits for: reported, aborts.
  * After the call, once no thread retires into @cohort any more, its memory may be freed. */
-static inline void synchronize_hazptr_cohort(struct hazptr_cohort *cohort) { quiesce_synchronize_hazptr_cohort(cohort); }
+QUIESCE_PLAIN void synchronize_hazptr_cohort(struct hazptr_cohort *cohort) { quiesce_synchronize_hazptr_cohort(cohort); }
 
 QUIESCE_END_DECLS
 

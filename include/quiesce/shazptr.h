@@ -158,7 +158,7 @@ QUIESCE_FAST void quiesce__shazptr_clear(struct shazptr_guard guard)
  *   in line before that protects nothing.  Other threads of the child need not.
  */
 #ifdef QUIESCE_DEBUG
-static inline struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire_debug(ptr); }
+QUIESCE_PLAIN struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire_debug(ptr); }
 #else
 QUIESCE_FAST struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire(ptr); }
 #endif
@@ -169,7 +169,7 @@ QUIESCE_FAST struct shazptr_guard shazptr_acquire(const void *ptr) { return quie
  * (The code that it interrupted may be between finding the slot of its thread empty and filling it.)
  * Cost: a call, and a restartable sequence or a locked instruction.
  */
-static inline struct shazptr_guard shazptr_acquire_detached(const void *ptr)
+QUIESCE_PLAIN struct shazptr_guard shazptr_acquire_detached(const void *ptr)
 {
 	return quiesce_shazptr_acquire_detached(ptr);
 }
@@ -182,7 +182,7 @@ QUIESCE_API void quiesce__shazptr_detach_debug(struct shazptr_guard guard);
  *
  * Nothing happens, except that the debug build no longer takes the guard for one of the calling thread.
  */
-static inline void shazptr_detach(struct shazptr_guard guard)
+QUIESCE_PLAIN void shazptr_detach(struct shazptr_guard guard)
 {
 #ifdef QUIESCE_DEBUG
 	quiesce__shazptr_detach_debug(guard);
@@ -202,7 +202,7 @@ static inline void shazptr_detach(struct shazptr_guard guard)
  * Orders: release.
  */
 #ifdef QUIESCE_DEBUG
-static inline void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear_debug(guard); }
+QUIESCE_PLAIN void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear_debug(guard); }
 #else
 QUIESCE_FAST void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear(guard); }
 #endif
@@ -319,7 +319,7 @@ QUIESCE_API enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard);
  *   does its work.
  * Orders: full fence before; everything before a clear that was waited for happens before the return.
  */
-static inline void synchronize_shazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }
+QUIESCE_PLAIN void synchronize_shazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }
 
 QUIESCE_END_DECLS
 

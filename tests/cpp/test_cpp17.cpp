@@ -38,6 +38,7 @@ static_assert(sizeof(quiesce::rcu_obj_base<region>) == sizeof(rcu_head), "a dele
 
 static void hazard_pointers()
 {
+	/* raw: the type in which C++ programs publish pointers. */
 	std::atomic<hazard *> current{ new hazard(1) };
 	quiesce::hazard_pointer_cohort cohort;
 	quiesce::hazard_pointer h = quiesce::make_hazard_pointer();
@@ -59,7 +60,9 @@ static void hazard_pointers()
 
 static void regions()
 {
+	/* raw: the type in which C++ programs publish pointers. */
 	std::atomic<region *> current{ new region(1) };
+	/* raw: the type in which C++ programs publish pointers. */
 	std::atomic<plain *> of_srcu{ new plain(2) };
 	quiesce::srcu_domain domain;
 
@@ -83,6 +86,7 @@ static void regions()
 static void guards_and_locks()
 {
 	plain object(1);
+	/* raw: the type in which C++ programs publish pointers. */
 	std::atomic<plain *> current{ &object };
 	static quiesce::percpu_shared_mutex lock;
 
@@ -96,7 +100,7 @@ static void guards_and_locks()
 	CHECK(std::unique_lock(lock, std::chrono::milliseconds(100)).owns_lock());
 }
 
-static void counted()
+static void counted_pointers()
 {
 	quiesce::counted_ptr<plain> a = quiesce::make_counted<plain>(1), b = a, none;
 	quiesce::counted_ptr<const plain> fixed = a;
@@ -177,5 +181,6 @@ static void queues_and_lists()
 
 int main()
 {
-	return run_tests({ TEST(hazard_pointers), TEST(regions), TEST(guards_and_locks), TEST(counted), TEST(numbers), TEST(queues_and_lists) });
+	return run_tests({ TEST(hazard_pointers), TEST(regions), TEST(guards_and_locks), TEST(counted_pointers), TEST(numbers),
+			   TEST(queues_and_lists) });
 }
