@@ -146,7 +146,8 @@ public:
 		::call_hazptr_sized(&quiesce__head.head, quiesce__reclaim, sizeof(T));
 	}
 
-	/* Extension: retire into @cohort, whose objects are deleted in any retire() into it. */
+	/* Extension: retire into @cohort, whose objects are deleted in any retire() into it.  A
+	 * cohort has a bound of the objects that wait, not of their bytes: call_hazptr_cohort(). */
 	void retire(hazard_pointer_cohort &cohort, D d = D()) noexcept;
 
 protected:

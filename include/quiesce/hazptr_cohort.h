@@ -39,6 +39,9 @@ QUIESCE_API void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
  * instruction.  Only this call and synchronize_hazptr_cohort() reclaim the objects: callbacks run
  * in the caller, once per batch, so it must hold no lock that they take.  If a callback ends its
  * thread, the rest of its batch is left to the next one.
+ * A batch is full by number alone, that of quiesce_set_hazptr_batch() (1024 objects), and not by
+ * HAZPTR_BATCH_BYTES: a cohort of objects of 1 MiB keeps a GiB of them.  Where objects are large,
+ * set smaller batches, or call synchronize_hazptr_cohort() when as many bytes wait as may.
  * Context: as call_hazptr_inline(); may wait for the cohort's lock, which is held for short times. */
 QUIESCE_PLAIN void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
 				      void (*func)(struct hazptr_head *head))

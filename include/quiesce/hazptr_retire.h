@@ -155,6 +155,8 @@ QUIESCE_PLAIN void hazptr_retire_sized(void *object, void (*deleter)(void *objec
  * object, and keeps n objects of each thread that retires, besides those that are protected.
  * Batches of 64 keep a sixteenth of the garbage of the default and cost sixteen times as many
  * scans.
+ * These are numbers of objects.  A batch of a thread is also full with HAZPTR_BATCH_BYTES; that of
+ * a cohort, which has @least objects, is not.
  * Threads that retire adopt the limits with their next scan.
  * Context: any thread, any time.  Return: 0; -EINVAL. */
 QUIESCE_API int quiesce_set_hazptr_batch(uint32_t least, uint32_t most);
