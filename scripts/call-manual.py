@@ -5,8 +5,8 @@
 	call-manual.py [--html] --include DIR --version VERSION --date DATE [--depfile FILE] OUT
 
 OUT is a directory, which is made anew.  A comment that begins with "name - summary" or "name, other - summary" documents these, and
-the declarations that follow it, up to an empty line or the next comment: the first one names the page, the others are links to it.  In
-the comment
+the declarations that follow it, up to an empty line or the next comment: the first one names the page, the others are links to it.  The
+page of a macro that defines functions has the signature of each of them, from the macro's body.  In the comment
 
 	@arg: ...               describes an argument
 	Context: Cost: ...      begin sections; the words are those of SECTIONS
@@ -75,9 +75,76 @@ def prototype(text, name):
     return got[1] if got and got[0] == name else None
 
 
+# ---- macros that define functions ----
+
+def macros_of(text):
+    """{name: (parameters, body)} of the macros with arguments; of two definitions the last one, which is that of C."""
+    text = re.sub(r"/\*.*?\*/", " ", text.replace("\\\n", " "), flags=re.S)
+    return {name: ([p.strip() for p in parameters.split(",")], body.strip())
+            for name, parameters, body in re.findall(r"^\s*#\s*define\s+(\w+)\(([^)]*)\)([^\n]*)", text, re.M)}
+
+
+def invocation(text, macros):
+    """(start, end, name, arguments) of the first invocation of a macro in TEXT, or None."""
+    for found in re.finditer(r"\b(\w+)\s*\(", text):
+        if found[1] not in macros:
+            continue
+        depth, arguments = 1, [""]
+        for end in range(found.end(), len(text)):
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            if depth == 0:
+                return found.start(), end + 1, found[1], [a.strip() for a in arguments]
+            if text[end] == "," and depth == 1:
+                arguments.append("")
+            else:
+                arguments[-1] += text[end]
+    return None
+
+
+def substituted(macro, arguments):
+    """Return the body with ARGUMENTS in place of the parameters, and with each ##."""
+    values = dict(zip(macro[0], arguments))
+    return re.sub(r"\w+", lambda word: values.get(word[0], word[0]), macro[1])
+
+
+def expanded(text, macros):
+    got = invocation(text, macros)
+    if not got:
+        return text
+    start, end, name, arguments = got
+    inner = expanded(substituted(macros[name], arguments), {other: what for other, what in macros.items() if other != name})
+    return text[:start] + inner + expanded(text[end:], macros)
+
+
+def heads(text):
+    """Return the declarations at file scope, without bodies and initialisers."""
+    depth, kept = 0, ""
+    for char in text:
+        depth += {"{": 1, "}": -1}.get(char, 0)
+        kept += ";" if char in "{}" else char if depth == 0 else ""
+    return [head.strip() for head in kept.split(";") if head.strip()]
+
+
+def generated(name, macros):
+    """[(name, prototype)] of the functions and objects that macro NAME defines, whose names are made by ##."""
+    body, rest = name + "()", dict(macros)
+    while (got := invocation(body, rest)) and got[:2] == (0, len(body)):  # a macro that only invokes another one
+        macro = rest.pop(got[2])
+        body = substituted(macro, macro[0] if got[2] == name else got[3])
+    pasted = {a + b for a, b in re.findall(r"(\w+)\s*##\s*(\w+)", body)}
+    found = []
+    for head in heads(re.sub(r"\s*##\s*", "", body)):
+        head = expanded(head, rest)
+        data = re.match(r"(.*\b(\w+))\s*=$", " ".join(QUALIFIERS.sub(" ", head).split()))
+        got = (data[2], data[1]) if data else declared(head)
+        if got and got[0] in pasted:
+            found.append((got[0], re.sub(r"\* (?=\w+[,)])", "*", got[1])))
+    return found
+
+
 class Call:
-    def __init__(self, header, name, comment, what):
-        self.header, self.name, self.comment, self.declared = header, name, comment, what
+    def __init__(self, header, name, comment, what, functions):
+        self.header, self.name, self.comment, self.declared, self.functions = header, name, comment, what, functions
         lines = unstarred(comment)
         self.summary = lines.pop(0)
         while lines and re.match(r"\s*[^@\s]", lines[0]) and not re.search(r"[.:?]$", self.summary):
@@ -86,7 +153,7 @@ class Call:
 
 
 class Header:
-    def __init__(self, include, path):
+    def __init__(self, include, path, macros):
         self.path, text = str(path.relative_to(include)), path.read_text(encoding="utf-8")
         head = HEAD.search(text)
         self.summary, _, rest = "\n".join(unstarred(head[2] if head else "")).partition("\n")
@@ -98,7 +165,8 @@ class Header:
             where = f"{self.path}:{text.count(chr(10), 0, block.start()) + 1}"
             what |= {name: name for name in names if name.isupper() and name not in what}  # for the program to define
             self.wrong += [f"{where}: {name} is not declared below its comment" for name in names if name not in what]
-            self.calls.append(Call(self, names[0], block[2], [(name, what[name]) for name in dict.fromkeys(names + list(what)) if name in what]))
+            declared_here = [(name, what[name]) for name in dict.fromkeys(names + list(what)) if name in what]
+            self.calls.append(Call(self, names[0], block[2], declared_here, [f for name, _ in declared_here for f in generated(name, macros)]))
 
 
 # ---- mdoc ----
@@ -205,10 +273,13 @@ def begin(writer, page, summary, date):
 def synopsis(writer, call):
     writer.macro(".Sh SYNOPSIS")
     writer.macro(f".In {call.header.path}")
-    for name, prototype in call.declared:
+    for name, prototype in call.declared + call.functions:
         macro = re.fullmatch(r"\w+(?:\((.*)\))?", prototype)
         if macro and macro[1] is None:
             writer.macro(f".Dv {name}")
+            continue
+        if "(" not in prototype:
+            writer.macro(f".Vt {prototype}")
             continue
         result, _, arguments = prototype.rpartition(name + "(") if macro is None else ("", "", macro[1] + ")")
         if result.strip():
@@ -285,7 +356,7 @@ def header_page(header, known, date):
     writer.body(header.lines or [header.summary])
     if header.calls:
         writer.macro(".Sh SEE ALSO")
-        names = sorted({call.name for call in header.calls}, key=str.lower)
+        names = sorted({call.name for call in header.calls}, key=lambda name: (name.lower(), name))
         for name in names:
             writer.macro(f".Xr {name} 3" + (" ," if name != names[-1] else ""))
     return "\n".join(writer.out) + "\n"
@@ -335,7 +406,8 @@ def main():
         return 77
     top = options.include / "quiesce"
     found = sorted([*top.glob("*.h"), *top.glob("ds/*.h")])
-    headers = [Header(options.include, path) for path in found if path.name != "calls.h"]  # its calls have pages by other names
+    macros = macros_of("\n".join(path.read_text(encoding="utf-8") for path in sorted(top.rglob("*.h"))))
+    headers = [Header(options.include, path, macros) for path in found if path.name != "calls.h"]  # its calls have pages by other names
     wrong = [line for header in headers for line in header.wrong]
     print("\n".join(wrong), end="\n" if wrong else "", file=sys.stderr)
     made, links = pages(headers, options.date)

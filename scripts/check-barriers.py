@@ -14,7 +14,8 @@ In src/ and include/:
     above (or above the run of relaxed lines that it is part of), a "Relaxed throughout" in its function, or, for a public operation
     that promises nothing, "no order" in the comment above it.  The thread's own
     TLS block (self->, quiesce__self(), quiesce_own_...()) needs none, nor does a planted bug.
- 4. Labels are declared in src/platform/labels.h, guards in mutants.h, and all of those are in use.
+ 4. Labels are declared in src/platform/labels.h, guards in mutants.h, and all of those are in use.  Each label has a claim at the head
+    of a file: one side | other side (scripts/ledger.py).
  5. Each (label, kind) and each guard in use is in tests/mutants.list, with a
     killer, or as "equivalent" with a written reason.
 """
@@ -23,61 +24,10 @@ import re
 import sys
 
 import csource
+import ledger
 
-KINDS = {  # operation: the mutants that weaken it
-    "load_acquire": ("acquire",), "load_consume": ("acquire",), "store_release": ("release",),
-    "xchg": ("rmw",), "cmpxchg": ("rmw",), "fetch_add": ("rmw",),
-    "fence_light": ("light",), "fence_full": ("full",), "fence_heavy": ("heavy", "full"),
-    "fence_heavy_shared": ("heavy", "full"), "fence_mode": ("light", "full"),
-    "claim": ("acquire", "release"), "claim_own": ("acquire", "release"), "own_store_release": ("release",), "count_release": ("release",), "count_release_unless": ("release",), "count_release_always": ("release",), "count_release_at": ("release",), "count_acquire": ("acquire",), "count_acquire_at": ("acquire",), "count_unless": ("acquire",), "fence_restart": ("heavy",),
-}
-OPERATION = re.compile(r"\bquiesce_(" + "|".join(KINDS) + r")\s*\(\s*(\w+)\s*[,)]")
 RELAXED = re.compile(r"\bquiesce_(?:load|store|fetch_add|count)_relaxed\s*\(")
 OWN = re.compile(r"_relaxed\(\s*&?\s*(?:self->|quiesce__self\(\))")
-PAIR = re.compile(r"\b([A-Z]{2,4}\d+): (?:(?:acquire|release|full), )?pairs with (?:the caller|([A-Z]{2,4}\d+) in "
-                  r"((?:\w+\(\)(?:, | and )?)+))")
-GUARD = re.compile(r"\bQUIESCE_MUTANT\((\w+)\)")
-# The layer itself: it defines the operations and has no sites of its own.
-LAYER = ("include/quiesce/atomic.h", "include/quiesce/arch/", "src/platform/", "src/runtime/fence.h")
-
-
-class Site:
-    def __init__(self, where, function, kinds, label, partners, caller):
-        self.where, self.function, self.kinds, self.label = where, function, kinds, label
-        self.partners, self.caller = partners, caller
-
-
-def comment_text(lines):
-    text = " ".join(line.strip().strip("/*\\ \t") for line in lines)
-    return re.sub(r"\s+", " ", text)
-
-
-def site_of(lines, i, function, match, where, bad):
-    kinds, label = KINDS[match.group(1)], match.group(2)
-    if label == "label":  # a wrapper that passes on its own argument
-        return None
-    pairs = [p for p in PAIR.finditer(comment_text(lines[max(0, i - 3):i + 1])) if p.group(1) == label]
-    if not pairs:
-        bad.append(f"{where}: {match.group(1)}({label}) has no comment '{label}: pairs with {label} in f()'")
-        return Site(where, function, kinds, label, [], False)
-    pair = pairs[-1]
-    if pair.group(2) and pair.group(2) != label:
-        bad.append(f"{where}: {label} says that it pairs with {pair.group(2)}")
-    partners = re.findall(r"(\w+)\(\)", pair.group(3) or "")
-    return Site(where, function, kinds, label, partners, pair.group(2) is None)
-
-
-def riders(lines, code, i, function, match, where):
-    """A fence may serve further labels: comments straight above it, one per label."""
-    first = i
-    while first > 0 and not code[first - 1].strip() and lines[first - 1].strip():
-        first -= 1
-    if not match.group(1).startswith("fence"):
-        return
-    for pair in PAIR.finditer(comment_text(lines[first:i])):
-        if pair.group(1) != match.group(2):
-            partners = re.findall(r"(\w+)\(\)", pair.group(3) or "")
-            yield Site(where, function, (), pair.group(1), partners, pair.group(2) is None)
 
 
 def relaxed_reason(lines, code, i, span):
@@ -95,21 +45,16 @@ def relaxed_reason(lines, code, i, span):
 
 
 def scan_file(root, name, bad):
-    sites, guards, names = [], [], set()
     lines, code = csource.read(root, name)
     spans = csource.functions(code)
-    names = {s[0] for s in spans}
+    guards = []
     for i, line in enumerate(code):
         where = f"{name}:{i + 1}"
         span = next((s for s in spans if s[1] <= i <= s[2]), None)
-        guards += [(g, where) for g in GUARD.findall(line)]
-        for match in OPERATION.finditer(line):
-            site = site_of(lines, i, span and span[0], match, where, bad)
-            sites += [site] if site else []
-            sites += riders(lines, code, i, span and span[0], match, where)
+        guards += [(g, where) for g in ledger.GUARD.findall(line)]
         if RELAXED.search(line) and not relaxed_reason(lines, code, i, span):
             bad.append(f"{where}: a relaxed operation without 'Relaxed: reason'")
-    return sites, guards, names
+    return ledger.sites_of(name, lines, code, spans, bad), guards, {s[0] for s in spans}
 
 
 def check_partners(sites, names, bad):
@@ -126,20 +71,28 @@ def check_partners(sites, names, bad):
             bad.append(f"{ends[0].where}: {label} has one end only")
 
 
-def declared(root):
-    labels = (root / "src/platform/labels.h").read_text()
+def declared_guards(root):
     text = (root / "src/platform/mutants.h").read_text()
-    guards = text[text.index("define QUIESCE_GUARDS"):text.index("define QUIESCE_X")]
-    return set(re.findall(r"X\((\w+)\)", labels)), set(re.findall(r"X\((\w+),", guards))
+    return set(re.findall(r"X\((\w+)\)", text[text.index("define QUIESCE_GUARDS"):text.index("define QUIESCE_X")]))
 
 
 def check_declared(root, sites, guards, bad):
-    labels, names = declared(root)
+    labels, names = ledger.labels(root), declared_guards(root)
     used = {s.label for s in sites}
-    bad += [f"{s.where}: label {s.label} is not declared in src/platform/labels.h" for s in sites if s.label not in labels]
+    bad += [f"{s.where}: label {s.label} is not declared in {ledger.LABELS}" for s in sites if s.label not in labels]
     bad += [f"{w}: guard {g} is not declared in src/platform/mutants.h" for g, w in guards if g not in names]
-    bad += [f"src/platform/labels.h: label {label} is not in use" for label in sorted(labels - used)]
+    bad += [f"{ledger.LABELS}: label {label} is not in use" for label in sorted(set(labels) - used)]
     bad += [f"src/platform/mutants.h: guard {g} is not in use" for g in sorted(names - {g for g, _ in guards})]
+
+
+def check_claims(root, bad):
+    claimed = set()
+    for label, one, other, name in ledger.claims(root):
+        claimed.add(label)
+        if other is None:
+            bad.append(f"{name}: the claim of {label} has one side only: {one}")
+    bad += [f"{ledger.LABELS}: no comment at the head of a file claims what {label} orders: ' * {label}  one side | other side'"
+            for label in ledger.labels(root) if label not in claimed]
 
 
 def check_list(root, sites, guards, bad):
@@ -162,17 +115,18 @@ def check_list(root, sites, guards, bad):
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     bad, sites, guards, names = [], [], [], set()
-    for name in csource.c_files(str(root), "src/", "include/", "liburcu/"):
+    for name in csource.c_files(str(root), *ledger.ROOMS):
         if name == "src/platform/perturb.h":  # which has mutants of its own
-            guards += [(g, name) for g in GUARD.findall((root / name).read_text())]
-        elif not name.startswith(LAYER) or name == "src/platform/count.h":
+            guards += [(g, name) for g in ledger.GUARD.findall((root / name).read_text())]
+        elif ledger.has_sites(name):
             s, g, n = scan_file(root, name, bad)
             sites, guards, names = sites + s, guards + g, names | n
     for path in sorted((root / "tests/guarded").rglob("*.patch")):  # those of headers
         guards += [(g, str(path.relative_to(root))) for line in path.read_text().split("\n") if line.startswith("+")
-                   for g in GUARD.findall(line)]
+                   for g in ledger.GUARD.findall(line)]
     check_partners(sites, names, bad)
     check_declared(root, sites, guards, bad)
+    check_claims(root, bad)
     if (root / "tests/mutants.list").is_file():
         check_list(root, sites, guards, bad)
     else:

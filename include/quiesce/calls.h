@@ -27,6 +27,10 @@
 #include <quiesce/srcu.h>
 #include <quiesce/ds/calls.h>
 
+/* A call that is a function anyway is declared by its own header as well. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wredundant-decls"
+
 QUIESCE_BEGIN_DECLS
 
 /* quiesce/rcu.h: @where is the address of the pointer variable, and @offset that of the struct rcu_head in an object of @bytes. */
@@ -183,5 +187,7 @@ QUIESCE_API void quiesce_rcu_sync_exit(struct rcu_sync *rss);
 QUIESCE_API void quiesce_rcu_sync_dtor(struct rcu_sync *rss);
 
 QUIESCE_END_DECLS
+
+#pragma GCC diagnostic pop
 
 #endif

@@ -169,7 +169,7 @@ QUIESCE_API int quiesce_set_thread_attr(enum quiesce_thread which, const struct 
  * other reclaimer was needed for them.
  * In a child of fork() one thread runs what was queued before, whatever @nr is; if the fork was made in
  * a callback, after that has returned, and callbacks that other threads were running count as run.
- * What a callback queues outside of the worker is run a millisecond later.
+ * Callbacks that a callback outside of the worker queues run a millisecond later.
  * The threads have the worker's attributes, or those of quiesce_set_thread_attr() for their kind.
  *
  * Context: any thread, also inside a callback; not in signal handlers.  Waits for no thread: surplus
@@ -355,13 +355,13 @@ struct quiesce_stats {
 	uint64_t hazptr_swept;         /* objects handed over, or left, by their retirers */
 	uint64_t srcu_grace_periods;   /* grace periods of all domains */
 	uint64_t queues;               /* queues of threads that use call_rcu(), now */
-	uint64_t queues_visited;       /* queues with objects that a pass visited */
+	uint64_t queues_visited;       /* queues with objects that a pass of the worker visited */
 	uint64_t srcu_callbacks_queued; /* in all domains; part of garbage_* until they have run */
 	uint64_t srcu_callbacks_run;
 	uint64_t hazptr_queues_visited; /* queues of retirers, by sweepers of left objects */
 	uint64_t garbage_warnings;     /* reports of garbage */
-	uint64_t queues_helped;        /* of queues_visited: those whose callbacks another thread than the worker has run */
-	uint32_t reclaimers_running;   /* such threads, now: quiesce_set_reclaimers() */
+	uint64_t queues_helped;        /* visited queues whose callbacks another thread ran */
+	uint32_t reclaimers_running;   /* now, those threads: see quiesce_set_reclaimers() */
 };
 
 /** quiesce_get_stats - return the counters of the process.

@@ -75,7 +75,7 @@ template <class T, class = void> inline constexpr bool counted_base_is_direct = 
 template <class T>
 inline constexpr bool counted_base_is_direct<T, std::void_t<decltype(static_cast<T *>(std::declval<counted_obj_base *>()))>> = true;
 
-/* Private: locates the count of a T. */
+/* Private.  This class finds the count of a T. */
 template <class T> struct counted_traits {
 	static_assert(std::is_object_v<T> && !std::is_array_v<T> && !std::is_volatile_v<T>, "counted pointers are to single objects");
 

@@ -24,8 +24,7 @@
  * Ordering.  If a reader protects an object by hazptr_protect(), then the callback of a
  * call_hazptr() that came after the object was unlinked runs only after the slot has been cleared
  * (or given another address), and everything the reader did before that happens before the
- * callback.  A reader that is not waited for finds the object unlinked.
- * Proof: docs/design/hazptr.md; tests/litmus/HP*.litmus; docs/ordering.md.
+ * callback.  A reader that is not waited for finds the object unlinked (docs/design/hazptr.md).
  *
  * Fibers and coroutines (docs/fibers.md) may hold slots and contexts across a switch, and free them
  * in any thread.  The debug build counts a slot of hazptr_alloc(NULL) as held by the thread that
@@ -41,15 +40,18 @@
  * in its caller, which may therefore hold any lock.  call_hazptr_inline() runs them in the caller,
  * in batches; kfree_hazptr() frees there.
  *
- * Bound.  Of kfree_hazptr() and call_hazptr_inline(), the objects retired and not yet reclaimed are
- * at most HAZPTR_BATCH_MAX or, if that is less, about HAZPTR_BATCH_BYTES bytes for each thread that
- * retires, plus one for each slot in use, however long a reader stays.  Not covered: wildcards
- * (shazptr.h), because while one is held nothing is reclaimed; and objects that do not fit, which
- * are left to the helper: where callbacks retire several objects each, slots protect thousands of
- * objects of one thread, or a cohort is retired into from callbacks only.  Objects of call_hazptr()
- * have no bound where the helper cannot keep up with the retirers, as no retirer waits:
- * quiesce_get_stats() reports hazptr_retired and hazptr_reclaimed.  A reader that stays, of hazard
- * pointers or of RCU, delays the reclaiming of nothing but the objects that it protects.
+ * Bound.  Objects that were retired and are not reclaimed yet, however long a reader stays, are at
+ * most one for each slot in use, and for each thread that retires:
+ *
+ *	by                      at most                          but no bound
+ *	kfree_hazptr()          HAZPTR_BATCH_MAX objects, or     while callbacks retire several
+ *	call_hazptr_inline()    about HAZPTR_BATCH_BYTES bytes   objects each, or slots protect
+ *	hazptr_retire()         if that is less                  thousands of objects of a thread
+ *	call_hazptr_cohort()    about one batch                  if only callbacks retire into it
+ *	call_hazptr()           -                                while the helper cannot keep up
+ *	each of these           -                                while a wildcard (shazptr.h) is held
+ * A reader that stays delays the reclaiming of nothing but the objects that it protects.
+ * quiesce_get_stats() reports the numbers, hazptr_retired and hazptr_reclaimed.
  * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC, 09/2024, for
  * contexts and names; M. Michael, "Hazard pointers", 2004; slots, batches and scan are our own.
  */
@@ -382,8 +384,6 @@ QUIESCE_PLAIN void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const
 }
 
 /* ---- waiting ---- */
-
-QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
 
 /** synchronize_hazptr - wait until no slot that was set before the call protects @ptr.
  * @ptr: an address that readers can no longer find: the address that they protect, that of the

@@ -59,27 +59,27 @@ QUIESCE_BEGIN_DECLS
 struct percpu_ref;
 typedef void percpu_ref_func_t(struct percpu_ref *ref);
 
-/* Flags of percpu_ref_init(). */
-/* atomic mode until percpu_ref_switch_to_percpu(), also after a reinit */
+/* percpu_ref_init() takes these flags.  INIT_ATOMIC: the count stays in atomic mode until
+ * percpu_ref_switch_to_percpu(), also after a reinit. */
 #define PERCPU_REF_INIT_ATOMIC 1u
 #define PERCPU_REF_INIT_DEAD 2u    /* killed, without references: for percpu_ref_reinit() */
 #define PERCPU_REF_ALLOW_REINIT 4u /* may return to per-CPU mode; implied by the other two */
 
-/* Bits of the state; 0: per-CPU mode. */
+/* The state has these bits; 0 is per-CPU mode. */
 #define QUIESCE_REF_ATOMIC 1ull
 #define QUIESCE_REF_DEAD 2ull
 /* The shared count: the bit KILLED, then references.  The bias keeps it from zero in per-CPU mode. */
 #define QUIESCE_REF_KILLED 1ull
 #define QUIESCE_REF_ONE 2ull
 #define QUIESCE_REF_BIAS (1ull << 63)
-/* Offsets of the two words in the set of each id. */
+/* The set of each id has two words, at these offsets. */
 #define QUIESCE_REF_GOT 0
 #define QUIESCE_REF_PUT 8
 
 /* Private.  A get or put loads @open, and if that is 0 the fields beside it; @count is written by
  * all threads in atomic mode. */
 struct percpu_ref {
-	uint64_t open; /* not 0: users count inline; see percpu.h */
+	uint64_t open; /* nonzero: users count inline; see percpu.h */
 	struct quiesce_percpu percpu;
 	uint64_t state;
 	percpu_ref_func_t *release;

@@ -58,14 +58,14 @@ QUIESCE_BEGIN_DECLS
 
 struct quiesce__rwsem_waiter; /* on the waiter's stack; private */
 
-/* Private, except for its size. */
+/* A lock.  All members are private; programs may use the size. */
 struct percpu_rw_semaphore {
 	/* Loaded by readers; changes with the first writer of a burst, and when the burst is over. */
-	uint64_t open;                /* not 0: readers count inline; see percpu.h */
+	uint64_t open;                /* nonzero: readers count inline; see percpu.h */
 	struct quiesce_percpu percpu; /* counters: words entered and left */
 	uint64_t apart[6];
-	/* Written by writers. */
-	/* quiesce_rwsem_sync; in all-zero memory NULL until the first write */
+	/* Writers write the following members.  @rss is of the kind quiesce_rwsem_sync; in all-zero
+	 * memory its kind is NULL until the first write. */
 	struct rcu_sync rss;
 	uint64_t shared[2];           /* counts of threads that have no set */
 	const void *owner;            /* thread of the writer inside; for assertions */

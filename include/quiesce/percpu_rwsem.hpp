@@ -111,7 +111,7 @@ public:
 		return try_lock_shared();
 	}
 
-	/* For the calls of percpu_rwsem.h, such as its assertions. */
+	/* Returns the lock for the calls of percpu_rwsem.h, such as its assertions. */
 	native_handle_type native_handle() noexcept { return &sem; }
 
 private:

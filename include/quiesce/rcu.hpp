@@ -14,11 +14,12 @@
  *
  *	current.exchange(fresh)->retire();                              // updater; does not wait for readers
  *
- * Meaning, requirements and exceptions are those of the working draft, [saferecl.rcu]; order is that of rcu.h.
- * Extension: rcu_reader.  docs/cpp.md has what is ours to choose.
+ * Meaning, requirements and exceptions are those of the working draft, [saferecl.rcu]; order is
+ * that of rcu.h.  Extension: rcu_reader.  docs/cpp.md lists the choices that the draft leaves to
+ * the implementation.
  *
- * quiesce::rcu_barrier() and ::rcu_barrier() of rcu.h are the same wait: after "using namespace quiesce" a call has
- * to say which it means.
+ * quiesce::rcu_barrier() and ::rcu_barrier() of rcu.h are the same wait: after "using namespace
+ * quiesce" a call has to be qualified.
  */
 #ifndef QUIESCE_RCU_HPP
 #define QUIESCE_RCU_HPP
@@ -34,7 +35,7 @@
 #include <type_traits>
 #include <utility>
 
-/* As __cpp_lib_rcu. */
+/* The draft gives __cpp_lib_rcu this value. */
 #define QUIESCE_CPP_LIB_RCU 202306L
 
 namespace quiesce {
@@ -44,8 +45,8 @@ class rcu_domain;
 rcu_domain &rcu_default_domain() noexcept;
 template<class T, class D> class hazard_pointer_obj_base;
 
-/** rcu_domain - the sections of rcu.h as something that can be locked: as often and as cheaply as rcu_read_lock().
- * There is one, rcu_default_domain(). */
+/** rcu_domain - the sections of rcu.h as a lockable object; lock() is rcu_read_lock().
+ * There is one object, rcu_default_domain(). */
 class rcu_domain {
 public:
 	rcu_domain(const rcu_domain &) = delete;
@@ -64,7 +65,7 @@ private:
 	friend rcu_domain &rcu_default_domain() noexcept;
 };
 
-/* Visible, so that all parts of a program mean the same object. */
+/* Visible, so that all parts of a program use one object. */
 [[gnu::__visibility__("default")]] inline rcu_domain &rcu_default_domain() noexcept
 {
 	static rcu_domain domain;
@@ -80,14 +81,15 @@ inline void rcu_barrier(rcu_domain & = rcu_default_domain()) noexcept { ::quiesc
 
 namespace detail {
 
-/* The end of a section that a C function has begun, also if an exception passes. */
+/* Ends a section that a C function has begun, also if an exception passes. */
 struct leave_section {
 	leave_section() = default;
 	leave_section(const leave_section &) = delete;
 	~leave_section() { ::rcu_read_unlock(); }
 };
 
-/* What a class derives from: deduced only if there is one such base, and usable only if that is public. */
+/* The base that a class derives from: deduced only if there is one such base, usable only if it is
+ * public. */
 template<class T, class D> rcu_obj_base<T, D> *rcu_base(rcu_obj_base<T, D> *);
 template<class T> using rcu_base_of = decltype(detail::rcu_base(static_cast<T *>(nullptr)));
 
@@ -99,8 +101,9 @@ template<class T> /* A virtual base has no cast to T. */
 inline constexpr bool rcu_protectable<T, std::void_t<decltype(static_cast<T *>(detail::rcu_base(std::declval<T *>())))>> =
 	std::is_class_v<T> && rcu_base_is_for<rcu_base_of<T>, T>;
 
-/* What a container may retire that is read in regions of RCU: the retire() of a T is that of a rcu_obj_base and deletes all of the T,
- * and no reader holds one by a hazard pointer, for which it would not wait. */
+/* The requirements on T of a container that is read in regions of RCU and retires its objects: the
+ * retire() of a T is that of a rcu_obj_base, and deletes the whole T; and no reader protects a T by
+ * a hazard pointer, for which that retire() would not wait. */
 template<class T, class B, class D>
 std::bool_constant<std::is_same_v<B, T> || std::has_virtual_destructor_v<B> || !std::is_same_v<D, std::default_delete<B>>>
 rcu_retires_whole(rcu_obj_base<B, D> *);
@@ -114,7 +117,7 @@ template<class T>
 inline constexpr bool rcu_has_hazard_base<T, std::void_t<decltype(detail::hazard_base_of_retired(std::declval<T *>()))>> = true;
 template<class T> inline constexpr bool rcu_retirable = rcu_is_retired_whole<T> && !rcu_has_hazard_base<T>;
 
-/* What rcu_retire() allocates. */
+/* The memory that rcu_retire() allocates. */
 template<class T, class D> struct rcu_node {
 	::rcu_head head = { nullptr, nullptr };
 	T *object;
@@ -141,11 +144,11 @@ template<class T, class D> struct rcu_node {
 
 } // namespace detail
 
-/** rcu_obj_base - what a class derives from so that its objects can be retired without an allocation.
+/** rcu_obj_base - base of classes whose objects can be retired without an allocation.
  *
- * retire() is call_rcu_sized(), deleters run in a worker thread.  A deleter with state is part of the object
- * that it deletes, as in the draft.  Trivially copyable if D is: so who copies a whole object while another
- * thread retires it reads words that the library writes. */
+ * retire() is call_rcu_sized(), and deleters run in a worker thread.  A deleter with state is part
+ * of the object that it deletes, as in the draft.  The base is trivially copyable if D is, so a
+ * copy of a whole object reads words that the library writes while another thread retires it. */
 template<class T, class D> class rcu_obj_base {
 public:
 	void retire(D d = D(), rcu_domain & = rcu_default_domain()) noexcept
@@ -166,7 +169,8 @@ protected:
 	~rcu_obj_base() = default;
 
 private:
-	/* Names that nothing in a derived class can mean.  The head is first: its address is the base's. */
+	/* Reserved names, which no derived class uses by accident.  The head is first: it has the
+	 * address of the base. */
 	::rcu_head quiesce__head = { nullptr, nullptr };
 	[[no_unique_address]] D quiesce__deleter{};
 
@@ -178,7 +182,7 @@ private:
 	}
 };
 
-/** rcu_retire - the same for an object of any type, with an allocation.
+/** rcu_retire - retire an object of any type, which takes an allocation.
  * Throws: std::bad_alloc, or what the move of @d throws; then nothing is scheduled. */
 template<class T, class D = std::default_delete<T>> void rcu_retire(T *p, D d = D(), rcu_domain & = rcu_default_domain())
 {

@@ -62,7 +62,7 @@ struct rcu_sync_ops {
 	void (*idle)(struct rcu_sync *rss, bool idle);
 };
 
-/* Private, except for its size. */
+/* All members are private; programs may use the size. */
 struct rcu_sync {
 	uint64_t gp_state; /* enum rcu_sync_state; first member */
 	uint32_t gp_count; /* number of updaters inside */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/shazptr.h - simple hazard pointers: wait for the readers of one object, and disturb nobody else.
+/* quiesce/shazptr.h - simple hazard pointers: an updater waits for the readers of one object, and
+ * disturbs no other thread.
  *
  * Use when an updater must wait for the readers of the object that it has just
  * unlinked, often, or while readers of other objects stay long; use RCU when
@@ -14,10 +15,10 @@
  *	synchronize_shazptr(old);
  *	free(old);
  *
- * A guard is a pair of words: a slot, and the address that is in it.  There are slots
- * for each of the first threads, for each CPU that the process uses (found by rseq),
- * and a shared pool for the rest; an updater looks through those in use: their number
- * grows with CPUs and with guards held off the CPU, not with threads.
+ * A guard is two words: a slot, and the address that the slot holds.  Each of the first threads and
+ * each CPU that the process uses (found by rseq) has slots of its own; a shared pool has the rest.
+ * An updater scans the slots in use: their number grows with CPUs and with guards whose holders are
+ * preempted or asleep, not with threads.
  *
  * Ordering.  If a guard protects an object, then synchronize_shazptr() of its address, called
  * after the object was unlinked, returns only after the guard has been cleared, and everything
@@ -25,19 +26,21 @@
  * and that the call does not wait for finds the object unlinked.
  * Proof: docs/design/shazptr.md; tests/litmus/SH*.litmus; docs/ordering.md.
  *
- * In C++ an object of several bases has several addresses.  A guard holds the one that the pointer had, so the updater waits by a
- * pointer of that type: the one that it has taken out, or by quiesce::shazptr<T>::synchronize() (shazptr.hpp), which converts.
+ * In C++ an object of several bases has several addresses.  A guard holds the address in the
+ * pointer that readers load, so the updater passes a pointer of that type: the one that it has
+ * unlinked.  quiesce::shazptr<T>::synchronize() (shazptr.hpp) converts other pointers to that type.
  *
- * Fibers and coroutines (docs/fibers.md) may hold guards over a switch, and clear them in any thread; the debug build takes a guard
- * for one of the thread that acquired it until shazptr_detach().
+ * Fibers and coroutines (docs/fibers.md) may hold guards across a switch, and clear them in any
+ * thread; the debug build counts a guard as held by the thread that acquired it until
+ * shazptr_detach().
  *
- * The top bit of an address is not compared, and an address that has it set may be waited for longer.
+ * The top bit of an address is not compared; a wait for an address that has it set may take longer.
  *
- * A plug-in that uses these calls stays loaded after dlclose(), because the kernel keeps a pointer to the last
- * restartable sequence of each thread.
+ * A plug-in that uses these calls stays loaded after dlclose(), because the kernel keeps a pointer
+ * to the last restartable sequence of each thread.
  *
  * Source: B. Feng, "Introduce simple hazard pointers for lockdep", LKML, June 2025, for the
- * interface and the self-scan; the slots, claims, tags and waits are ours (docs/design/shazptr.md).
+ * interface and the self-scan; slots, claims, tags and waits are our own (docs/design/shazptr.md).
  */
 #ifndef QUIESCE_SHAZPTR_H
 #define QUIESCE_SHAZPTR_H
@@ -48,14 +51,14 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* The address that blocks every updater: none that a processor knows, and none that programs mark something with, as they do
- * with (void *)-1. */
+/* An address whose guard blocks every updater.  It is no valid address, and no value that programs
+ * use as a mark, such as (void *)-1. */
 #define SHAZPTR_WILDCARD QUIESCE_AS_POINTER(void *, UINTPTR_MAX / 3)
 
-/* A protection.  A value: it may be copied and handed to another thread, and is cleared once. */
+/* A protection.  The struct may be copied, and handed to another thread; it is cleared once. */
 struct shazptr_guard {
 	uintptr_t *slot; /* private */
-	void *ptr;       /* what it protects; NULL: nothing */
+	void *ptr;       /* protected address; NULL: the guard is empty */
 };
 
 QUIESCE_API uintptr_t *quiesce__shazptr_claim_slow(uint32_t layout, uintptr_t value) __attribute__((__returns_nonnull__));
@@ -64,24 +67,24 @@ QUIESCE_API struct shazptr_guard quiesce_shazptr_acquire_detached(const void *pt
 QUIESCE_API struct shazptr_guard quiesce__shazptr_acquire_debug(const void *ptr);
 QUIESCE_API void quiesce__shazptr_clear_debug(struct shazptr_guard guard);
 QUIESCE_API void quiesce__shazptr_note_debug(struct shazptr_guard guard);
-QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
 
-/* Where the thread has no line of its own; NULL: by the slow way. */
+/* Claim a slot for a thread without a line of its own; NULL: take the slow path. */
 QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_cached(struct quiesce__own_block self, uintptr_t value)
 {
 	uintptr_t *slot;
 
-	/* A plain load, once for this test and for the sequence: fixed before first use. */
+	/* A plain load, one for the test and the sequence: the word is fixed before first use. */
 	if (quiesce_likely(quiesce_shazptr_v1.rseq))
 		/* SH2: pairs with SH2 in quiesce__slot_read() and quiesce__shazptr_release() */
 		return quiesce_claim_own(SH2, self, value);
-	/* Relaxed: the thread's own; an old slot is as good for a compare-and-exchange. */
+	/* Relaxed: the thread's own; a compare-and-exchange in an outdated slot is correct, too. */
 	if (quiesce_unlikely((uint64_t)quiesce__claim_id() != quiesce_own_load_relaxed(self, shazptr_cached.id)))
 		return NULL;
 	slot = quiesce_own_load_relaxed(self, shazptr_cached.slot); /* Relaxed: as above. */
 	/* SH1: pairs with SH1 in cache_slot() */
 	quiesce_fence_light(SH1);
-	/* A handler may have been the library's first user, and now sequences claim there.  Relaxed: fixed since. */
+	/* A signal handler may have made the first use of the library, and from then on sequences
+	 * claim there.  Relaxed: fixed by now. */
 	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.rseq)))
 		return NULL;
 	return quiesce__claim_cas(slot, value);
@@ -98,17 +101,18 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
 		if (quiesce_unlikely(!slot))
 			slot = quiesce__shazptr_claim_slow(QUIESCE_LAYOUT, value);
 	}
-	/* If the caller's next load misses what was unlinked before the heavy fence, the scan after it sees the slot; if the scan
-	 * misses the slot, the load sees what was unlinked. */
+	/* If the caller's next load misses an unlinking that precedes a heavy fence, the scan after
+	 * that fence sees the slot; if the scan misses the slot, the load sees the unlinking. */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_light(SH1);
 	return slot;
 }
 
-/* A caller waits: for another address, as a rule, and then the slot has no tag. */
+/* True if a clear has to notify a waiter, or to yield.  Most waiters wait for other addresses, and
+ * then the slot has no tag. */
 QUIESCE_FAST bool quiesce__shazptr_is_asked(const uintptr_t *slot)
 {
-	/* Relaxed: a request that is missed is made again; the bit of fallback guards was there before the guard that is cleared. */
+	/* Relaxed: a missed request is made again; FALLBACK was set before the guard was returned. */
 	return (quiesce_load_relaxed(&quiesce_shazptr_v1.attention) & ~(QUIESCE_SLOTS_WAIT | QUIESCE_SLOTS_FALLBACK)) ||
 	       (quiesce_load_relaxed(slot) & QUIESCE_SLOT_TAG); /* Relaxed: as above. */
 }
@@ -123,7 +127,7 @@ QUIESCE_FAST void quiesce__shazptr_release(uintptr_t *slot)
 		quiesce_store_release(SH2, slot, (uintptr_t)0);
 }
 
-/* A claim of NULL leaves the slot as it is; a guard of NULL is not cleared. */
+/* A claim of NULL does not change the slot, and a guard of NULL is not cleared. */
 QUIESCE_FAST struct shazptr_guard quiesce__shazptr_acquire(const void *ptr)
 {
 	struct shazptr_guard guard = { quiesce__shazptr_claim((uintptr_t)ptr), (void *)(uintptr_t)ptr };
@@ -141,21 +145,23 @@ QUIESCE_FAST void quiesce__shazptr_clear(struct shazptr_guard guard)
  * @ptr: the address, or SHAZPTR_WILDCARD to block every updater.  NULL: the guard is empty.
  *
  * The caller must find the object again after the call, because an updater may have unlinked it
- * just before: load the pointer again, look the key up again, or protect a list head that is never
- * freed itself.  Where a pointer says where the object is, use shazptr_protect().
+ * just before: load the pointer again, look the key up again, or protect the head of a list, which
+ * is never freed.  To protect the object that a pointer variable points to, use shazptr_protect().
+ *
+ * A guard held across fork() protects in the parent only, and so does a guard that is being
+ * acquired when a signal handler forks; the child may clear it.  In a child that was made without
+ * fork handlers (_Fork(), clone()), the thread that made it calls a function that waits, such as
+ * synchronize_rcu(), before its first guard: guards that it acquires inline before that protect
+ * nothing.  Other threads of the child need no such call.
  *
  * Context: any thread, no registration; does not sleep.  Guards nest and overlap in any order, each
  *   in a slot of its own, and may be held across sleep.  Signal handlers, which must clear the guard
- *   before they return; a guard that is to stay is for shazptr_acquire_detached().
- * Cost: light fences: no fence, no shared write, six instructions for the first sixteen threads, about
- *   fifteen for others; full fences: one locked instruction.  A call where the slot of this
- *   thread or CPU is taken: nested guards, or a holder that was preempted.
- * Return: the guard; cannot fail.  Where memory for slots is exhausted the guard blocks every updater.
+ *   before they return; a guard that is to stay comes from shazptr_acquire_detached().
+ * Cost: light fences: no fence, no shared write, six instructions in the first sixteen threads,
+ *   about fifteen in others; full fences: one locked instruction.  A call if the slot of this
+ *   thread or CPU is taken: by an outer guard, or by a holder that was preempted.
+ * Return: the guard; cannot fail.  If memory for slots is exhausted the guard blocks every updater.
  * Orders: what follows in program order happens after the protection is visible; see "Ordering".
- * A guard held across fork() protects in the parent only; the child may clear it.  So does one that is being
- *   acquired when a signal handler forks.  In a child that was made without fork handlers (_Fork(), clone()) the thread
- *   that made it calls any function that waits, such as synchronize_rcu(), before its first guard, because what it takes
- *   in line before that protects nothing.  Other threads of the child need not.
  */
 #ifdef QUIESCE_DEBUG
 QUIESCE_PLAIN struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire_debug(ptr); }
@@ -163,10 +169,10 @@ QUIESCE_PLAIN struct shazptr_guard shazptr_acquire(const void *ptr) { return qui
 QUIESCE_FAST struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire(ptr); }
 #endif
 
-/** shazptr_acquire_detached - the same in a slot that is not the thread's own.
+/** shazptr_acquire_detached - shazptr_acquire() in a slot that is not the thread's own.
  *
- * For a signal handler that does not clear the guard before it returns, but hands it over.
- * (The code that it interrupted may be between finding the slot of its thread empty and filling it.)
+ * For a signal handler that hands the guard over instead of clearing it before it returns: the
+ * interrupted code may have found the slot of its thread empty, and be about to fill it.
  * Cost: a call, and a restartable sequence or a locked instruction.
  */
 QUIESCE_PLAIN struct shazptr_guard shazptr_acquire_detached(const void *ptr)
@@ -178,9 +184,10 @@ QUIESCE_PLAIN struct shazptr_guard shazptr_acquire_detached(const void *ptr)
 QUIESCE_API void quiesce__shazptr_detach_debug(struct shazptr_guard guard);
 #endif
 
-/** shazptr_detach - tell that @guard will be cleared by another thread.
+/** shazptr_detach - declare that another thread will clear @guard.
  *
- * Nothing happens, except that the debug build no longer takes the guard for one of the calling thread.
+ * The debug build then no longer counts the guard as held by the calling thread; other builds do
+ * nothing.
  */
 QUIESCE_PLAIN void shazptr_detach(struct shazptr_guard guard)
 {
@@ -192,13 +199,13 @@ QUIESCE_PLAIN void shazptr_detach(struct shazptr_guard guard)
 }
 
 /** shazptr_clear - end a protection.
- * @guard: from any of the calls here, not yet cleared.  An empty guard is left alone.
+ * @guard: from any of the calls here, not yet cleared.  For an empty guard the call has no effect.
  *
- * Context: any thread: the one that acquired the guard, or one that it was handed to through
+ * Context: the thread that acquired the guard, or a thread to which it was handed over through
  *   anything that orders (a lock, a queue, a release store and an acquire load); signal handlers.
- * Cost: a store and a test; two tests more while a caller waits, or once a guard of the process has found no memory for a slot; a system
- *   call if a caller waits for this guard.
- * Misuse: a guard cleared twice may end the protection of another; the debug build reports it.
+ * Cost: a store and a test; two tests more while a caller waits, or once a guard of the process has
+ *   found no memory for a slot; a system call if a caller waits for this guard.
+ * Misuse: a second clear may end the protection of another guard; the debug build reports it.
  * Orders: release.
  */
 #ifdef QUIESCE_DEBUG
@@ -207,7 +214,7 @@ QUIESCE_PLAIN void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_
 QUIESCE_FAST void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear(guard); }
 #endif
 
-/* One attempt on the pointer at @where: true if it did not change meanwhile. */
+/* Make one attempt to protect the object of the pointer at @where: true if that did not change. */
 QUIESCE_FAST bool quiesce__shazptr_attempt(void **where, struct shazptr_guard *ret_guard)
 {
 	/* Relaxed: only the second load is used. */
@@ -248,17 +255,19 @@ QUIESCE_FAST struct shazptr_guard quiesce__shazptr_protect(void **where)
 	return guard;
 }
 
-/** shazptr_protect - fetch a pointer and protect what it points to.
+/** shazptr_protect - load a pointer and protect the object that it points to.
  * @where: address of the pointer variable.
  *
- * Tries again as long as the pointer changes.  Context, cost: as shazptr_acquire(), and two loads.
+ * Retries while the pointer changes.
+ * Context: as shazptr_acquire().
+ * Cost: as shazptr_acquire(), and two loads.
  * Return: a guard whose pointer is the current one; empty only if the pointer was NULL.
  * Orders: everything written before the pointer was published (by a release operation, such as
  *   rcu_assign_pointer()) is visible through the guard's pointer.
  */
 #define shazptr_protect(where) quiesce__shazptr_protect(quiesce__untyped(where))
 
-/** shazptr_tryprotect - the same, one attempt.
+/** shazptr_tryprotect - shazptr_protect() with a single attempt.
  * Return: the guard; empty if the pointer was NULL or changed meanwhile. */
 #define shazptr_tryprotect(where) quiesce__shazptr_tryprotect(quiesce__untyped(where))
 
@@ -278,12 +287,12 @@ QUIESCE_FAST struct shazptr_guard quiesce__shazptr_protect_detached(void **where
 	}
 }
 
-/** shazptr_protect_detached - shazptr_protect() as shazptr_acquire_detached(): in a signal handler that hands
- * the guard over. */
+/** shazptr_protect_detached - shazptr_protect() in a slot that is not the thread's own.
+ * For a signal handler that hands the guard over, as shazptr_acquire_detached(). */
 #define shazptr_protect_detached(where) \
 	quiesce__shazptr_protect_detached(quiesce__untyped(where))
 
-/** shazptr_ptr - what @guard protects; NULL if it is empty. */
+/** shazptr_ptr - return the address that @guard protects; NULL if it is empty. */
 QUIESCE_FAST void *shazptr_ptr(struct shazptr_guard guard)
 {
 	return guard.ptr;
@@ -294,29 +303,30 @@ QUIESCE_FAST void quiesce__shazptr_cleanup(struct shazptr_guard *guard)
 	shazptr_clear(*guard);
 }
 
-/** shazptr_scoped - in front of the declaration of a guard: it is cleared where its scope ends.
+/** shazptr_scoped - attribute of the declaration of a guard, which is cleared where its scope ends.
  *	shazptr_scoped struct shazptr_guard guard = shazptr_acquire(key); */
 #define shazptr_scoped __attribute__((__cleanup__(quiesce__shazptr_cleanup)))
 
-/** quiesce_shazptr_slot - which kind of slot a guard has; for measurements.  Any context. */
+/** quiesce_shazptr_slot - return the kind of slot that a guard has; for measurements.
+ * Context: any. */
 QUIESCE_API enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard);
 
-/** synchronize_shazptr - wait until no guard that was there before the call protects @ptr.
- * @ptr: an address that readers can no longer find: the very one that they protect.  NULL: returns at once.
- *   SHAZPTR_WILDCARD: waits for every guard.
+/** synchronize_shazptr - wait until no guard that was acquired before the call protects @ptr.
+ * @ptr: an address that readers can no longer find, exactly as they protect it.  NULL: returns at
+ *   once.  SHAZPTR_WILDCARD: waits for every guard.
  *
- * A guard that is set on @ptr during the call, or again and again, is not waited for: each slot
- * needs to be seen without an older protection once.
- * Context: may sleep; not in a signal handler; not while the caller holds a guard of @ptr or a wildcard
- *   (a deadlock: the debug build reports it and does not wait; else the stall report tells of it; guards
- *   that were handed over do not count if shazptr_detach() said so).
- *   In an RCU section it delays every updater of RCU.  Any number of callers.  A signal handler that
- *   interrupts it does not fork.
- * Cost: nobody holds @ptr: light fences: one membarrier, which callers at the same time may share;
- *   full fences: one fence; and a look at each slot in use, and at a line for each thread and context that has slots of
- *   hazptr.h, whether they protect anything or not, as they may begin to without a word: some 2 ns each, where
- *   the lines are in the cache.  Else the scan thread takes over and the caller sleeps; if it cannot be started the caller
- *   does its work.
+ * Guards of @ptr that are acquired during the call, or repeatedly, are not waited for: the call
+ * returns once each slot has been seen without a guard of @ptr from before the call.
+ * Context: may sleep; not in a signal handler.  Any number of callers.  In an RCU section the wait
+ *   delays every updater of RCU.  Not while the caller holds a guard of @ptr or a wildcard: that is
+ *   a deadlock, which the debug build reports instead of waiting, and which the stall report names;
+ *   guards that were handed over do not count after shazptr_detach().  A signal handler that
+ *   interrupts the call does not fork.
+ * Cost: if no guard protects @ptr: one membarrier, which concurrent callers may share (full fences:
+ *   one fence); a load of each slot in use, and of a line for each thread and context that has
+ *   slots of hazptr.h, because these may protect at any time: some 2 ns each if the lines are in
+ *   the cache.  If a guard protects @ptr, the scan thread continues and the caller sleeps; if that
+ *   thread cannot be started, the caller scans itself.
  * Orders: full fence before; everything before a clear that was waited for happens before the return.
  */
 QUIESCE_PLAIN void synchronize_shazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }

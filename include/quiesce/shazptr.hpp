@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/shazptr.hpp - simple hazard pointers as objects that clear themselves, in namespace quiesce; for C++17 and newer.
+/* quiesce/shazptr.hpp - guards of shazptr.h as objects that clear themselves, in namespace quiesce;
+ * for C++17 and newer.
  *
- * Use as shazptr.h; the updater's half is synchronize_shazptr() of that header, or synchronize() of the guards' type.
+ * Updaters call synchronize_shazptr() of that header, or synchronize() of the guards' type.
  *
  *	std::atomic<config *> current;
  *
@@ -13,9 +14,10 @@
  *	quiesce::shazptr<config>::synchronize(old);
  *	delete old;
  *
- * The address is that of the object itself, so readers and updater have to mean the same one: with several
- * bases, that of the type in the std::atomic.  synchronize_shazptr() takes any address as it is; shazptr<T>::synchronize()
- * converts a pointer to a class that derives from T, as a store to the std::atomic does.
+ * An object with several bases has several addresses.  Readers protect the address in the
+ * std::atomic, so the updater must pass a pointer of the same type.  shazptr<T>::synchronize()
+ * converts a pointer to a class that derives from T, as a store to the std::atomic does;
+ * synchronize_shazptr() does not convert.
  */
 #ifndef QUIESCE_SHAZPTR_HPP
 #define QUIESCE_SHAZPTR_HPP
@@ -33,16 +35,16 @@
 
 namespace quiesce {
 
-/** shazptr - a guard that is cleared where it ends; it moves and is not copied.
+/** shazptr - a guard that its destructor clears; it may be moved, and is not copied.
  *
- * Cost, order and contexts: as shazptr_protect() and shazptr_clear().  One that was moved to another thread is cleared
- * there; in a debug build say detach() before. */
+ * Cost, order and contexts: as shazptr_protect() and shazptr_clear().  A guard that was moved to
+ * another thread is cleared there; call detach() before the move, for debug builds. */
 template<class T> class [[__nodiscard__]] shazptr {
 public:
-	/* Empty. */
+	/* An empty guard protects nothing. */
 	[[gnu::__always_inline__]] shazptr() noexcept {}
 
-	/* Fetch the pointer and protect what it points to; empty only if it is null. */
+	/* Load the pointer and protect its object; the guard is empty only if that is null. */
 	/* raw: the type in which C++ programs publish pointers. */
 	[[gnu::__always_inline__]] explicit shazptr(const std::atomic<T *> &src) noexcept
 	{
@@ -65,7 +67,7 @@ public:
 		return *this;
 	}
 
-	/* Protect an address that is known by other means: shazptr_acquire(), which see. */
+	/* Protect an address that is known by other means, as shazptr_acquire(), which see. */
 	static shazptr holding(T *ptr) noexcept
 	{
 		shazptr made;
@@ -74,11 +76,11 @@ public:
 		return made;
 	}
 
-	/* synchronize_shazptr(): wait for the guards of @ptr, by the address that those of this type hold. */
+	/* Wait for the guards of @ptr, converted to their type: synchronize_shazptr(). */
 	static void synchronize(T *ptr) noexcept { ::synchronize_shazptr(const_cast<const std::remove_cv_t<T> *>(ptr)); }
 
-	/* One attempt; empty if the pointer was null or changed meanwhile. */
-	/* raw: as above. */
+	/* Make one attempt; the guard is empty if the pointer was null or changed meanwhile. */
+	/* raw: the type in which C++ programs publish pointers. */
 	static shazptr try_protect(const std::atomic<T *> &src) noexcept
 	{
 		shazptr made;
@@ -94,9 +96,9 @@ public:
 
 	/* End the protection. */
 	void reset() noexcept { ::shazptr_clear(std::exchange(guard, {})); }
-	/* shazptr_detach(): another thread will clear it. */
+	/* Declare that another thread will clear the guard: shazptr_detach(). */
 	void detach() noexcept { ::shazptr_detach(guard); }
-	/* Hand the protection over as a guard of shazptr.h. */
+	/* Return the protection as a guard of shazptr.h, which the caller clears. */
 	::shazptr_guard release() noexcept { return std::exchange(guard, {}); }
 
 	void swap(shazptr &other) noexcept { std::swap(guard, other.guard); }
@@ -106,15 +108,15 @@ private:
 	::shazptr_guard guard = { nullptr, nullptr };
 
 	/* True if the pointer did not change meanwhile; else @ret_guard is empty. */
-	/* raw: as above. */
+	/* raw: the type in which C++ programs publish pointers. */
 	[[gnu::__always_inline__]] static bool attempt(const std::atomic<T *> &src, ::shazptr_guard &ret_guard) noexcept
 	{
 		/* Relaxed: only the second load is used. */
 		T *first = src.load(std::memory_order_relaxed), *again;
 
 		ret_guard = ::shazptr_acquire(const_cast<const std::remove_cv_t<T> *>(first));
-		again = src.load(std::memory_order_acquire); /* SH3, with whoever published the object */
-		/* As numbers: the first may be a pointer to an object that is gone. */
+		again = src.load(std::memory_order_acquire); /* SH3, with the caller's publication */
+		/* Compared as numbers: the first may be a pointer to an object that was freed. */
 		if (quiesce_unlikely(reinterpret_cast<std::uintptr_t>(again) != reinterpret_cast<std::uintptr_t>(first))) {
 			::shazptr_clear(ret_guard);
 			ret_guard = { nullptr, nullptr };

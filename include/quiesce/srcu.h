@@ -67,9 +67,8 @@ QUIESCE_BEGIN_DECLS
 
 /* A domain.  Readers load its first line only; that changes only with grace periods. */
 struct srcu_struct {
-	uint64_t enter;               /* not 0: readers count inline; see percpu.h */
-	/* not 0: readers leave an index inline; 0 also for a request */
-	uint64_t leave[2];
+	uint64_t enter;               /* nonzero: readers count inline; see percpu.h */
+	uint64_t leave[2];            /* nonzero: readers leave the index inline; 0 for a request, too */
 	uint64_t idx;                 /* 0 or 1: where new sections count; written by the driver */
 	struct quiesce_percpu percpu; /* counts entered and left, of both indexes */
 	uint64_t attention[2];        /* requests to readers that leave an index */

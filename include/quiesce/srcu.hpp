@@ -70,7 +70,7 @@ public:
 		::call_srcu_sized(&domain, &node->head, node_type::reclaim, node_type::bytes());
 	}
 
-	/* For the other calls of srcu.h. */
+	/* Returns the domain for the other calls of srcu.h. */
 	::srcu_struct *native_handle() noexcept { return &domain; }
 
 private:
@@ -94,7 +94,7 @@ private:
  * For coroutines that another thread may resume, for example. */
 class [[__nodiscard__]] srcu_section {
 public:
-	/* An object without a section. */
+	/* The new object has no section. */
 	constexpr srcu_section() noexcept = default;
 	explicit srcu_section(srcu_domain &in) noexcept : domain(in.native_handle()), index(::srcu_down_read(domain)) {}
 	srcu_section(srcu_section &&from) noexcept : domain(std::exchange(from.domain, nullptr)), index(from.index) {}

@@ -24,8 +24,8 @@
  * BK2  array filled in, then made the next | the next one used
  * BK3  all buckets moved, then the next array is the table's | loaded, then used
  * BK4  a bucket moved, then counted as moved | all counted, then the next array is the table's
- * BK6  one of the updates that find the callback parked queues it
- * BK7  one of the insertions that find no seed draws it
+ * BK6  the callback's accesses, then parked | found parked, then queued, by one of the updates that find it so
+ * BK7  an insertion that finds no seed draws one | another insertion that found none takes this one
  */
 #include "buckets.h"
 
@@ -49,14 +49,14 @@ _Static_assert(sizeof(struct quiesce__buckets) == 2 * sizeof(struct quiesce__buc
 /* A bucket's lock is held for some tens of nanoseconds, unless its holder was preempted. */
 QUIESCE_COLD void quiesce__wait_for_holder(uint32_t turn)
 {
-	static uint32_t nobody_wakes;
+	static uint32_t never_woken;
 
 	if (turn < SPINS)
 		quiesce_cpu_relax();
 	else if (turn < SPINS + YIELDS)
 		platform_yield();
 	else
-		platform_futex_wait(&nobody_wakes, 0, PAUSE_NS);
+		platform_futex_wait(&never_woken, 0, PAUSE_NS);
 }
 
 bool quiesce__bucket_lock(struct quiesce__bucket *line)
@@ -166,11 +166,11 @@ static void maintain(struct quiesce__table *table, int change)
 
 void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change)
 {
-	bool look = change && quiesce__count_change(table, u, change);
+	bool check = change && quiesce__count_change(table, u, change);
 
 	quiesce__bucket_unlock(u->line, 0);
 	quiesce__update_request_gp(table, u);
-	maintain(table, look ? change : 0);
+	maintain(table, check ? change : 0);
 	rcu_read_unlock();
 }
 

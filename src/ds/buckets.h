@@ -66,8 +66,7 @@ struct quiesce__counts {
 	struct quiesce_percpu percpu;
 	uint32_t wide;   /* true: updates count per CPU */
 	uint64_t others; /* elements that the last sum found outside @shared; for a table that does not count per CPU */
-	/* Written by some updates only. */
-	/* time of the last request of a grace period for replaced lines */
+	/* Only some updates write @gp_ns, the time of the last request of a grace period for replaced lines. */
 	uint64_t gp_ns __attribute__((aligned(QUIESCE_CACHELINE)));
 	struct rcu_head rcu;
 };
@@ -76,7 +75,7 @@ struct quiesce__counts {
 
 /* Allocate the counts, for the update that makes the first array.  0 or -ENOMEM. */
 int quiesce__counts_begin(struct quiesce__table *table);
-/* Free the counts after a grace period, at the end of a table.  In a section. */
+/* Free the counts after a grace period, at the end of a table.  To be called in a section. */
 void quiesce__counts_end(struct quiesce__table *table);
 /* Choose how to count, for a table that gets or has an array of @lines lines. */
 void quiesce__counts_widen(struct quiesce__table *table, uint64_t lines);
@@ -84,7 +83,7 @@ uint64_t quiesce__table_sum(const struct quiesce__table *table);
 /* Add @change elements for the bucket that @u has locked.  True: the update should check the sum. */
 bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__update *u, int change);
 /* Compute when the next sum of @array is due, after a check that found @sum. */
-void quiesce__count_looked(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t sum);
+void quiesce__count_checked(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t sum);
 
 /* An update: the bucket that it has locked, and spare lines for it. */
 struct quiesce__update {
@@ -104,7 +103,7 @@ struct quiesce__buckets *quiesce__table_detach(struct quiesce__table *table);
 void quiesce__table_release(struct quiesce__buckets *array);
 /* False if the table was not initialised, which has been reported as misuse of @call. */
 bool quiesce__table_usable(const struct quiesce__table *table, const char *call);
-/* The seed, for an insertion; drawn at the first call. */
+/* Returns the seed, for an insertion; the first call draws it. */
 uint64_t quiesce__seed_drawn(struct quiesce__table *table);
 /* True if no element was ever inserted. */
 bool quiesce__table_is_empty(const struct quiesce__table *table);

@@ -146,7 +146,7 @@ bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__u
 	return is_sampled(u->hash, lines) && is_time(u->array, nr);
 }
 
-void quiesce__count_looked(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t sum)
+void quiesce__count_checked(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t sum)
 {
 	static const uint64_t none[NR_WORDS];
 	struct quiesce__counts *counts = table->counts;

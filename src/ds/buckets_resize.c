@@ -280,7 +280,7 @@ static void resize_rest(struct rcu_head *head)
 	if (park_inherited(array))
 		return;
 	do {
-		/* without a worker, a poll outside of a section may wait for readers, and locks are held here */
+		/* Without a worker, a poll outside of a section may wait for readers, and locks are held here. */
 		rcu_read_lock();
 		quiesce__lock(&array->lock);
 		rest = move_batch(array);
@@ -366,7 +366,7 @@ static void maintain_size(struct quiesce__table *table, struct quiesce__buckets 
 	uint64_t lines = lines_of(array), least = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a hint. */
 	uint64_t sum = sum_of(table, quiesce__room_of(table, lines)), wanted = lines;
 
-	quiesce__count_looked(table, array, sum);
+	quiesce__count_checked(table, array, sum);
 	if (quiesce__room_of(table, wanted) < sum)
 		wanted *= 2;
 	if (wanted < least)

@@ -16,8 +16,9 @@
  *
  * Iteration over all objects: hashtable_walk.c.
  *
- * HT1  object filled in, then inserted; a line filled in, then linked; objects copied to the first line, then the last word
- *      changed to another link | found, then used; the last word read, then the header and the others
+ * HT1  object filled in, then inserted | found, then used
+ *      a line filled in, then linked   | the last word read, then the line behind it
+ *      objects copied to the first line, then the last word changed | the last word read, then the header and the other words
  */
 #include "hashtable.h"
 

@@ -16,7 +16,7 @@
 
 static uint64_t word_of(const struct ida *ida, uint64_t index, struct radix_node **ret_leaf)
 {
-	return (uintptr_t)quiesce__radix_look(&ida->tree, index, ret_leaf);
+	return (uintptr_t)quiesce__radix_lookup(&ida->tree, index, ret_leaf);
 }
 
 static uint64_t bit_of(unsigned int id)

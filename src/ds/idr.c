@@ -56,7 +56,7 @@ int quiesce_idr_replace(struct idr *idr, void *ptr, unsigned long id, void **ret
 	void *old;
 
 	quiesce__lock(&idr->tree.lock);
-	old = quiesce__radix_look(&idr->tree, id, &leaf);
+	old = quiesce__radix_lookup(&idr->tree, id, &leaf);
 	if (leaf)
 		quiesce__radix_replace(leaf, id, ptr);
 	quiesce__unlock(&idr->tree.lock);
@@ -71,7 +71,7 @@ void *quiesce_idr_remove(struct idr *idr, unsigned long id)
 	void *old;
 
 	quiesce__lock(&idr->tree.lock);
-	old = quiesce__radix_look(&idr->tree, id, &leaf);
+	old = quiesce__radix_lookup(&idr->tree, id, &leaf);
 	if (leaf)
 		out = quiesce__radix_give_back(&idr->tree, leaf, id);
 	quiesce__unlock(&idr->tree.lock);

@@ -22,10 +22,9 @@
  *     moment, or closed.  So it stays allocated for the rest of the reader's section.
  * I4. The tail becomes a number after the head has, and only then can a node follow that number.
  *
- *   node filled in, then linked            link followed, then its node         LQ1
- *   linked, then the tail                  tail read, then the link there       LQ2
- *   node filled in, or tail passed,        head read, then the link there       LQ3
- *   then the head
+ * LQ1  node filled in, then linked                  | link followed, then its node
+ * LQ2  node linked, then the tail advanced          | tail read, then the link there
+ * LQ3  node filled in, or tail passed, then the head | head read, then the link there
  *
  * M. M. Michael, M. L. Scott: Simple, fast, and practical non-blocking and blocking concurrent queue algorithms.  PODC 1996.
  */
@@ -41,7 +40,7 @@
 
 static bool is_end(uintptr_t word) { return (word & 2) != 0; }
 
-/* The successor of the node @word. */
+/* Returns the successor of the node @word. */
 static uintptr_t follow(uintptr_t word)
 {
 	/* LQ1: acquire, pairs with LQ1 in quiesce__lfq_put() and take_last() */

@@ -22,7 +22,7 @@ static void set_slot(struct radix_node *node, unsigned int slot, void *ptr)
 
 static void set_root(struct quiesce__radix *tree, struct radix_node *node, unsigned int shift)
 {
-	/* ID2: release, pairs with ID2 in quiesce__radix_find() and look_at() */
+	/* ID2: release, pairs with ID2 in quiesce__radix_find() and load_root() */
 	quiesce_store_release(ID2, &tree->root, (uintptr_t)node + shift);
 }
 
@@ -171,7 +171,7 @@ struct radix_node *quiesce__radix_leaf(const struct quiesce__radix *tree, uint64
 	return node;
 }
 
-void *quiesce__radix_look(const struct quiesce__radix *tree, uint64_t index, struct radix_node **ret_leaf)
+void *quiesce__radix_lookup(const struct quiesce__radix *tree, uint64_t index, struct radix_node **ret_leaf)
 {
 	struct radix_node *leaf = quiesce__radix_leaf(tree, index);
 

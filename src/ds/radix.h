@@ -77,7 +77,7 @@ static inline struct radix_node *radix_root(const struct quiesce__radix *tree, u
 struct radix_node *quiesce__radix_leaf(const struct quiesce__radix *tree, uint64_t index);
 
 /* The pointer of @index.  *@ret_leaf is set to the leaf in which @index is taken, or to NULL. */
-void *quiesce__radix_look(const struct quiesce__radix *tree, uint64_t index, struct radix_node **ret_leaf);
+void *quiesce__radix_lookup(const struct quiesce__radix *tree, uint64_t index, struct radix_node **ret_leaf);
 
 /* Replace the pointer of an index that is taken. */
 void quiesce__radix_replace(struct radix_node *leaf, uint64_t index, void *ptr);

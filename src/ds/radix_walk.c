@@ -12,7 +12,7 @@ static uint64_t bits_for(const struct radix_node *node, enum radix_bit which)
 	return quiesce_load_acquire(ID3, &node->bits[which]);
 }
 
-/* The lowest index in @node from *@index up. */
+/* Find the lowest index in @node from *@index up. */
 static void *up_in(const struct radix_node *node, unsigned int shift, uint64_t *index, enum radix_bit which)
 {
 	unsigned int first = radix_slot_of(*index, shift);
@@ -33,7 +33,7 @@ static void *up_in(const struct radix_node *node, unsigned int shift, uint64_t *
 	return NULL;
 }
 
-/* The highest index in @node from *@index down. */
+/* Find the highest index in @node from *@index down. */
 static void *down_in(const struct radix_node *node, unsigned int shift, uint64_t *index, enum radix_bit which)
 {
 	unsigned int first = radix_slot_of(*index, shift), slot;
@@ -56,8 +56,8 @@ static void *down_in(const struct radix_node *node, unsigned int shift, uint64_t
 	return NULL;
 }
 
-/* The root; its last index is stored in *@ret_last. */
-static const struct radix_node *look_at(const struct quiesce__radix *tree, unsigned int *ret_shift, uint64_t *ret_last)
+/* Load the root, and store the last index below it in *@ret_last. */
+static const struct radix_node *load_root(const struct quiesce__radix *tree, unsigned int *ret_shift, uint64_t *ret_last)
 {
 	/* ID2: acquire, pairs with ID2 in set_root() */
 	uintptr_t root = quiesce_load_acquire(ID2, &tree->root);
@@ -71,7 +71,7 @@ void *quiesce__radix_up(const struct quiesce__radix *tree, unsigned long *index,
 {
 	unsigned int shift;
 	uint64_t last, at = *index;
-	const struct radix_node *node = look_at(tree, &shift, &last);
+	const struct radix_node *node = load_root(tree, &shift, &last);
 	void *found = node && at <= last && at <= max ? up_in(node, shift, &at, which) : NULL;
 
 	if (!found || at > max)
@@ -84,7 +84,7 @@ void *quiesce__radix_down(const struct quiesce__radix *tree, unsigned long *inde
 {
 	unsigned int shift;
 	uint64_t last, at = *index;
-	const struct radix_node *node = look_at(tree, &shift, &last);
+	const struct radix_node *node = load_root(tree, &shift, &last);
 	void *found = NULL;
 
 	if (node && at >= min) {
@@ -101,7 +101,7 @@ const struct radix_node *quiesce__radix_find_leaf(const struct quiesce__radix *t
 {
 	unsigned int shift;
 	uint64_t last;
-	const struct radix_node *node = look_at(tree, &shift, &last);
+	const struct radix_node *node = load_root(tree, &shift, &last);
 
 	if (index > last)
 		return NULL;
@@ -144,7 +144,7 @@ unsigned int quiesce__radix_gather(const struct quiesce__radix *tree, void **dst
 	struct gathering g = { .dst = dst, .n = n, .max = max, .which = which };
 	unsigned int shift;
 	uint64_t last;
-	const struct radix_node *node = look_at(tree, &shift, &last);
+	const struct radix_node *node = load_root(tree, &shift, &last);
 
 	if (node && start <= last)
 		gather_in(node, shift, 0, start, &g);

@@ -13,8 +13,8 @@
  *     dequeued belongs to the caller.
  * I4. Only consumers write the link of the head, except for the producer that found the head in the tail.
  *
- *   link written (release)               followed (acquire)             WF1
- *   a link cleared, tail exchanged       tail exchanged, link written   WF2
+ * WF1  node filled in, then linked        | link followed, then the node read
+ * WF2  a link cleared, then tail exchanged | tail exchanged, then the link found there written
  */
 #include "ds/wait_link.h"
 #include "platform/platform.h"

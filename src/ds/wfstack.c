@@ -8,10 +8,8 @@
  * I3  A pop replaces the top node by that node's link.  That is the node below as long as the top node has not been pushed
  *     again: pops are serialised, or are in sections that precede the node's next push.
  *
- *   push                                    pop, pop_all
- *   object written, then head     (rmw)     head, then the object          WS1
- *   link stored, the last access            link read, then the node       WS2
- *   of the push                             returned
+ * WS1  object written, then pushed                  | found on top, or all taken, then the objects read
+ * WS2  link stored, which is a push's last access   | link read, then the node returned to the caller
  */
 #include "ds/wait_link.h"
 

@@ -10,7 +10,7 @@
 
 _Static_assert((int)XA_PRESENT == (int)RADIX_USED && (int)XA_MARK_MAX < (int)RADIX_MARKS, "a filter is a bit of the tree");
 
-/* What a store does to an existing entry. */
+/* An update of one index has a new entry, and a condition on the old one. */
 struct change {
 	void *entry;
 	void *expected;
@@ -37,7 +37,7 @@ static int try_store(struct quiesce__radix *tree, struct quiesce__radix_nodes *h
 	struct radix_node *leaf;
 	unsigned int nr;
 
-	change->old = quiesce__radix_look(tree, change->index, &leaf);
+	change->old = quiesce__radix_lookup(tree, change->index, &leaf);
 	if (!fits(change, leaf, change->old))
 		return -EBUSY;
 	if (leaf) {
@@ -69,7 +69,7 @@ static void *erase(struct xarray *xa, unsigned long index, const struct change *
 	void *old;
 
 	quiesce__lock(&xa->tree.lock);
-	old = quiesce__radix_look(&xa->tree, index, &leaf);
+	old = quiesce__radix_lookup(&xa->tree, index, &leaf);
 	*ret_fits = fits(change, leaf, old);
 	if (leaf && *ret_fits)
 		out = quiesce__radix_give_back(&xa->tree, leaf, index);
@@ -161,7 +161,7 @@ void quiesce_xa_mark(struct xarray *xa, unsigned long index, xa_mark_t mark, boo
 	if (!at_most(XA_MARK_MAX, mark, on ? "xa_set_mark" : "xa_clear_mark"))
 		return;
 	quiesce__lock(&xa->tree.lock);
-	if (quiesce__radix_look(&xa->tree, index, &leaf)) {
+	if (quiesce__radix_lookup(&xa->tree, index, &leaf)) {
 		if (on)
 			quiesce__radix_set(leaf, slot, (enum radix_bit)mark);
 		else if (radix_bits(leaf, (enum radix_bit)mark) & radix_bit(slot))

@@ -292,14 +292,14 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 
 /* ---- while a waiter waits, or with full fences ---- */
 
-/* Notify the scan if it waits for @old, which @slot held; once for each tag.  (The tag itself may be gone
- * already.  The word beside the slot has the epoch of the scan that set the tag, and may be written after
- * it.) */
+/* Notify the scanner if it waits for @old, the former value of @slot; once for each tag.  The slot may have lost
+ * the tag already, so the word beside it is checked, too: it has the number of the scan that set the tag, and
+ * may be written a little later than the tag. */
 static void answer(hazptr_t *slot, uintptr_t old)
 {
 	uint64_t *tagged = (uint64_t *)&slot->value + QUIESCE_LINE_WORDS;
 
-	/* Relaxed: a late tag is answered by the next call.  Where the store overwrites a new epoch, the scan
+	/* Relaxed: a late tag is answered by the next call.  Where the store overwrites a new number, the scan
 	 * takes the tag for one of an earlier scan, which blocks no fewer waiters. */
 	if (old > QUIESCE_SLOT_TAG || quiesce_load_relaxed(tagged)) {
 		quiesce_store_relaxed(tagged, 0); /* Relaxed: see the check above. */
@@ -421,8 +421,8 @@ void quiesce__hazptr_fork_child(void)
 
 		if (!*owner && any_taken(line))
 			quiesce_store_relaxed(owner, QUIESCE_OWNER_CONTEXT | QUIESCE_OWNER_INHERITED);
-		else if (!*owner)
-			quiesce__note_left(lines, i); /* its owner may have been about to say so, and a taker about to take it */
+		else if (!*owner) /* the fork may have interrupted the owner before it set the bit, or a taker after it cleared the bit */
+			quiesce__note_left(lines, i);
 		else if (!quiesce__owner_is_all(*owner))
 			quiesce_store_relaxed(owner, *owner | QUIESCE_OWNER_INHERITED);
 		if (QUIESCE_MUTANT(fork_lines_dropped) && !quiesce__fork_survivor && (*owner & QUIESCE_OWNER_INHERITED))

@@ -14,8 +14,8 @@
 #else
 #define MOST (4 * QUIESCE_HAZPTR_BATCH)
 #endif
-#define FOR_EACH_SLOT 2u
-#define DEAR_NS 3000u /* a fence that interrupts no thread takes less */
+#define OBJECTS_PER_SLOT 2u
+#define SLOW_FENCE_NS 3000u /* a fence that interrupts no thread takes less */
 
 /* The limits of the process.  Two words: a reader between the two stores combines both choices, for a short
  * time. */
@@ -33,8 +33,8 @@ static uint32_t batch_most(const struct quiesce__retired *r)
 
 void quiesce__batch_adapt(struct quiesce__retired *r, const struct quiesce__hazptr_scan *set)
 {
-	uint32_t least = quiesce__batch_least(r), most = batch_most(r), slots = FOR_EACH_SLOT * set->slots;
-	uint32_t batch = set->fence_ns > DEAR_NS ? 2 * r->batch : r->batch / 2;
+	uint32_t least = quiesce__batch_least(r), most = batch_most(r), slots = OBJECTS_PER_SLOT * set->slots;
+	uint32_t batch = set->fence_ns > SLOW_FENCE_NS ? 2 * r->batch : r->batch / 2;
 
 	batch = batch > slots ? batch : slots;
 	batch = batch < most ? batch : most;

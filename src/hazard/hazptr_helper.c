@@ -16,7 +16,7 @@
 #define SWEEP_NS 100000000u
 #define SWEEP_MAX_NS 1600000000u
 #define PAUSE_NS 1000000u      /* pause for objects that are retired again by their own callbacks, or while another thread sweeps */
-#define MAKE_WAY_NS 100000u
+#define YIELD_NS 100000u
 #define TURN_NS 2000000u
 #define AT_ONCE_NS 1u
 
@@ -32,13 +32,13 @@ void quiesce__sweep_schedule(enum quiesce__sweeps when)
 {
 	uint32_t found;
 
-	/* HP5: pairs with HP5 in come_again_in() */
+	/* HP5: pairs with HP5 in schedule_next_step() */
 	quiesce_fence_full(HP5);
 	found = quiesce_load_relaxed(&quiesce__sweep.scheduled); /* Relaxed: HP5. */
 	if (quiesce_unlikely(found >= when && !quiesce__helper_running()) && !QUIESCE_MUTANT(hazptr_ended_trusted))
 		quiesce__helper_ensure(); /* the last thread ended in a callback, and was not replaced; the job is listed */
 	while (found < when)
-		/* HP5: full, pairs with HP5 in come_again_in() */
+		/* HP5: full, pairs with HP5 in schedule_next_step() */
 		if (quiesce_cmpxchg(HP5, &quiesce__sweep.scheduled, &found, when)) {
 			if (!quiesce__job_start(&sweep_job))
 				/* Relaxed: the next caller tries again; too low a value does no harm. */
@@ -49,7 +49,7 @@ void quiesce__sweep_schedule(enum quiesce__sweeps when)
 
 /* ---- the helper ---- */
 
-static void say(enum quiesce__sweeps when)
+static void set_scheduled(enum quiesce__sweeps when)
 {
 	quiesce_store_relaxed(&quiesce__sweep.scheduled, when); /* Relaxed: a fence follows, or a check of everything. */
 }
@@ -100,14 +100,14 @@ static bool anything_left(uint64_t ns)
 }
 
 /* I1: the return value of a step that wants to be called again after @ns. */
-static uint64_t come_again_in(uint64_t ns)
+static uint64_t schedule_next_step(uint64_t ns)
 {
-	say(ns == PLATFORM_FOREVER ? QUIESCE_SWEEPS_NEVER : ns > SWEEP_NS ? QUIESCE_SWEEPS_RARELY : QUIESCE_SWEEPS_LATER);
+	set_scheduled(ns == PLATFORM_FOREVER ? QUIESCE_SWEEPS_NEVER : ns > SWEEP_NS ? QUIESCE_SWEEPS_RARELY : QUIESCE_SWEEPS_LATER);
 	/* HP5: pairs with HP5 in quiesce__sweep_schedule() */
 	quiesce_fence_full(HP5);
 	if (!anything_left(ns))
 		return ns;
-	say(QUIESCE_SWEEPS_SOON);
+	set_scheduled(QUIESCE_SWEEPS_SOON);
 	return AT_ONCE_NS;
 }
 
@@ -131,11 +131,11 @@ static uint64_t sweep(void)
 	if (visits)
 		quiesce__hazptr_check_garbage(kept);
 	if (again)
-		return come_again_in(PAUSE_NS);
+		return schedule_next_step(PAUSE_NS);
 	if (more)
 		return AT_ONCE_NS;
 	now = platform_now_ns();
-	return come_again_in(!visit_at ? PLATFORM_FOREVER : visit_at > now ? visit_at - now : AT_ONCE_NS);
+	return schedule_next_step(!visit_at ? PLATFORM_FOREVER : visit_at > now ? visit_at - now : AT_ONCE_NS);
 }
 
 static void sweep_in_run(struct quiesce__run *run)
@@ -148,7 +148,7 @@ static uint64_t sweep_if_free(void)
 	struct sweep_run s = { .run.call = "call_hazptr()" };
 
 	if (quiesce_load_relaxed(&quiesce__sweep.wanted)) /* Relaxed: a hint. */
-		return MAKE_WAY_NS;
+		return YIELD_NS;
 	if (!quiesce__sweep_try_begin())
 		return PAUSE_NS;
 	quiesce__run(&s.run, sweep_in_run, quiesce__sweep_ended);
@@ -160,9 +160,9 @@ static uint64_t step(struct quiesce__job *job)
 	uint64_t ns;
 
 	(void)job;
-	say(QUIESCE_SWEEPS_SOON);
+	set_scheduled(QUIESCE_SWEEPS_SOON);
 	ns = sweep_if_free();
 	if (!quiesce__helper_running()) /* a step at a safe point of a caller: no further step comes by itself */
-		say(QUIESCE_SWEEPS_NEVER);
+		set_scheduled(QUIESCE_SWEEPS_NEVER);
 	return ns;
 }

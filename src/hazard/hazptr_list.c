@@ -47,7 +47,7 @@ static void keep(struct hazptr_head **from, struct hazptr_head **to, const struc
 	struct hazptr_head *head;
 
 	while ((head = *from)) {
-		if (!quiesce__hazptr_scan_has(set, quiesce__head_address(head)) || QUIESCE_MUTANT(hazptr_no_look)) {
+		if (!quiesce__hazptr_scan_has(set, quiesce__head_address(head)) || QUIESCE_MUTANT(hazptr_no_scan)) {
 			from = &head->next;
 			continue;
 		}
@@ -68,7 +68,7 @@ void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret
 	if (own && own->consuming)
 		r = NULL;
 	*ret_parts = (struct quiesce__reclaim){ .ready = list };
-	quiesce__hazptr_scan_begin(&set, r ? r->table : NULL, r ? r->table_look : 0);
+	quiesce__hazptr_scan_begin(&set, r ? r->table : NULL, r ? r->table_used : 0);
 	many = quiesce__hazptr_scan_more(&set);
 	do
 		keep(&ret_parts->ready, &ret_parts->kept, &set);

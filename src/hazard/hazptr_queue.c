@@ -98,7 +98,7 @@ static QUIESCE_COLD void grow_table(struct quiesce__retired *r)
 		platform_pages_put(r->table, r->table_size * sizeof *r->table);
 	size *= 4;
 	r->table = platform_pages_get(size * sizeof *r->table);
-	r->table_size = r->table_look = r->table ? size : 0;
+	r->table_size = r->table_used = r->table ? size : 0;
 }
 
 /* A large table takes long to clear: use only as much of it as the next scan needs if it finds as many
@@ -107,14 +107,14 @@ void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce
 {
 	uint32_t wanted = 4 * set->nr;
 
-	if (many && r->table_look == r->table_size) {
+	if (many && r->table_used == r->table_size) {
 		grow_table(r);
 		return;
 	}
 	if (many)
 		wanted = r->table_size;
-	for (r->table_look = r->table_size; r->table_look / 2 >= wanted && r->table_look > 2 * QUIESCE_HAZARDS_SMALL;)
-		r->table_look /= 2;
+	for (r->table_used = r->table_size; r->table_used / 2 >= wanted && r->table_used > 2 * QUIESCE_HAZARDS_SMALL;)
+		r->table_used /= 2;
 }
 
 /* The thread exits and gives up its queue.  If the queue is not empty it is listed already, or the sweeper is

@@ -5,9 +5,9 @@
 #include "shazptr.h"
 
 #define SMALL 64u /* assumed size of an object whose size is not known */
-#define LOOK_NS 50000000u
+#define CHECK_NS 50000000u
 
-static uint64_t next_look;
+static uint64_t next_check;
 
 /* Returns the average size of a retired object, as far as callers passed sizes. */
 static uint64_t average(uint64_t retired)
@@ -24,9 +24,9 @@ void quiesce__hazptr_check_garbage(uintptr_t kept)
 	uint64_t nr, bytes, now = platform_now_ns();
 
 	/* Relaxed: a rate limit, because the check reads all queues. */
-	if (now < quiesce_load_relaxed(&next_look))
+	if (now < quiesce_load_relaxed(&next_check))
 		return;
-	quiesce_store_relaxed(&next_look, now + LOOK_NS); /* Relaxed: a rate limit. */
+	quiesce_store_relaxed(&next_check, now + CHECK_NS); /* Relaxed: a rate limit. */
 	quiesce__hazptr_stats(&stats);
 	nr = stats.hazptr_retired - stats.hazptr_reclaimed;
 	bytes = nr * average(stats.hazptr_retired);

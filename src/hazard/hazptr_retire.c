@@ -88,7 +88,7 @@ static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce
 	__builtin_prefetch((const void *)quiesce_load_relaxed(quiesce__retired_entry(r, i + PREFETCH)));
 	quiesce_store_relaxed(&r->taken, i + 1); /* Relaxed: under the lock. */
 	if (((item & QUIESCE_RETIRED_MARK) || quiesce__hazptr_scan_has(set, quiesce__retired_address(item))) &&
-	    !QUIESCE_MUTANT(hazptr_no_look)) {
+	    !QUIESCE_MUTANT(hazptr_no_scan)) {
 		push_again(r, item & ~QUIESCE_RETIRED_MARK);
 	} else {
 		quiesce__hazptr_call(run, (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS));
@@ -153,7 +153,7 @@ static bool reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 	struct quiesce__hazptr_scan set;
 	bool many, done;
 
-	quiesce__hazptr_scan_begin(&set, r->table, r->table_look);
+	quiesce__hazptr_scan_begin(&set, r->table, r->table_used);
 	many = quiesce__hazptr_scan_more(&set);
 	while (quiesce__hazptr_scan_more(&set)) {
 		mark(r, end, &set);

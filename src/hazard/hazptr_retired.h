@@ -58,7 +58,7 @@ struct quiesce__retired {
 	uint32_t own_least, own_most; /* the owner's choice of a batch; 0: the process's */
 	struct quiesce__notes notes;  /* the owner's own */
 	uintptr_t *table;     /* hash table for scans of many slots */
-	uint32_t table_size, table_look; /* words of the table; words that the next scan uses */
+	uint32_t table_size, table_used; /* words of the table; words that the next scan uses */
 	struct quiesce__retired *next_listed;
 	struct quiesce__retired *next_visited;    /* the sweeper's */
 	struct quiesce__retired *next, **at;      /* under sweep.lock: all queues */
@@ -66,7 +66,7 @@ struct quiesce__retired {
 	uintptr_t slot[QUIESCE_RETIRED_SLOTS] __attribute__((aligned(QUIESCE_CACHELINE)));
 };
 
-/* This represents a waiting caller of hazptr_barrier(), with the objects that it waits for. */
+/* One caller of hazptr_barrier() waits here, with the objects that it waits for. */
 struct quiesce__barrier {
 	struct quiesce__barrier *next;
 	uint64_t number;
@@ -136,7 +136,7 @@ void quiesce__hazptr_run_note(struct hazptr_head *head);
 /* The address that slots protect for the object of @head, or of the entry @item. */
 static inline uintptr_t quiesce__head_address(const struct hazptr_head *head)
 {
-	return head->func == quiesce__hazptr_run_note && !QUIESCE_MUTANT(hazptr_looks_for_note) ?
+	return head->func == quiesce__hazptr_run_note && !QUIESCE_MUTANT(hazptr_scans_for_note) ?
 		       (uintptr_t)((const struct quiesce__note *)head)->object :
 		       (uintptr_t)head;
 }
@@ -145,7 +145,7 @@ static inline uintptr_t quiesce__retired_address(uintptr_t item)
 {
 	uintptr_t head = item & ~QUIESCE_RETIRED_BITS;
 
-	return item & QUIESCE_RETIRED_NOTE && !QUIESCE_MUTANT(hazptr_looks_for_own_note) ?
+	return item & QUIESCE_RETIRED_NOTE && !QUIESCE_MUTANT(hazptr_scans_for_own_note) ?
 		       (uintptr_t)((const struct quiesce__note *)head)->object :
 		       head;
 }

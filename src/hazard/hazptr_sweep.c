@@ -21,10 +21,10 @@
 
 #define POLL_NS 1000000u
 #if defined(QUIESCE_SIM)
-#define LOOK_MOST 4u
+#define SCAN_MOST 4u
 #define NR_SEEN 4u
 #else
-#define LOOK_MOST 4096u /* objects of one scan: few enough to stay in a cache until they are reclaimed */
+#define SCAN_MOST 4096u /* objects of one scan: few enough to stay in a cache until they are reclaimed */
 #define NR_SEEN 256u
 #endif
 
@@ -308,7 +308,7 @@ static void scan_again(bool wait, uint64_t deadline)
 	struct quiesce__retired *r = quiesce__sweep.visited, *next;
 
 	quiesce__sweep.visited = NULL;
-	if (!r || QUIESCE_MUTANT(hazptr_look_once))
+	if (!r || QUIESCE_MUTANT(hazptr_check_once))
 		return;
 	/* HP6: pairs with HP6 in lock_own() */
 	quiesce_fence_full(HP6);
@@ -341,12 +341,12 @@ bool quiesce__sweep_visit(bool all, uint64_t deadline)
 
 /* ---- scanning ---- */
 
-/* Take up to LOOK_MOST objects from @fresh. */
+/* Take up to SCAN_MOST objects from @fresh. */
 static struct hazptr_head *cut(void)
 {
 	struct hazptr_head *first = quiesce__sweep.fresh, *last = first;
 
-	for (uint32_t n = 1; last && n < LOOK_MOST; n++)
+	for (uint32_t n = 1; last && n < SCAN_MOST; n++)
 		last = last->next;
 	quiesce__sweep.fresh = NULL;
 	if (last) {

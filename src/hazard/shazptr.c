@@ -4,23 +4,25 @@
  *   fences  kind      first choice                                        by
  *   light   any       the line of one of the first threads                load and store
  *           mm_cid    a slot in the block of the concurrency id           restartable sequence
- *           cpu_id    a slot in the block of the CPU                      the same
+ *           cpu_id    a slot in the block of the CPU                      restartable sequence
  *           thread    an own line                                         load and store
  *   full    the ids   a slot in the block of the id                       compare-and-exchange
  *           thread    an own line                                         compare-and-exchange
- *   then: another slot there; an own line; a shared slot, by compare-and-exchange; a fallback guard
+ *   If the first choice is taken, the next ones are: another slot of the block; the thread's own line; a shared
+ *   slot, by compare-and-exchange; a fallback guard.
  *
- * A holder that is preempted keeps its slot, and the next thread with its id finds it taken.  So each
- * thread keeps to a place in the blocks, and changes to another when it finds it taken: soon
- * threads that share a CPU have different places.  A scan reads as many slots as guards were
- * ever held at one time, not one for each thread.
+ * A holder that is preempted keeps its slot, and the next thread with its id finds the slot taken.  So each
+ * thread remembers its place in the blocks, the index of its slot, and changes to another place when it finds
+ * that one taken: soon threads that share a CPU have different places.  A scan reads as many slots as guards
+ * were ever held at one time, not one for each thread.
  *
- * I2. In the block of an id only the thread that runs with this id claims, in one sequence with
- *     reading the id, or everybody by compare-and-exchange; in a thread's line only that thread,
- *     and its signal handlers, which clear before they return.
- * Waits are in shazptr_wait.c; I1 and I3 to I5, of slots, in slots.c.
+ * I2. In the block of an id, a slot is claimed by the thread that runs with this id, in one restartable
+ *     sequence with reading the id; or by any thread, by compare-and-exchange.  In a thread's line, a slot is
+ *     claimed by that thread only, and by its signal handlers, which clear before they return.
+ * slots.c has I1 and I3 to I6, which concern the slots; shazptr_wait.c has the waits.
  *
  * SH2  a guard's accesses, then cleared, then the slot claimed again | slot read
+ * SH3  object initialised, then published (the caller) | pointer loaded again, then the object used
  * SH6  group and slot counted, then claimed          | fence, counts read
  * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
  *      attention is the child's, then the counts are | counts found, then attention set
@@ -36,8 +38,8 @@
 #define ID_SLOTS (QUIESCE_ID_WORDS - 1)
 #endif
 #define NO_ID UINT64_MAX
-#define CHANGING (UINT64_MAX - 1) /* no id either */
-#define PLACE_TRIES 4u /* to find a place, if the thread is moved meanwhile */
+#define CHANGING (UINT64_MAX - 1) /* no id: cache_slot() is changing the cached slot */
+#define PLACE_TRIES 4u /* attempts to find a place; more than one because the thread may be moved in between */
 
 /* ---- where a thread claims ---- */
 
@@ -45,18 +47,18 @@ static uintptr_t *own_line(const struct quiesce_tls_v1 *self)
 {
 	if (self->shazptr_own)
 		return self->shazptr_own;
-	/* With full fences, and no ids, it is there. */
+	/* With full fences and without ids, the cached slot is the first one of the own line. */
 	if (!quiesce_shazptr_v1.nr_ids && self->shazptr_cached.slot != &quiesce__no_slot)
 		return self->shazptr_cached.slot;
 	return NULL;
 }
 
-/* From now on @self claims in @slot while it has @id.  A handler may come at any time: it must not find
- * the slot of one id with another, and what it changes itself must not be mixed with this. */
+/* Let @self claim in @slot, while it runs with @id, from now on.  A signal handler may interrupt at any time: it must
+ * not find a slot beside the id of another one, and its own change must not be mixed with this one. */
 static void cache_slot(struct quiesce_tls_v1 *self, uintptr_t *slot, uint64_t id)
 {
 	/* Relaxed: the thread's own. */
-	if (!QUIESCE_MUTANT(near_torn))
+	if (!QUIESCE_MUTANT(cached_slot_torn))
 		quiesce_store_relaxed(&self->shazptr_cached.id, CHANGING);
 	/* SH1: pairs with SH1 in cache_slot() */
 	quiesce_fence_light(SH1);
@@ -66,7 +68,7 @@ static void cache_slot(struct quiesce_tls_v1 *self, uintptr_t *slot, uint64_t id
 	quiesce_store_relaxed(&self->shazptr_cached.id, id); /* Relaxed: as above. */
 }
 
-/* Give the calling thread a line of its own, unless it could not be taken back when the thread exits. */
+/* Give the calling thread a line of its own; not if it is unregistered, because its exit would not leave the line. */
 static void assign_group(struct quiesce_tls_v1 *self, uint32_t limit)
 {
 	struct platform_sigmask mask;
@@ -75,11 +77,11 @@ static void assign_group(struct quiesce_tls_v1 *self, uint32_t limit)
 	if (!self->reader)
 		return;
 	platform_signals_block(&mask);
-	/* A handler may have been first, just before the signals were blocked. */
+	/* A signal handler may have assigned the line just before the signals were blocked. */
 	if (!own_line(self))
 		line = quiesce__take_line(&quiesce__slots.lines, quiesce__new_owner(), 0, limit);
 	if (line)
-		quiesce__raise_used(line, QUIESCE_LINE_WORDS, 0); /* before the thread claims there, inline */
+		quiesce__raise_used(line, QUIESCE_LINE_WORDS, 0); /* before inline claims use the slot */
 	/* Relaxed: the thread's own.  With light fences no other thread claims there. */
 	if (line && quiesce_load_relaxed(&quiesce__fixed.light))
 		quiesce_store_relaxed(&self->shazptr_own, line);
@@ -100,26 +102,26 @@ void quiesce__shazptr_thread_end(struct quiesce_tls_v1 *self)
 		quiesce__leave_line(&quiesce__slots.lines, line);
 }
 
-/* The first claim of a thread decides where it claims from now on. */
+/* Choose where @self claims from now on; for its first claim. */
 static QUIESCE_COLD void assign_first(struct quiesce_tls_v1 *self, uint32_t layout)
 {
 	bool ids;
 
 	quiesce__reader_ensure(self, layout);
 	ids = quiesce_shazptr_v1.nr_ids != 0;
-	/* A claim by compare-and-exchange costs the same anywhere; a line more makes each scan longer.  Relaxed: fixed. */
+	/* A claim by compare-and-exchange costs the same in a block, and each line makes all scans longer.  Relaxed: fixed. */
 	if (!ids || quiesce_load_relaxed(&quiesce__fixed.light))
 		assign_group(self, ids ? QUIESCE_FIRST_THREADS : UINT32_MAX);
 }
 
-/* ---- claims, the slow way ---- */
+/* ---- claims, the slow path ---- */
 
 /* Make sure that slot @k in the block of @id is counted; true if it seems to be free. */
 static bool open_slot(uint64_t id, uint32_t k)
 {
 	uintptr_t *block = quiesce__block_of_id(id);
 
-	/* Then the block is counted, too. */
+	/* If the slot is counted, so is its block. */
 	if (k < quiesce__slots_used(block, QUIESCE_ID_WORDS))
 		return !quiesce_load_relaxed(block + k); /* Relaxed: the claim decides. */
 	if (!QUIESCE_MUTANT(slots_line_uncounted))
@@ -139,7 +141,8 @@ static uintptr_t *claim_in_own(uintptr_t *own, uintptr_t value)
 	return NULL;
 }
 
-/* The place to claim at in the block of @id: the one that this thread had in another block, else the first that is free. */
+/* Returns the place to claim at in the block of @id: that of the cached slot if it seems free in this block too, else the first one
+ * that does; ID_SLOTS: none does. */
 static uint32_t find_place(const struct quiesce_tls_v1 *self, uint64_t id)
 {
 	const uintptr_t *block = quiesce__block_of_id(id);
@@ -159,14 +162,14 @@ static uint32_t find_place(const struct quiesce_tls_v1 *self, uint64_t id)
 
 static bool claim_cached(const struct quiesce__cached_slot *cached, uintptr_t value)
 {
-	/* The thread has claimed before, so this is fixed.  A compare-and-exchange may be in any block: the id is a hint. */
+	/* The thread has claimed before, so the way to claim is fixed.  A compare-and-exchange is valid in any block: the id is a hint. */
 	if (!quiesce_shazptr_v1.rseq)
 		return quiesce__claim_cas(cached->slot, value);
 	/* SH2: pairs with SH2 in quiesce__slot_read() and quiesce__shazptr_release() */
 	return quiesce_claim(SH2, cached, value);
 }
 
-/* A slot in the block of this thread's id; from now on it claims there. */
+/* Claim a slot in the block of this thread's id, and cache it for the next claims.  NULL: no slot was free there. */
 static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 {
 	for (uint32_t i = 0; i < PLACE_TRIES; i++) {
@@ -181,8 +184,8 @@ static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 			return NULL;
 		cached = (struct quiesce__cached_slot){ quiesce__block_of_id(id) + k, id };
 		if (!claim_cached(&cached, value))
-			continue; /* moved, or a handler was quicker */
-		/* Relaxed: the thread's own.  In a handler that interrupted cache_slot(): leave it alone. */
+			continue; /* the thread was moved, or a handler has claimed the slot */
+		/* Relaxed: the thread's own.  A handler that interrupted cache_slot() must not change the cached slot. */
 		if (quiesce_load_relaxed(&self->shazptr_cached.id) != CHANGING)
 			cache_slot(self, cached.slot, id);
 		return cached.slot;
@@ -190,7 +193,8 @@ static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 	return NULL;
 }
 
-/* It stays shared.  The first lines are for threads, whose claims there are the shortest; they are shared when there are no others. */
+/* Take a line for the pool, where it stays.  The first lines are for threads, whose claims there are the shortest; they become shared
+ * only when no other line is left. */
 static uintptr_t *take_shared_line(uint64_t owner)
 {
 	uint32_t from = quiesce_shazptr_v1.nr_ids && !QUIESCE_MUTANT(slots_first_shared) ? QUIESCE_FIRST_THREADS : 0;
@@ -213,7 +217,7 @@ static uintptr_t *claim_in_shared_line(uintptr_t *line, uintptr_t value)
 
 static const struct quiesce__pool_type pool = { &quiesce__slots.lines, take_shared_line, claim_in_shared_line };
 
-/* A shared slot: where this thread found one last, else any. */
+/* Claim a shared slot: the one that this thread had last, if it is free, else any. */
 static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
 {
 	uintptr_t *slot = self->shazptr_hint ? quiesce__claim_cas(self->shazptr_hint, value) : NULL;
@@ -225,7 +229,7 @@ static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
 	return slot;
 }
 
-/* From now on fallback guards are cleared by the slow way. */
+/* Make every clear take the slow path from now on if its guard may be a fallback guard. */
 static void expect_fallback(void)
 {
 	uint64_t asked = quiesce_load_relaxed(&quiesce_shazptr_v1.attention); /* Relaxed: after the exchange that has counted. */
@@ -236,11 +240,11 @@ static void expect_fallback(void)
 			break;
 }
 
-/* No slot can be had: a guard that blocks every updater.  A handler may fork between any two of these steps: the counts are found first,
- * and what is done after that is done to them, the parent's or the child's (I5 of slots.c). */
+/* No slot can be had: take a fallback guard, which blocks every updater.  A signal handler may fork between any two of these steps: so
+ * the address of the counts is loaded once, and all steps use it, whether the counts are the parent's or the child's (I5 of slots.c). */
 static QUIESCE_COLD uintptr_t *claim_fallback(void)
 {
-	/* Relaxed: the wrong one of the two delays an updater, no more. */
+	/* Relaxed: the other one of the two counts only delays an updater. */
 	uint32_t index = quiesce_load_relaxed(&quiesce__slots.fallback_phase) & 1;
 	/* SH8: pairs with SH8 in make_array() */
 	uintptr_t *count = quiesce_load_consume(SH8, &quiesce__slots.fallback) + index;
@@ -279,17 +283,17 @@ static uintptr_t *claim_slow(struct quiesce_tls_v1 *self, uint32_t layout, uintp
 		if (quiesce_load_relaxed(&quiesce__fixed.light)) /* Relaxed: fixed. */
 			assign_group(self, UINT32_MAX);
 	}
-	own = own_line(self); /* once: a handler may fork, and then the child has none */
+	own = own_line(self); /* loaded once, because a handler may fork, and the child has none */
 	if (own)
 		slot = claim_in_own(own, value);
 	return slot ? slot : claim_anywhere(self, value);
 }
 
-/* If a handler has forked in the midst of a claim that began in @generation, that was made in the parent's slots, and this thread must
- * not claim there again. */
+/* If a handler has forked in the midst of a claim that began in @generation, the claim was made in the parent's slots, where this thread
+ * of the child must not claim again. */
 static void forget_if_forked(struct quiesce_tls_v1 *self, uint32_t generation)
 {
-	if (quiesce_unlikely(quiesce__generation() != generation) && !QUIESCE_MUTANT(near_forked_kept))
+	if (quiesce_unlikely(quiesce__generation() != generation) && !QUIESCE_MUTANT(cached_slot_forked_kept))
 		quiesce__shazptr_claims_fork_survivor(self);
 }
 
@@ -321,7 +325,7 @@ struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr)
 	if (!guard.slot)
 		guard.slot = claim_anywhere(self, (uintptr_t)ptr);
 	forget_if_forked(self, generation);
-	/* The scan sees the slot, or the caller's next load sees what was unlinked. */
+	/* Either the scan sees the slot, or the caller's next load sees that the object was unlinked. */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(SH1);
 	return guard;
@@ -345,13 +349,13 @@ void quiesce__shazptr_clear_slow(uintptr_t *slot)
 		clear_fallback(slot);
 		return;
 	}
-	/* Relaxed: a tag that comes between the two is lost, and the next scan is not far. */
+	/* Relaxed: a tag that is set between this load and the store is lost, which delays the waiter until the next scan. */
 	value = quiesce_load_relaxed(slot);
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, slot, (uintptr_t)0);
 	if (value & QUIESCE_SLOT_TAG)
 		quiesce__shazptr_notify();
-	/* Relaxed: a request that comes a little late or goes a little late. */
+	/* Relaxed: a request may be seen, or end, a little late. */
 	if (quiesce_load_relaxed(&quiesce_shazptr_v1.attention) & QUIESCE_SLOTS_YIELD)
 		quiesce__yield(&quiesce__slots_yield);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr_debug.c - who holds which slot: kept by programs built with QUIESCE_DEBUG.
+/* shazptr_debug.c - the holder of each slot, as programs built with QUIESCE_DEBUG record it.
  *
- * Relaxed throughout: an owner's notes are for reports; they order nothing, and a report
- * that comes between a claim and its note tells of the former owner.
+ * Relaxed throughout: the records are for reports and order nothing.  A report that comes between a claim and
+ * its record names the former owner.
  */
 #include "shazptr.h"
 
@@ -15,7 +15,7 @@ struct owner {
 	uint32_t tid;
 };
 
-static struct owner *owners; /* of each word of the array; NULL: nobody keeps notes */
+static struct owner *owners; /* one for each word of the array; NULL: nothing has been recorded */
 static size_t nr_owners;
 
 static size_t nr_words(void)
@@ -35,7 +35,7 @@ static void make_owners(void)
 	fresh = platform_pages_get(nr * sizeof *fresh);
 	if (!fresh)
 		return;
-	quiesce_store_relaxed(&nr_owners, nr); /* Relaxed: the same from everybody. */
+	quiesce_store_relaxed(&nr_owners, nr); /* Relaxed: every thread stores the same number. */
 	/* RG1: full, pairs with RG1 in owner_of() */
 	if (!quiesce_cmpxchg(RG1, &owners, &none, fresh))
 		platform_pages_put(fresh, nr * sizeof *fresh);
@@ -94,7 +94,7 @@ void quiesce__shazptr_clear_debug(struct shazptr_guard guard)
 	uintptr_t value;
 
 	if (owner) {
-		value = quiesce_load_relaxed(guard.slot); /* Relaxed: ours, if all is well. */
+		value = quiesce_load_relaxed(guard.slot); /* Relaxed: the caller's own slot, unless it is misused. */
 		if ((value ^ (uintptr_t)guard.ptr) << 1) {
 			quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK,
 					"shazptr_clear() at %s of a guard of %p that was cleared before",
@@ -151,7 +151,7 @@ struct quiesce__holder quiesce__shazptr_holder(const uintptr_t *slot)
 	return h;
 }
 
-/* The slots are new, and so are the notes. */
+/* The child has new slots, for which nothing has been recorded. */
 void quiesce__shazptr_debug_fork_child(void)
 {
 	owners = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr_report.c - what is said of waits for guards that last, and which guard is in the way. */
+/* shazptr_report.c - reports of long waits for guards, and of the guards that block them. */
 #include "shazptr.h"
 
 #include "hazptr.h"
@@ -13,7 +13,7 @@ static uint64_t owner_of(const uintptr_t *slot)
 	return owner ? owner : quiesce__owner_at(&quiesce__hazptr_lines, slot);
 }
 
-/* Whose the slot is; returns the thread, 0: no one's. */
+/* Report which thread, context or id @slot belongs to; returns the thread, 0: the slot belongs to none. */
 static uint32_t report_place(struct quiesce__report *r, const uintptr_t *slot, uint32_t waiter)
 {
 	bool cid = quiesce__slots.kind == QUIESCE_SLOTS_MM_CID;
@@ -50,7 +50,7 @@ static bool is_wildcard(const uintptr_t *slot)
 	return quiesce__same_address(quiesce_load_relaxed(slot), (uintptr_t)SHAZPTR_WILDCARD); /* Relaxed: a report. */
 }
 
-/* NULL: fallback guards. */
+/* Report the guard in @slot; NULL stands for fallback guards. */
 static void report_guard(struct quiesce__report *r, const uintptr_t *slot, uintptr_t address, uint32_t waiter)
 {
 	if (!slot) {
@@ -94,7 +94,7 @@ bool quiesce__shazptr_report_guard(struct quiesce__report *r, uintptr_t address)
 
 /* ---- waits ---- */
 
-/* Who waits longest, and for what; returns how many wait, 0: nobody any more. */
+/* Copy the oldest waiter; returns the number of waiters, 0: none is left. */
 static uint32_t find_oldest(struct quiesce__waiter *ret_copy)
 {
 	const struct quiesce__waiter *oldest;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr_scan.c - scans of the slots for all waiters, by the one that leads (shazptr_wait.c), as a rule.
+/* shazptr_scan.c - scans of the slots for all waiters, as a rule by the leader (shazptr_wait.c).
  *
- *   take the queue; number this scan; the first one for a waiter puts a tag into every slot that has its address
+ *   take the queue and number this scan; a waiter's first scan tags every slot that holds the waiter's address
  *   scan again: a slot without the tag has been cleared since
  *
- * I2. A tag goes into a slot by compare-and-exchange from the same address, and goes away with it.
- *     A slot whose tag is from scan number n holds a guard that was there in scan n.
- * I3. A waiter whose first scan was number n is blocked by tags of scan n and older ones only:
- *     a slot that got a newer tag had none in between, so it was cleared after the waiter's fence.
- *     No reader has to help for that, however often it protects the same address again.
- * I4. The tag asks the holder to wake the scan.  The request is lost if the tag comes between the
- *     holder's load of its slot and the store that clears it; so no sleep is longer than 8 ms.
- * I6. A fallback guard blocks every waiter.  New ones count in one of two; the scan empties the other,
- *     turns, and empties that: two turns after a waiter's fence its guards of old are gone.
- * I7. A scan begins and ends under the lock.  So the next one may be another thread's, and if the leader does not run,
- *     another waiter scans.
+ * I2. A tag is set in a slot by compare-and-exchange from the same address, and cleared with the address.  So a
+ *     slot with a tag of scan n holds a guard that was there in scan n.
+ * I3. A waiter whose first scan was number n is blocked only by tags of scan n and of earlier scans: a slot
+ *     with a later tag was without a tag before that, so it was cleared after the waiter's fence.  This needs
+ *     no help from readers, however often they protect the same address again.
+ * I4. The tag asks the slot's holder to wake the scanner.  The request is lost if the tag is set between the
+ *     holder's load of its slot and the store that clears the slot; so no sleep is longer than 8 ms.
+ * I6. A fallback guard blocks every waiter.  New fallback guards are counted in one of two counts.  When the
+ *     other count is 0, the two change places, which is a turn: two turns after a waiter's fence, all fallback
+ *     guards from before the fence are gone.
+ * I7. A scan begins and ends under the lock.  So another thread may make the next scan, and if the leader does
+ *     not run, another waiter scans.
  *
  * SH1  slot set, then the object found     | queue taken, then slots read
  * SH2  the guard's accesses, then cleared  | slot read, then completed
@@ -23,9 +24,9 @@
  */
 #include "shazptr.h"
 
-#define SPINS 16u       /* scans of a caller that leads, before it leaves that to the thread */
+#define SPINS 16u       /* scans of a caller that leads, before it passes the lead to the scan thread */
 #define SPIN_PAUSES 8u
-#define PAUSE 1u /* readers yield at most half of the time: few waits find a guard in the way */
+#define PAUSE 1u /* readers yield at most half of the time, because guards block few waits */
 
 struct quiesce__shazptr_scan quiesce__shazptr_scan;
 struct quiesce__yield quiesce__slots_yield __attribute__((aligned(QUIESCE_CACHELINE))) = { .cpus = QUIESCE_ALL_CPUS };
@@ -40,16 +41,16 @@ static struct quiesce__waiter **bucket_of(uintptr_t address)
 static void add_waiter(struct quiesce__waiter *w)
 {
 	bool any = quiesce__same_address(w->address, (uintptr_t)SHAZPTR_WILDCARD);
-	struct quiesce__waiter **at = any ? &quiesce__shazptr_scan.everybody : bucket_of(w->address);
+	struct quiesce__waiter **at = any ? &quiesce__shazptr_scan.wildcards : bucket_of(w->address);
 
 	w->same = *at;
 	*at = w;
 }
 
-/* This scan is for all waiters in the list. */
+/* Put all waiters in the list into buckets, for this scan. */
 static void sort_waiters(void)
 {
-	quiesce__shazptr_scan.everybody = NULL;
+	quiesce__shazptr_scan.wildcards = NULL;
 	for (uint32_t i = 0; i < QUIESCE_SHAZPTR_BUCKETS; i++)
 		quiesce__shazptr_scan.bucket[i] = NULL;
 	for (struct quiesce__waiter *w = quiesce__shazptr_scan.list; w; w = w->next) {
@@ -58,7 +59,7 @@ static void sort_waiters(void)
 	}
 }
 
-/* Call @fn for every waiter that a guard of @address is in the way of; true if @fn was for any. */
+/* Call @fn for every waiter that a guard of @address may block; true if @fn returned true for one of them. */
 static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter *, const uintptr_t *), const uintptr_t *slot)
 {
 	bool any = false;
@@ -68,7 +69,7 @@ static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter 
 			any |= fn(w, slot);
 		return any;
 	}
-	for (struct quiesce__waiter *w = quiesce__shazptr_scan.everybody; w; w = w->same)
+	for (struct quiesce__waiter *w = quiesce__shazptr_scan.wildcards; w; w = w->same)
 		any |= fn(w, slot);
 	for (struct quiesce__waiter *w = *bucket_of(address); w; w = w->same)
 		if (quiesce__same_address(w->address, address))
@@ -84,7 +85,7 @@ static bool is_new(struct quiesce__waiter *w, const uintptr_t *slot)
 
 static bool block(struct quiesce__waiter *w, const uintptr_t *slot)
 {
-	/* Relaxed: under the lock, but that the owner of a slot sets it to 0, which waits for more. */
+	/* Relaxed: written under the lock; the slot's owner may set it to 0, which can only block more waiters. */
 	if (quiesce_load_relaxed(quiesce__shazptr_scan.tagged_in) > w->epoch && !QUIESCE_MUTANT(scan_forgets_epoch))
 		return false; /* I3 */
 	w->blocked = true;
@@ -92,12 +93,12 @@ static bool block(struct quiesce__waiter *w, const uintptr_t *slot)
 	return true;
 }
 
-/* Put a tag into @slot, which holds @value; false if it has been cleared meanwhile. */
+/* Set the tag in @slot, which held @value; false if the slot has been cleared since. */
 static bool tag(uintptr_t *slot, uintptr_t value)
 {
 	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
 	if (!quiesce_cmpxchg(SH7, slot, &value, value | QUIESCE_SLOT_TAG)) {
-		quiesce__slot_read(slot); /* be ordered after the clear */
+		quiesce__slot_read(slot); /* orders this scan after the clear */
 		return false;
 	}
 	quiesce_store_relaxed(quiesce__shazptr_scan.tagged_in, quiesce__shazptr_scan.epoch); /* Relaxed: as in block(). */
@@ -111,7 +112,7 @@ static void scan_slot(uintptr_t *slot, bool first)
 	if (quiesce_likely(!address))
 		return;
 	if (!(value & QUIESCE_SLOT_TAG)) {
-		/* It blocks only waiters whose first scan this is. */
+		/* A guard without a tag blocks only waiters whose first scan this is. */
 		if (!first || !for_each_match(address, is_new, slot) || !tag(slot, value))
 			return;
 	}
@@ -142,16 +143,17 @@ static void scan_slots(bool first)
 	}
 }
 
-/* I6 */
+/* Advance the turns, and mark the waiters that fallback guards block (I6). */
 static void check_fallback(void)
 {
 	uint32_t phase = quiesce_load_relaxed(&quiesce__slots.fallback_phase) & 1; /* Relaxed: under the lock. */
 	uint32_t old = quiesce__slots_fallback(!phase), now = quiesce__slots_fallback(phase);
 
 	if (!old && !now)
-		quiesce__shazptr_scan.fallback_turns += 2; /* no fallback guard at all: as good as two turns */
+		quiesce__shazptr_scan.fallback_turns += 2; /* without any fallback guard, two turns would pass at once */
 	if (!old) {
-		quiesce_store_relaxed(&quiesce__slots.fallback_phase, !phase); /* Relaxed: late is as good. */
+		/* Relaxed: a guard that is counted in the former count delays a turn. */
+		quiesce_store_relaxed(&quiesce__slots.fallback_phase, !phase);
 		quiesce__shazptr_scan.fallback_turns++;
 	}
 	if (QUIESCE_MUTANT(scan_ignores_fallback))
@@ -163,15 +165,15 @@ static void check_fallback(void)
 		}
 }
 
-/* Ask all holders of slots for something, or no more.  Relaxed: a holder that does not see it yet is found by the next scan,
- * and one that sees it too long calls in vain. */
+/* Make the request @bit to all holders of slots, or withdraw it with -@bit.  Relaxed: if a holder sees the request late, the next
+ * scan finds its slot; if it sees the request for too long, its call has no effect. */
 static void ask(uint64_t bit)
 {
 	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.attention, bit); /* Relaxed: as above. */
 	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.hazptr, bit);    /* Relaxed: as above. */
 }
 
-/* Tags are out, or no more. */
+/* Ask the holders of tagged slots to wake the scanner, or stop that when no tag is needed any more. */
 static void ask_for_wakes(bool on)
 {
 	if (on != quiesce__shazptr_scan.asked)
@@ -189,10 +191,10 @@ static void fence_for_queue(void)
 		unfenced = unfenced->next;
 	if (!unfenced)
 		return;
-	number = ++quiesce__shazptr_scan.fences; /* a waiter that comes from now on has this number, and may be too late */
+	number = ++quiesce__shazptr_scan.fences; /* later waiters record this number: the fence may be too early for them */
 	quiesce__unlock(&quiesce__shazptr_scan.lock);
-	/* For all waiters that came before: if the scan misses a guard, its reader sees what they had unlinked; if the reader misses that,
-	 * the scan sees the guard. */
+	/* For all waiters in the queue: if the scan misses a guard, its reader sees that the object was unlinked; if the reader
+	 * misses that, the scan sees the guard. */
 	/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
 	quiesce_fence_heavy(SH1);
 	quiesce__lock(&quiesce__shazptr_scan.lock);
@@ -200,7 +202,7 @@ static void fence_for_queue(void)
 		w->fenced |= w->fences < number || QUIESCE_MUTANT(scan_fences_late);
 }
 
-/* Take the queue into the list, but for waiters that have no fence; true if there was anything to take. */
+/* Move waiters whose fence has been executed from the queue to the list; true if there were any. */
 static bool take_queue(void)
 {
 	struct quiesce__waiter *w = quiesce__shazptr_scan.queue, *next;
@@ -229,17 +231,17 @@ void quiesce__shazptr_complete(struct quiesce__waiter *w, uint32_t state, struct
 	if (was == QUIESCE_WAITS_ASLEEP)
 		completed->asleep[completed->nr++] = &w->state;
 	if (was == QUIESCE_LEADS && !QUIESCE_MUTANT(scan_completed_leads))
-		quiesce__shazptr_scan.leading = false; /* it would have */
+		quiesce__shazptr_scan.leading = false; /* @w had been given the lead, and returns instead */
 }
 
-/* The waiter whose word it was may be gone by now: a wake-up of an address that no thread sleeps on does no harm. */
+/* A completed waiter may have returned by now: to wake an address on which no thread sleeps does no harm. */
 void quiesce__shazptr_wake(const struct quiesce__shazptr_completed *completed)
 {
 	for (uint32_t i = 0; i < completed->nr; i++)
 		platform_futex_wake(completed->asleep[i], 1);
 }
 
-/* Complete the waiters that are not blocked, and find the oldest of the others; false: some are not completed yet. */
+/* Complete waiters that are not blocked, and find the oldest of the others; false: not all could be completed in this call. */
 static bool complete_some(struct quiesce__shazptr_completed *completed)
 {
 	struct quiesce__waiter **at = &quiesce__shazptr_scan.list, *w;
@@ -263,7 +265,8 @@ static bool complete_some(struct quiesce__shazptr_completed *completed)
 	return true;
 }
 
-/* A waiter that is in the list and not blocked has nothing more to wait for, also between two holds of the lock. */
+/* Complete all waiters that this scan found not blocked, and release the lock; true if the list is empty.  The lock may be
+ * released in between, because a waiter in the list that is not blocked stays so. */
 static bool finish_scan(void)
 {
 	struct quiesce__shazptr_completed completed;
@@ -283,7 +286,7 @@ static bool finish_scan(void)
 	return !left;
 }
 
-/* With the lock, which it lets go of. */
+/* Scan once; the caller holds the lock, which is released.  True if the list of waiters is empty. */
 static bool scan_locked(void)
 {
 	bool first;
@@ -336,10 +339,10 @@ static void force_readers(bool on)
 	ask(on ? QUIESCE_SLOTS_YIELD : -QUIESCE_SLOTS_YIELD);
 }
 
-/* Has anything become better since the last time? */
+/* True if fewer slots block than at the last call, or a waiter has been completed since. */
 static bool progress(void *unused)
 {
-	/* Relaxed: a scan more does no harm. */
+	/* Relaxed: an additional scan does no harm. */
 	uint32_t blocking = quiesce_load_relaxed(&quiesce__shazptr_scan.nr_blocking);
 	uint32_t done = quiesce_load_relaxed(&quiesce__shazptr_scan.nr_done);
 	bool better = blocking < quiesce__shazptr_scan.nr_blocking_before || done != quiesce__shazptr_scan.nr_done_before;
@@ -350,11 +353,11 @@ static bool progress(void *unused)
 	return better;
 }
 
-/* Make readers yield, or report the wait, if it is time to; returns what time it is. */
+/* Make readers yield, or report the oldest wait, if that is due; returns the time. */
 static uint64_t apply_policy(void)
 {
 	struct quiesce__wait_policy *p = &quiesce__shazptr_scan.policy;
-	uint64_t now = platform_now_ns();                               /* after the scan, so that no waiter is younger */
+	uint64_t now = platform_now_ns();                               /* after the scan, so that every waiter began before */
 	uint64_t oldest = quiesce_load_relaxed(&quiesce__shazptr_scan.oldest); /* Relaxed: it may just have ended. */
 
 	p->yield = &quiesce__slots_yield;
@@ -374,13 +377,13 @@ static uint64_t apply_policy(void)
 	return now;
 }
 
-/* Is this waiter's own wait over?  NULL: the thread, which waits for nothing itself. */
+/* True if the wait of @me is over; @me is NULL for the scan thread, which waits for nothing itself. */
 static bool is_done(const struct quiesce__waiter *me)
 {
 	return me && quiesce_load_relaxed(&me->state) == QUIESCE_COMPLETED; /* Relaxed: wait_for_completion() follows. */
 }
 
-/* Sleep until a clear wakes this thread, or it is time for the next scan. */
+/* Scan, then sleep until a clear wakes this thread or the next scan is due. */
 static void sleep_once(const struct quiesce__waiter *me)
 {
 	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
@@ -391,7 +394,7 @@ static void sleep_once(const struct quiesce__waiter *me)
 		quiesce_store_relaxed(&quiesce__shazptr_scan.due, now + ns); /* Relaxed: a hint. */
 		platform_futex_wait(&quiesce__shazptr_scan.asleep, 1, ns);
 	}
-	quiesce_store_relaxed(&quiesce__shazptr_scan.asleep, 0); /* Relaxed: awake. */
+	quiesce_store_relaxed(&quiesce__shazptr_scan.asleep, 0); /* Relaxed: a holder that finds it set wakes a thread in vain. */
 }
 
 void quiesce__shazptr_notify(void)
@@ -403,14 +406,14 @@ void quiesce__shazptr_notify(void)
 	platform_futex_wake(&quiesce__shazptr_scan.asleep, 1);
 }
 
-/* Until no waiter is left, or @me is completed. */
+/* Scan and sleep until no waiter is left, or @me is completed. */
 void quiesce__shazptr_lead(const struct quiesce__waiter *me)
 {
 	while (!quiesce__shazptr_scan_once() && !is_done(me))
 		sleep_once(me);
 }
 
-void quiesce__shazptr_lead_for_a_while(void)
+void quiesce__shazptr_lead_briefly(void)
 {
 	for (uint32_t i = 0; i < SPINS; i++) {
 		if (quiesce__shazptr_scan_once())
@@ -418,6 +421,6 @@ void quiesce__shazptr_lead_for_a_while(void)
 		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
 			quiesce_cpu_relax();
 	}
-	/* At once: the thread may need it to get a CPU. */
+	/* Now, not in the scan thread: readers may have to yield before that thread gets a CPU. */
 	apply_policy();
 }

@@ -3,17 +3,18 @@
  *
  *   reader                              updater
  *   slot = address   (light fence)      unlink                            (the caller)
- *   find the object again               heavy fence                  SH1
- *   ... use it ...                      look at every slot in use    SH2
- *   slot = 0         (release)          nobody has the address: return; else join the queue
+ *   load the pointer again              heavy fence                  SH1
+ *   ... use the object ...              load every slot in use       SH2
+ *   slot = 0         (release)          no slot has the address: return; else join the queue
  *
- * I1. An address in a slot that was set after the updater's heavy fence is harmless: its reader
- *     found the object unlinked.  So each slot needs to be seen without an older guard once.
- * I5. One leads, looks again and again, and may ask readers to yield; leading passes on under the lock.
- * I8. Waiters are completed under the lock, and who is completed sleeps no longer than it takes to find a leader late: so nobody
- *     depends on one that does not run, whether it is about to look, to wake or to pass on.  Followers check for that one after the
- *     other, by rank, and the last one that is left is the first.
- * I2 to I4, I6 and I7, of the looks, are in shazptr_scan.c.
+ * I1. A guard that was set after the updater's heavy fence does not matter: its reader finds the object
+ *     unlinked.  So the wait is over once each slot has been seen without an older guard.
+ * I5. One thread leads: it scans repeatedly, and may make readers yield.  The lead changes under the lock.
+ * I8. Waiters are completed under the lock, and woken without it.  A follower sleeps no longer than it takes
+ *     to find the leader overdue: so no waiter depends on a leader that does not run, whether that leader was
+ *     about to scan, to wake a completed waiter, or to pass on the lead.  Followers check for an overdue leader
+ *     one after the other, by rank; the last follower left checks first.
+ * shazptr_scan.c has I2 to I4, I6 and I7, which concern the scans.
  *
  * SH1  slot set, then the object found     | unlinked, then slots read
  * SH2  the guard's accesses, then cleared  | slot read, then the caller frees
@@ -24,9 +25,9 @@
 #include "runtime/thread.h"
 
 #define STOP_STEP_NS 1000000u
-#define LOOK_MAX_NS 8000000u
+#define SCAN_MAX_NS 8000000u
 
-static uint32_t nr_following; /* callers that wait for their completion: I8 */
+static uint32_t nr_following; /* number of followers, which wait to be completed (I8) */
 
 /* ---- the self-scan ---- */
 
@@ -66,14 +67,14 @@ bool quiesce__shazptr_thread_running(void)
 	return quiesce_load_relaxed(&quiesce__shazptr_scan.running) != 0; /* Relaxed: a hint. */
 }
 
-/* Under the lock, and nobody leads: does anybody wait, or has a leader that was late left readers yielding? */
-static bool anything_to_lead(void)
+/* Under the lock, while no thread leads: true if a waiter is left, or an overdue leader has left readers yielding. */
+static bool lead_is_needed(void)
 {
 	return quiesce__shazptr_scan.queue || quiesce__shazptr_scan.list || quiesce__shazptr_scan.policy.forced_at;
 }
 
-/* Is anybody left waiting?  If not, the caller leads no more. */
-static bool go_on(void)
+/* True if a waiter is left.  If none is, the caller stops leading. */
+static bool keep_lead(void)
 {
 	bool left;
 
@@ -86,13 +87,13 @@ static bool go_on(void)
 	return left;
 }
 
-/* Lead, or sleep until there is something to lead. */
+/* Lead, or sleep until a waiter needs a leader. */
 static void thread_step(void)
 {
 	bool work;
 
 	quiesce__lock(&quiesce__shazptr_scan.lock);
-	work = !quiesce__shazptr_scan.leading && anything_to_lead();
+	work = !quiesce__shazptr_scan.leading && lead_is_needed();
 	quiesce__shazptr_scan.leading |= work;
 	quiesce_store_relaxed(&quiesce__shazptr_scan.idle, !work); /* Relaxed: under the lock. */
 	quiesce__unlock(&quiesce__shazptr_scan.lock);
@@ -102,10 +103,11 @@ static void thread_step(void)
 	}
 	do
 		quiesce__shazptr_lead(NULL);
-	while (go_on());
+	while (keep_lead());
 }
 
-/* Under the lock: who has taken the request to wake, and does not run, would keep the thread asleep. */
+/* Wake the scan thread if it is idle.  The store and the wake-up are under one hold of the lock: otherwise a caller that
+ * is preempted between the two would keep the thread asleep, because later callers would find the word cleared. */
 static void wake_thread(void)
 {
 	quiesce__lock(&quiesce__shazptr_scan.lock);
@@ -118,19 +120,19 @@ static void wake_thread(void)
 
 static bool have_thread(void);
 
-/* Is anybody left waiting whom nobody leads?  Then the caller does. */
-static bool lead_who_is_left(void)
+/* Take the lead if a waiter is left and no thread leads; true if the caller leads now. */
+static bool take_lead_if_needed(void)
 {
 	bool lead;
 
 	quiesce__lock(&quiesce__shazptr_scan.lock);
-	lead = !quiesce__shazptr_scan.leading && anything_to_lead();
+	lead = !quiesce__shazptr_scan.leading && lead_is_needed();
 	quiesce__shazptr_scan.leading |= lead;
 	quiesce__unlock(&quiesce__shazptr_scan.lock);
 	return lead;
 }
 
-/* Leave it to the thread, or if there is none to another waiter. */
+/* Pass the lead to the scan thread, or to another waiter if that thread cannot be started. */
 static void pass_on(void)
 {
 	struct quiesce__shazptr_completed completed = { .nr = 0 };
@@ -150,15 +152,16 @@ static void pass_on(void)
 		wake_thread();
 }
 
-/* Stop leading.  The thread may end just when it is trusted: it looks, under the lock, after it
- * has said so, and so do we. */
+/* Stop leading.  The scan thread may end just as the lead is passed to it.  It clears @running, then checks under the
+ * lock for waiters without a leader; the caller gives up the lead, then reads @running: so one of the two takes the
+ * lead again. */
 static void stop_leading(void)
 {
 	bool leads = true;
 
-	while (leads && go_on()) {
+	while (leads && keep_lead()) {
 		pass_on();
-		leads = !quiesce__shazptr_thread_running() && lead_who_is_left();
+		leads = !quiesce__shazptr_thread_running() && take_lead_if_needed();
 	}
 }
 
@@ -170,14 +173,14 @@ static void thread_main(void)
 
 static void thread_over(void)
 {
-	quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0); /* Relaxed: the lock orders it before the look. */
-	/* Somebody may have begun to wait, trusting in this thread. */
-	if (lead_who_is_left())
+	quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0); /* Relaxed: the lock orders it before the check. */
+	/* A caller may have begun to wait because it found this thread running. */
+	if (take_lead_if_needed())
 		stop_leading();
 	platform_futex_wake(&quiesce__shazptr_scan.running, INT32_MAX);
 }
 
-/* Is there a thread?  Try to start it. */
+/* Start the scan thread unless it runs; true if it runs now. */
 static bool have_thread(void)
 {
 	uint32_t none = 0;
@@ -192,23 +195,24 @@ static bool have_thread(void)
 	quiesce_store_relaxed(&quiesce__shazptr_scan.stop, 0); /* Relaxed: before the thread begins. */
 	if (quiesce__thread_start(QUIESCE_THREAD_SCAN, thread_main, thread_over))
 		return true;
-	quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0);  /* Relaxed: who trusted in it finds no thread when it looks again. */
+	quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0); /* Relaxed: a caller that found it set checks it again. */
 	return false;
 }
 
 /* ---- callers ---- */
 
-/* Who leads has not looked when it should have: look in its place.  True: nobody leads any more, so the caller does. */
-static bool scan_instead(uint64_t looks, uint64_t now, uint64_t ns, struct quiesce__wait_policy *stalls)
+/* The leader has not scanned when it should have: scan in its place.  True: no thread led any more, so the caller leads now. */
+static bool scan_instead(uint64_t scans, uint64_t now, uint64_t ns, struct quiesce__wait_policy *stalls)
 {
-	quiesce__shazptr_scan_if_late(looks, now + ns);
+	quiesce__shazptr_scan_if_late(scans, now + ns);
 	if (quiesce__wait_policy_stalled(stalls, now))
 		quiesce__shazptr_report_stall(now);
-	return lead_who_is_left();
+	return take_lead_if_needed();
 }
 
-/* So much later than the first follower one of @rank checks whether the leader is late.  Others may have gone since it came. */
-static uint64_t turn_of(uint32_t rank)
+/* Returns how much later than the first follower the follower of @rank checks for an overdue leader.  Fewer followers
+ * may be left than when it joined. */
+static uint64_t check_delay(uint32_t rank)
 {
 	uint32_t nr = quiesce_load_relaxed(&nr_following); /* Relaxed: a guess. */
 
@@ -242,10 +246,10 @@ static uint32_t wait_for_completion(struct quiesce__waiter *me, uint32_t rank)
 		if (now >= at && !QUIESCE_MUTANT(scan_trusts_leader)) {
 			if (scan_instead(late.progress, now, ns, &stalls))
 				return QUIESCE_LEADS;
-			ns = ns < LOOK_MAX_NS ? 2 * ns : ns;
+			ns = ns < SCAN_MAX_NS ? 2 * ns : ns;
 			continue;
 		}
-		platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP, (at > now ? at - now : QUIESCE_OVERDUE_NS) + turn_of(rank));
+		platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP, (at > now ? at - now : QUIESCE_OVERDUE_NS) + check_delay(rank));
 	}
 }
 
@@ -273,16 +277,17 @@ static bool enter_queue(struct quiesce__waiter *me, bool may_lead)
 	return leads;
 }
 
-/* A short wait is over before a thread could be woken: look some times first, if nobody leads. */
+/* A short wait is over before a thread could be woken: so a caller that finds no leader leads for a few scans before
+ * it passes on the lead. */
 static void wait_in_queue(struct quiesce__waiter *me, bool thread_only)
 {
 	if (enter_queue(me, !thread_only || !have_thread())) {
-		quiesce__shazptr_lead_for_a_while();
+		quiesce__shazptr_lead_briefly();
 		stop_leading();
 	} else {
 		wake_thread();
-		quiesce__shazptr_notify(); /* who leads may be asleep */
-		if (!quiesce__shazptr_thread_running() && lead_who_is_left())
+		quiesce__shazptr_notify(); /* the leader may be asleep */
+		if (!quiesce__shazptr_thread_running() && take_lead_if_needed())
 			stop_leading();
 	}
 	while (follow(me) == QUIESCE_LEADS) {
@@ -317,7 +322,7 @@ static void wait_for(struct quiesce__waiter *me, bool thread_only)
 	wait_in_queue(me, thread_only);
 }
 
-/* No look first: there was one, and who leads fences for all. */
+/* The caller has scanned already, so no scan of its own comes first; the leader executes the fence for this waiter. */
 void quiesce__shazptr_wait_for(uintptr_t address, const char *call)
 {
 	struct quiesce__waiter me = { .address = address, .state = QUIESCE_WAITS, .call = call };
@@ -360,11 +365,11 @@ bool quiesce__shazptr_stop_thread(uint64_t deadline)
 	uint32_t running;
 
 	quiesce_store_relaxed(&quiesce__shazptr_scan.stop, 1); /* Relaxed: the lock in wake_thread() orders it. */
-	while ((running = quiesce_load_relaxed(&quiesce__shazptr_scan.running))) { /* Relaxed: the thread is done with everything else. */
+	while ((running = quiesce_load_relaxed(&quiesce__shazptr_scan.running))) { /* Relaxed: nothing that the thread wrote is used. */
 		if (!quiesce_load_relaxed(&quiesce__shazptr_scan.stop)) /* Relaxed: read again soon. */
-			return false; /* somebody has started another */
+			return false; /* another caller has started the thread again */
 		if (deadline && platform_now_ns() >= deadline)
-			break; /* it will end when nobody waits */
+			break; /* the thread will end when no waiter is left */
 		wake_thread();
 		platform_futex_wait(&quiesce__shazptr_scan.running, running, STOP_STEP_NS);
 	}
@@ -383,7 +388,7 @@ void quiesce__shazptr_fork_parent(void)
 	quiesce__unlock(&quiesce__shazptr_scan.lock);
 }
 
-/* The waiters and the thread are the parent's. */
+/* The child has none of the parent's waiters, and no scan thread. */
 void quiesce__shazptr_fork_child(void)
 {
 	uint64_t epoch = quiesce__shazptr_scan.epoch;

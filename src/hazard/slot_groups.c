@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* slot_groups.c - letting lines of hazard slots.
+/* slot_groups.c - the owners of lines of hazard slots: a line is taken, left by its owner, and taken by the next one.
  *
- * I1. A line, and a slot of it, are counted before the slot is claimed for the first time, so a scan
- *     whose heavy fence came before may do without it.
+ * I1. A line, and a slot of it, are counted before the slot is claimed for the first time.  So if a scan does not count
+ *     the slot, its guard was set after the scan's heavy fence, and does not matter.
  *
- * I2. Each counted line without an owner has its bit in @left set, or a thread is about to set it; the one that clears the bit takes the
- *     line.  Each word of @left that is not 0 has its bit in @summary set, or a thread is about to set it.  So a thread finds a line by
- *     the words of @summary, one for 4096 lines, and one word of @left.  A bit may also be set in vain, after a fork in the midst of a
- *     change: the owner word decides.
+ * I2. Each counted line without an owner has its bit in @left set, or a thread is about to set it; the thread that clears the bit
+ *     takes the line.  Each word of @left that is not 0 has its bit in @summary set, or a thread is about to set it.  So a thread finds
+ *     a free line by the words of @summary, one for 4096 lines, and one word of @left.  After a fork in the midst of a change a bit
+ *     may be set although the line has an owner: the owner word decides.
  *
- * I3. A thread that ends leaves its lines.  One that died without an end, by a system call of its own, does not: so a thread that adds a
- *     line probes a few others, in turn, and no more, as it is a reader on its first claim.  All N lines are probed while N / PROBES
- *     are added; so those of the dead are a quarter of all at the most, and are let again before there are more.
+ * I3. A thread that ends leaves its lines; a thread that a raw system call ends does not.  So a thread that adds a line probes the
+ *     owners of a few other lines, in turn; not more, because it is a reader on its first claim.  All N lines are probed while
+ *     N / PROBES lines are added: so at most a quarter of all lines belong to dead threads, and these get new owners before more
+ *     lines are added.
  *
- * I4. Only its owner changes a line's bit in @live.  It is set before anything is claimed in the line, and cleared when the owner has
- *     found all slots empty, in which no thread claims any more: so a scan that finds it clear has missed no guard that it must see,
- *     and what was done under those that were there is before the scan's end.
+ * I4. Only a line's owner changes the line's bit in @live.  The bit is set before a slot of the line is claimed, and cleared when the
+ *     owner has found all slots empty and no thread claims there any more: so a scan that finds the bit clear has missed no guard that
+ *     it must see, and the accesses under former guards of the line happened before the end of the scan.
  *
  * SH4  the line as its owner leaves it, then let go | taken, then claimed in
  *      line marked as left, then its word in the summary | word unmarked in the summary, then read again
@@ -25,7 +26,7 @@
 #include "slot_groups.h"
 
 #define PROBES 4u
-#define SURE_LINES 2048u /* addresses for so many are the library's from the beginning */
+#define SURE_LINES 2048u /* the address space of so many lines is guaranteed from the beginning */
 #define MOST_OWNERS ((1u << 29) - 1)
 #define NO_LINE UINT32_MAX
 
@@ -52,7 +53,7 @@ void *quiesce__reserve_lines(struct quiesce__lines *lines, size_t before, uint32
 	*lines = (struct quiesce__lines){ .nr = 0 };
 	if (!quiesce__room_init(&lines->room, sure, before + max * QUIESCE_LINE_BYTES))
 		return NULL;
-	/* What comes before at once, and the first line; the others when they are needed. */
+	/* The bytes before the lines and the first line become usable now, the other lines when they are needed. */
 	for (size_t at = 0; at <= before; at += QUIESCE_ROOM_STEP)
 		if (!quiesce__room_add(&lines->room, at))
 			return NULL;
@@ -80,7 +81,7 @@ void quiesce__raise_used(uintptr_t *group, uint32_t words, uint32_t k)
 			return;
 }
 
-/* I4.  The caller owns line @i. */
+/* Set or clear the bit in @live of line @i, which the caller owns (I4). */
 static void set_live(struct quiesce__lines *lines, size_t i, bool on)
 {
 	uint64_t bit = 1ull << i % 64, *word = &lines->live[i / 64];
@@ -105,7 +106,7 @@ static bool is_empty(const struct quiesce__lines *lines, const uintptr_t *line)
 
 static void set_bit(uint64_t *word, uint64_t bit)
 {
-	uint64_t old = quiesce_load_relaxed(word); /* Relaxed: the exchange decides; a bit that is set is another thread's to hand on. */
+	uint64_t old = quiesce_load_relaxed(word); /* Relaxed: the exchange decides; the thread that has set the bit publishes it. */
 
 	while (!(old & bit))
 		/* SH4: full, pairs with SH4 in clear_bit() */
@@ -113,7 +114,7 @@ static void set_bit(uint64_t *word, uint64_t bit)
 			return;
 }
 
-/* False: it was clear. */
+/* Clear @bit; false: it was clear already. */
 static bool clear_bit(uint64_t *word, uint64_t bit)
 {
 	uint64_t old = quiesce_load_relaxed(word); /* Relaxed: the exchange decides. */
@@ -131,8 +132,8 @@ void quiesce__note_left(struct quiesce__lines *lines, uint32_t i)
 	set_bit(&lines->summary[i / 64 / 64], 1ull << i / 64 % 64);
 }
 
-/* Word @w of @left was found to be 0.  A thread that sets a bit in it either finds the summary's bit clear, or set its own before it is
- * read again here. */
+/* Word @w of @left was found to be 0: clear its bit in the summary.  A thread that sets a bit in the word either finds the summary's bit
+ * clear, and sets it, or has set its own bit before the word is read again here. */
 static void note_none_left(struct quiesce__lines *lines, uint32_t w)
 {
 	uint64_t *summary = &lines->summary[w / 64], bit = 1ull << w % 64;
@@ -143,7 +144,7 @@ static void note_none_left(struct quiesce__lines *lines, uint32_t w)
 		set_bit(summary, bit);
 }
 
-/* Those from @from to @to, in word @w. */
+/* Returns the bits of word @w that stand for lines from @from to below @to. */
 static uint64_t bits_between(uint32_t w, uint32_t from, uint32_t to)
 {
 	uint64_t above = from > w * 64 ? UINT64_MAX << (from - w * 64) : UINT64_MAX;
@@ -151,7 +152,7 @@ static uint64_t bits_between(uint32_t w, uint32_t from, uint32_t to)
 	return to < (w + 1) * 64 ? above & ((1ull << (to - w * 64)) - 1) : above;
 }
 
-/* Relaxed throughout: hints, and the exchange of the owner decides. */
+/* Find a line whose owner has left it.  Relaxed throughout: the words are hints, and the exchange of the owner word decides. */
 static uint32_t find_left(struct quiesce__lines *lines, uint32_t from, uint32_t to)
 {
 	for (uint32_t s = 0; s * 64 * 64 < to; s++)
@@ -170,8 +171,8 @@ static uint32_t find_left(struct quiesce__lines *lines, uint32_t from, uint32_t 
 	return NO_LINE;
 }
 
-/* Take @line away from a thread that died without an end, and leave it in its place. */
-static void evict_the_dead(struct quiesce__lines *lines, uintptr_t *line)
+/* If the owner of @line is a thread that has died without leaving the line, leave it in the thread's place. */
+static void evict_dead_owner(struct quiesce__lines *lines, uintptr_t *line)
 {
 	uint64_t found = quiesce_load_relaxed(quiesce__line_owner(line)); /* Relaxed: the exchange decides. */
 
@@ -182,19 +183,19 @@ static void evict_the_dead(struct quiesce__lines *lines, uintptr_t *line)
 		quiesce__leave_line(lines, line);
 }
 
-/* I3.  Relaxed throughout: two threads that probe the same line do no harm. */
+/* Probe the owners of a few lines (I3).  Relaxed throughout: two threads that probe the same line do no harm. */
 static void probe_some(struct quiesce__lines *lines)
 {
 	uint32_t nr = quiesce_load_relaxed(&lines->nr), at = quiesce_load_relaxed(&lines->probe);
 
 	for (uint32_t n = 0; n < PROBES && n < nr; n++, at++) {
 		at = at < nr ? at : 0;
-		evict_the_dead(lines, quiesce__line(lines, at));
+		evict_dead_owner(lines, quiesce__line(lines, at));
 	}
 	quiesce_store_relaxed(&lines->probe, at);
 }
 
-/* Is there room for a line beyond @nr, and memory? */
+/* True if line @nr can be added: there is room for it, and its memory is usable now. */
 static bool has_room(struct quiesce__lines *lines, uint32_t nr)
 {
 	uintptr_t *line = quiesce__line(lines, nr);
@@ -204,7 +205,7 @@ static bool has_room(struct quiesce__lines *lines, uint32_t nr)
 		return false;
 	if (!lines->room.start)
 		return true;
-	/* The first bytes are there. */
+	/* The first step of memory is usable already. */
 	offset = (size_t)((char *)line - lines->room.start);
 	return !offset || offset % QUIESCE_ROOM_STEP || quiesce__room_add(&lines->room, offset);
 }
@@ -228,15 +229,15 @@ static uintptr_t *take(struct quiesce__lines *lines, uint32_t i, uint64_t owner)
 	/* SH4: full, pairs with SH4 in quiesce__leave_line() */
 	if (!quiesce_cmpxchg(SH4, quiesce__line_owner(line), &none, owner))
 		return NULL;
-	if (!QUIESCE_MUTANT(slots_let_unlive))
+	if (!QUIESCE_MUTANT(slots_taken_unlive))
 		set_live(lines, i, true);
 	return line;
 }
 
-/* One that was left. */
+/* Take a line that a former owner has left. */
 static uintptr_t *take_left(struct quiesce__lines *lines, uint64_t owner, uint32_t from, uint32_t limit)
 {
-	uint32_t nr = quiesce_load_relaxed(&lines->nr), i; /* Relaxed: those that are not counted yet have no bits. */
+	uint32_t nr = quiesce_load_relaxed(&lines->nr), i; /* Relaxed: lines that are not counted yet have no bits. */
 	uintptr_t *line = NULL;
 
 	while (!line && (i = find_left(lines, from, nr < limit ? nr : limit)) != NO_LINE) {
@@ -249,7 +250,7 @@ static uintptr_t *take_left(struct quiesce__lines *lines, uint64_t owner, uint32
 	return line;
 }
 
-/* One that never had an owner.  Those before @from are left for others. */
+/* Take a line that never had an owner.  New lines before @from are left to other callers. */
 static uintptr_t *take_new(struct quiesce__lines *lines, uint64_t owner, uint32_t from, uint32_t limit)
 {
 	uint32_t i = quiesce_load_relaxed(&lines->nr); /* Relaxed: the exchange decides. */
@@ -286,7 +287,7 @@ void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line)
 {
 	if (is_empty(lines, line) || QUIESCE_MUTANT(slots_left_held))
 		set_live(lines, quiesce__line_index(lines, line), false);
-	/* The exchange of the bit orders it, too, but not where a fork has left one set in vain. */
+	/* The exchange of the bit in @left orders this, too, except where a fork has left that bit set. */
 	/* SH4: release, pairs with SH4 in take() */
 	quiesce_store_release(SH4, quiesce__line_owner(line), (uint64_t)0);
 	quiesce__note_left(lines, (uint32_t)quiesce__line_index(lines, line));

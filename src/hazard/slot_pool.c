@@ -5,22 +5,22 @@
  *          |
  *   ... line --> line --> line --> line --> (the first)
  *
- * I1. A line that has come into the ring stays.  Its owner word says how many lines further in the array the next one is.
- * I2. The hand passes a line only if no slot was free in it, and a new line comes behind the hand: so the hand goes round.
- * I3. A line is added only if no slot was free in as many lines as earlier calls have paid for: each pays for EARNS.
- *     Let F of the ring's N lines be full for a whole turn.  The turn passes N lines, finds N - F slots at least, and so
- *     pays for EARNS * (N - F): where N is more than F * EARNS / (EARNS - 1) nothing is added in any later turn.
- *     So the ring has at most twice the lines that were ever needed at one time, whatever the pattern, at EARNS lines a call,
- *     also while one thread claims a million slots.  A small ring is always searched whole.
- * I4. A handler may fork in the middle of a search, and the child may have another array.  The hand is an address, and links are
+ * I1. A line in the ring stays there.  Its owner word has the distance to the next line of the ring, in lines of the array.
+ * I2. The hand passes a line only if no slot was free in it, and a new line is added behind the hand: so the hand passes every line.
+ * I3. A call pays for EARNS lines that it or a later call may search.  A line is added only if no slot was free in as many lines as
+ *     were paid for.  Let F of the ring's N lines be full for a whole turn of the hand.  The turn passes N lines, finds at least N - F
+ *     slots, and so pays for EARNS * (N - F) lines: where N exceeds F * EARNS / (EARNS - 1), no line is added in any later turn.
+ *     So the ring has at most twice the lines that were ever needed at one time, whatever the pattern, and a call searches EARNS lines
+ *     on average, also while one thread claims a million slots.  A small ring is always searched whole.
+ * I4. A signal handler may fork in the middle of a search, and the child may have another array.  The hand is an address, and links are
  *     distances: so the search ends in the parent's lines, which stay mapped, and leaves the child's hand alone.
  *
  * SH4  the next line's distance written, then linked | linked, then the distance read
  */
 #include "slot_groups.h"
 
-#define SMALL 64u /* lines: all of them are searched, whatever was paid for */
-#define EARNS 2u
+#define SMALL 64u /* a ring of at most so many lines is searched whole, whatever was paid for */
+#define EARNS 2u  /* lines that each call pays for: I3 */
 
 #define WORDS (2 * (ptrdiff_t)QUIESCE_LINE_WORDS)
 
@@ -34,7 +34,7 @@ static uint64_t link_to(const uintptr_t *line, const uintptr_t *next)
 	return QUIESCE_OWNER_ALL | (uint32_t)((next - line) / WORDS);
 }
 
-/* Claim in a line from the hand on, past at most @most lines.  @ret_passed: how many were passed. */
+/* Claim a slot in a line of the ring, from the hand on, passing at most @most lines; @ret_passed is their number. */
 static uintptr_t *search(const struct quiesce__pool_type *type, uintptr_t what, uint32_t most, uint32_t *ret_passed)
 {
 	uintptr_t **hand = &type->lines->pool.hand;
@@ -82,8 +82,8 @@ static void pay(struct quiesce__pool *pool, uint32_t nr, uint32_t paid, uint32_t
 		quiesce_store_relaxed(&pool->paid, left); /* Relaxed: as above. */
 }
 
-/* A new line, and in it a slot for the caller, unless all are held there since its last owner.  NULL: there is no memory.
- * Signals are blocked: a handler must not fork while the line is neither the pool's nor free (I4). */
+/* Add a new line, and claim a slot in it for the caller, unless a former owner has left all of them taken.  NULL: there is no memory.
+ * Signals are blocked: a handler must not fork while the line is neither in the ring nor free (I4). */
 static uintptr_t *grow(const struct quiesce__pool_type *type, uintptr_t what, uintptr_t **ret_slot)
 {
 	struct platform_sigmask mask;

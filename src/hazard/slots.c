@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* slots.c - the array of hazard slots near CPUs and threads; claims are in shazptr.c.
  *
- *   array:    | blocks of ids: concurrency ids or CPUs | two counts of fallback guards | which lines are live, and left | lines, of
- *             threads or shared, ... up to nr_lines, reserved |
+ *   array:    | blocks of ids: concurrency ids or CPUs | two counts of fallback guards | bits of lines: live, left | lines |
  *   a block:  | 63 slots, count | the scan's words |
  *   a line:   | 7 slots, count | the scan's words, owner |
  *
- * I1. A slot is written by the thread that claims it and by the one that clears it; the scan may add a tag to
- *     an address, by compare-and-exchange, never anything to an empty slot.
- * I2. Which threads may claim in which slots: see shazptr.c.
- * I3. A line is never freed, so a guard may outlive its thread.  What is still held in a thread's
- *     line stays held when the next thread owns the line.
- * I4. A block or line, and a slot of it, are counted before the slot is claimed for the first
- *     time, so a scan whose heavy fence came before may do without it.
- * I5. After a fork the child has a new array: clearing a guard of the parent's, or of its parent's, does no harm there.  A fallback guard
- *     points to the count that it is in.  So whatever part of a claim or a clear a handler interrupts that forks, the rest of it is
- *     done to the same process's count as the beginning: no guard of the child's is cleared in its place, and none is left counted.
- *     Where not one page can be mapped, two arrays take turns, and a grandchild must not clear what its grandparent has acquired.
- * I6. attention has QUIESCE_SLOTS_FALLBACK from before the first fallback guard of the process is handed out, for good: so such a guard
- *     is cleared by quiesce__shazptr_clear_slow(), and nobody stores to its count.
+ * I1. A slot is written by the thread that claims it and by the thread that clears it.  A scan may add a tag to
+ *     an address, by compare-and-exchange, and never changes an empty slot.
+ * I2. shazptr.c says which threads may claim which slots.
+ * I3. A line is never freed, so a guard may outlive its thread.  A slot that is taken when its line gets
+ *     another owner stays taken.
+ * I4. A block or line, and a slot of it, are counted before the slot is claimed for the first time.  So if a
+ *     scan does not count the slot, its guard was set after the scan's heavy fence, and does not matter.
+ * I5. After a fork the child has a new array, so to clear a guard of the parent, or of the parent's parent, does no harm there.
+ *     A fallback guard points to its count.  So if a signal handler forks in the midst of a claim or a clear, the rest of it in the
+ *     child changes the count that its beginning changed, and no other: the child's counts are those of its own guards.
+ *     Where not one page can be mapped, two arrays take turns, and a grandchild must not clear a guard of its grandparent.
+ * I6. Before the first fallback guard of the process is returned, attention gets QUIESCE_SLOTS_FALLBACK for good: so such a guard
+ *     is cleared by quiesce__shazptr_clear_slow(), and no thread stores to its count as to a slot.
  *
  * SH6  group and slot counted, then claimed          | fence, counts read
  * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
@@ -45,7 +44,7 @@ struct quiesce__slots quiesce__slots;
 
 /* ---- the array ---- */
 
-/* What there is when not even address space can be reserved: the counts of fallback guards, and these lines. */
+/* If not even address space can be reserved, the array has the counts of fallback guards and so many lines. */
 #define FALLBACK_LINES (QUIESCE_FIRST_THREADS + 8)
 #define FALLBACK_BYTES (QUIESCE_LINE_BYTES + QUIESCE_LINE_BITS(FALLBACK_LINES) + FALLBACK_LINES * QUIESCE_LINE_BYTES)
 
@@ -55,7 +54,7 @@ static uintptr_t *make_small_array(void)
 	uintptr_t *start = platform_pages_get(sizeof last[0]);
 
 	if (!start) {
-		start = last[quiesce_shazptr_v1.memory == last[0]]; /* one for the parent, one for a child */
+		start = last[quiesce_shazptr_v1.memory == last[0]]; /* the one that the parent does not use */
 		memset(start, 0, sizeof last[0]);
 	}
 	quiesce__slots.kind = QUIESCE_SLOTS_THREAD;
@@ -79,7 +78,7 @@ static void make_array(uint32_t nr_ids)
 	s->ids_used = 0;
 	counts = quiesce__block_of_id(nr_ids);
 	counts[0] = counts[1] = QUIESCE_SLOT_TAG;
-	/* A thread that finds these counts, in the midst of a claim when its process was forked, sets attention afterwards. */
+	/* A signal handler that forked may have interrupted a claim: if the claim finds these counts, it sets attention afterwards. */
 	/* SH8: full, pairs with SH8 in claim_fallback() */
 	(void)quiesce_xchg(SH8, &s->fallback, counts);
 }

@@ -10,25 +10,25 @@
 #include "runtime/readers.h"
 #include "runtime/yield.h"
 
-/* The other bit of quiesce_shazptr_v1.attention: yield after each clear. */
+/* This bit of quiesce_shazptr_v1.attention makes readers yield after each clear. */
 #define QUIESCE_SLOTS_YIELD 2ull
 
-/* A group of slots is as many words, of which the last one is a count; then the scan's words
- * beside them, of which the last one is the owner. */
+/* A group begins with its slots, one word each, and one more word, the number of slots that were ever used.  As many
+ * words of the scan follow; the last of them is the owner. */
 #define QUIESCE_ID_WORDS (QUIESCE_BLOCK_WORDS / 2)
 
 #if defined(QUIESCE_SIM)
 #define QUIESCE_FIRST_THREADS 1u
 #else
-#define QUIESCE_FIRST_THREADS 16u     /* have a line at once: the shortest claim */
+#define QUIESCE_FIRST_THREADS 16u     /* number of threads that get a line of their own, where claims are the shortest, at once */
 #endif
 
 struct quiesce__slots {
 	uint32_t kind;     /* enum quiesce_slots; fixed before first use */
-	uint32_t ids_used; /* ids whose block was ever used: below this */
+	uint32_t ids_used; /* blocks of lower ids may have been used */
 	struct quiesce__lines lines; /* after the blocks of the ids */
 	uintptr_t *fallback;     /* two counts of fallback guards, with a tag; each process has its own (slots.c) */
-	uint32_t fallback_phase; /* which of the two counts new fallback guards take; written by the scan */
+	uint32_t fallback_phase; /* index of the count for new fallback guards; written by the scan */
 };
 extern struct quiesce__slots quiesce__slots;
 extern struct quiesce__yield quiesce__slots_yield;
@@ -38,17 +38,17 @@ void quiesce__slots_init(void);
 void quiesce__slots_choose(void);
 void quiesce__slots_fork_child(void);
 
-/* The groups that are in use: blocks of ids, lines, and lines of hazptr.h. */
+/* A scan reads three ranges of groups: blocks of ids, lines, and lines of hazptr.h. */
 #define QUIESCE_NR_RANGES 3
 struct quiesce__slot_range {
 	uintptr_t *first;
 	uint32_t nr;
-	uint32_t words; /* of each group; the next one begins twice as many further */
-	const uint64_t *live; /* in which of them anything may be in use; NULL: in all */
+	uint32_t words; /* words of a group's first half; the next group begins twice as many words further */
+	const uint64_t *live; /* one bit for each group: a slot of it may be in use; NULL: true of all groups */
 };
 void quiesce__slots_ranges(struct quiesce__slot_range range[QUIESCE_NR_RANGES]);
 
-/* Bits of those of the 64 groups from @first on that a scan must read.  It calls this once, after its fence. */
+/* Returns a bit for each of the 64 groups from @first on that a scan must read.  A scan calls this once, after its fence. */
 static inline uint64_t quiesce__live_groups(const struct quiesce__slot_range *range, uint32_t first)
 {
 	uint64_t there = range->nr - first < 64 ? (1ull << (range->nr - first)) - 1 : UINT64_MAX;
@@ -66,12 +66,12 @@ static inline uintptr_t *quiesce__first_group(const struct quiesce__slot_range *
 	for (uint32_t first_ = 0; first_ < (range)->nr; first_ += 64) \
 		for (uint64_t bits_ = quiesce__live_groups(range, first_); \
 		     bits_ && ((group) = quiesce__first_group(range, first_, bits_), true); bits_ &= bits_ - 1)
-/* How many lines a scan of everything reads. */
+/* Returns the number of lines that a scan of all slots reads. */
 uint32_t quiesce__slots_lines(void);
-/* Fallback guards alive of count @index; they block everybody. */
+/* Returns count @index of fallback guards; while it is not 0 it blocks every waiter. */
 uint32_t quiesce__slots_fallback(uint32_t index);
 
-/* Does @slot count fallback guards of this process? */
+/* True if @slot is a count of fallback guards of this process. */
 static inline bool quiesce__slot_counts(const uintptr_t *slot)
 {
 	const uintptr_t *counts = quiesce_load_relaxed(&quiesce__slots.fallback); /* Relaxed: fixed. */
@@ -79,20 +79,20 @@ static inline bool quiesce__slot_counts(const uintptr_t *slot)
 	return slot == counts || slot == counts + 1;
 }
 
-/* Where the groups are. */
+/* Returns the block of @id. */
 static inline uintptr_t *quiesce__block_of_id(size_t id)
 {
 	return quiesce_load_relaxed(&quiesce_shazptr_v1.memory) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
 }
 
-/* How many slots of a group a scan must read: those that were ever used. */
+/* Returns the number of slots of a group that a scan must read, because they have been used at least once. */
 static inline uint32_t quiesce__slots_used(const uintptr_t *group, uint32_t words)
 {
 	/* SH6: acquire, pairs with SH6 in quiesce__raise_used() */
 	return (uint32_t)quiesce_load_acquire(SH6, &group[words - 1]);
 }
 
-/* What @slot holds, tag included; everything that ended with an earlier clear is visible. */
+/* Returns the value of @slot, tag included; what was done under earlier guards of the slot is visible to the caller. */
 static inline uintptr_t quiesce__slot_read(const uintptr_t *slot)
 {
 	/* SH2: acquire, pairs with SH2 in quiesce__shazptr_release() */

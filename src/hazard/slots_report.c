@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slots_report.c - which kind of slot, whose, and how many: for statistics and reports. */
+/* slots_report.c - the kind of a slot, and the number of lines in use, for statistics and programs. */
 #include "hazptr.h"
 
 uint32_t quiesce__slots_lines(void)

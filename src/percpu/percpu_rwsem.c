@@ -41,7 +41,7 @@
 #include <errno.h>
 
 #define WORDS 2u
-#define STALL_LOOK_NS 100000000u /* how often a draining writer checks for a stall */
+#define STALL_CHECK_NS 100000000u /* how often a draining writer checks for a stall */
 #if defined(QUIESCE_SIM)
 #define QUEUE_SLEEPS_FOREVER 1 /* in the simulator, to find lost wake-ups */
 #else
@@ -108,7 +108,7 @@ static void give(struct quiesce__rwsem_waiter *w)
 
 /* Admit all readers at the head of the queue; true if there are any.  They may leave before the queue's lock is
  * released, but the lock cannot be freed before that (I4). */
-static bool let_readers_in(struct percpu_rw_semaphore *sem)
+static bool admit_readers(struct percpu_rw_semaphore *sem)
 {
 	struct quiesce__rwsem_waiter *w, *next;
 	bool any = false;
@@ -157,7 +157,7 @@ static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem
 	bool granted;
 
 	for (;;) {
-		/* PW3: acquire, pairs with PW3 in let_readers_in() */
+		/* PW3: acquire, pairs with PW3 in admit_readers() */
 		uint32_t seen = quiesce_load_acquire(PW3, word);
 		uint64_t ns;
 
@@ -324,7 +324,7 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 		return true;
 	p.start = platform_now_ns();
 	for (;;) {
-		uint64_t ns = until(deadline, STALL_LOOK_NS);
+		uint64_t ns = until(deadline, STALL_CHECK_NS);
 		uint32_t value = quiesce__waitq_prepare(word);
 
 		/* One check per wake-up is enough: readers that enter, find block and back out may be in the next
@@ -378,7 +378,7 @@ static void end_write(struct percpu_rw_semaphore *sem)
 		quiesce_rcu_sync_exit(&sem->rss);
 	quiesce_store_relaxed(&sem->owner_tid, 0); /* Relaxed: for reports. */
 	quiesce__lock(&sem->lock);
-	readers = let_readers_in(sem);
+	readers = admit_readers(sem);
 	writer = take_writer(sem);
 	quiesce__unlock(&sem->lock);
 	/* Wake-ups use addresses only: the lock and the waiters may have been freed. */

@@ -101,7 +101,7 @@ static void set_state(struct rcu_sync *rss, uint64_t state)
 
 static void call_back(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain);
 
-/* The callback after a grace period. */
+/* This is the callback after a grace period. */
 static void quiesce__rcu_sync_func(struct rcu_head *head)
 {
 	struct rcu_sync *rss = (struct rcu_sync *)(void *)((char *)head - offsetof(struct rcu_sync, head));

@@ -21,7 +21,7 @@ static inline uint64_t quiesce__rwsem_inside(const struct percpu_rw_semaphore *s
 	return quiesce__percpu_inside(&sem->percpu, sem->shared, QUIESCE_RWSEM_ENTERED, QUIESCE_RWSEM_LEFT);
 }
 
-/* percpu_up_write(), called at @caller. */
+/* Do the work of percpu_up_write(), which was called at @caller. */
 void quiesce__rwsem_up_write(struct percpu_rw_semaphore *sem, const void *caller);
 
 /* Report that a writer, which owns block, has waited since @p->start for the readers inside. */

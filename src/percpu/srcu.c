@@ -33,6 +33,7 @@
  * SR4  unlinked, then begun read (a cookie)       | begun raised, then counts read
  * SR5  the wait is over                           | the waiter returns
  * SR6  a domain reinitialised after a fork        | used
+ * SR9  section left, then the fence, then a load  | the caller's accesses, with a full fence between them
  * PC2  see percpu.c
  */
 #include "srcu.h"

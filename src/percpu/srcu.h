@@ -13,7 +13,7 @@
 
 #define QUIESCE_SRCU_WORDS 4u /* entered[0], entered[1], left[0], left[1] */
 
-/* A waiter, on its own stack. */
+/* A waiter has this on its own stack. */
 struct quiesce__srcu_waiter {
 	struct quiesce__srcu_waiter *next;
 	uint64_t needed; /* number of the grace period to wait for; 0: not known yet */
@@ -29,7 +29,7 @@ struct quiesce__srcu_alone {
 };
 
 struct quiesce__srcu_update {
-	/* Grace periods. */
+	/* Drivers and waiters share the state of grace periods. */
 	struct quiesce__lock lock; /* guards @driven, @waiters and the increment of @begun; innermost */
 	bool driven;               /* a thread drives, or has been chosen to */
 	uint32_t generation;       /* process generation that initialised it (I6); 0: not yet used */
@@ -41,7 +41,7 @@ struct quiesce__srcu_update {
 	uint64_t shared[QUIESCE_SRCU_WORDS]; /* counts of threads that have no set */
 	uint32_t no_memory;        /* allocation of sets has failed; until the next grace period */
 	uint32_t expedite;         /* a waiter wants the grace period expedited */
-	/* State of the driver. */
+	/* The driver owns the following fields, except @inherited. */
 	uint64_t number;           /* number of its grace period */
 	bool fenced;               /* the heavy fence of that grace period is over */
 	uint32_t inherited;        /* open sections may be of threads that this process does not have: I7 of srcu.c */
@@ -71,7 +71,7 @@ struct quiesce__srcu_update {
 	struct quiesce__job job;
 };
 _Static_assert(sizeof(struct quiesce__srcu_update) <= sizeof(struct quiesce__srcu_space), "the private part has room");
-_Static_assert(offsetof(struct srcu_struct, apart) == QUIESCE_CACHELINE, "readers look at one line");
+_Static_assert(offsetof(struct srcu_struct, apart) == QUIESCE_CACHELINE, "readers load one line");
 
 /* Shared by all domains, because a reader that has left may not access its own. */
 extern struct quiesce__yield quiesce__srcu_yield;
@@ -120,7 +120,7 @@ void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_upda
 bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u);
 /* Request @bits from readers that leave index @idx; 0: no request, and readers leave inline. */
 void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits);
-/* Number of open sections of index @idx. */
+/* Returns the number of open sections of index @idx. */
 uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx);
 /* Publish that @number and all older grace periods are over, and complete their waiters. */
 void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number);
@@ -138,7 +138,7 @@ void quiesce__srcu_report_barrier(struct srcu_struct *ssp, uint64_t ns);
  * step, but not in a section. */
 void quiesce__srcu_check_garbage(struct srcu_struct *ssp);
 
-/* srcu_callbacks.c: a step of the domain's job. */
+/* srcu_callbacks.c: take a step of the domain's job; returns the delay until the next step. */
 uint64_t quiesce__srcu_step(struct quiesce__job *job);
 /* The domain of a job; NULL if the job is of another kind. */
 static inline struct quiesce__srcu_update *quiesce__srcu_of_job(struct quiesce__job *job)

@@ -35,7 +35,7 @@
 #define RETRY_NS 1000000u
 #define RETRY_MAX_NS 8000000u
 #define THROTTLE_NS 20000000u
-#define LOOK_AGAIN_MAX_NS 100000000u
+#define CHECK_MAX_NS 100000000u
 
 /* ---- steps; under the lock @running ---- */
 
@@ -86,7 +86,7 @@ static void take(struct quiesce__srcu_update *u)
 	quiesce__srcu_bytes_taken(u, nr);
 }
 
-/* State of a step, on the stack of the thread that holds @running. */
+/* The holder of @running has the state of its step here, on its stack. */
 struct step {
 	struct quiesce__run run;
 	struct quiesce__srcu_update *u;
@@ -340,7 +340,7 @@ static void wait_until_run(struct quiesce__run *run)
 	uint64_t queued = w->queued;
 	struct quiesce__wait_policy stalls = { .start = platform_now_ns() };
 
-	for (uint64_t ns = RETRY_NS; !ran(u, queued); ns = ns < LOOK_AGAIN_MAX_NS / 2 ? 2 * ns : LOOK_AGAIN_MAX_NS) {
+	for (uint64_t ns = RETRY_NS; !ran(u, queued); ns = ns < CHECK_MAX_NS / 2 ? 2 * ns : CHECK_MAX_NS) {
 		/* SR8: acquire, pairs with SR8 in wake_barriers() */
 		uint32_t word = quiesce_load_acquire(SR8, &u->done_word);
 

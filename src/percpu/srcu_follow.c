@@ -12,8 +12,8 @@
  */
 #include "srcu.h"
 
-#define LOOK_MIN_NS 500000u
-#define LOOK_MAX_NS 8000000u
+#define CHECK_MIN_NS 500000u
+#define CHECK_MAX_NS 8000000u
 
 /* ---- completion ---- */
 
@@ -159,7 +159,7 @@ void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	struct quiesce__wait_policy p = { .start = platform_now_ns() };
 	struct quiesce__srcu_alone a;
 	uint32_t never = 0;
-	uint64_t ns = LOOK_MIN_NS;
+	uint64_t ns = CHECK_MIN_NS;
 
 	begin(u, &a);
 	/* Relaxed: an estimate. */
@@ -173,7 +173,7 @@ void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_upda
 		quiesce_store_relaxed(&u->alone_until, now + ns + QUIESCE_OVERDUE_NS); /* Relaxed: a hint. */
 		quiesce__count(sleeps);
 		platform_futex_wait(&never, 0, ns);
-		ns = 2 * ns < LOOK_MAX_NS ? 2 * ns : LOOK_MAX_NS;
+		ns = 2 * ns < CHECK_MAX_NS ? 2 * ns : CHECK_MAX_NS;
 	}
 	quiesce__srcu_publish(u, a.number);
 }

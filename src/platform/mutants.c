@@ -12,7 +12,7 @@ int quiesce_mutant = -1;
 static const char *const label_name[] = { QUIESCE_LABELS(QUIESCE_X) };
 #undef QUIESCE_X
 static const char *const kind_name[] = { "light", "full", "heavy", "acquire", "release", "rmw" };
-#define QUIESCE_X(name, what) #name,
+#define QUIESCE_X(name) #name,
 static const char *const guard_name[] = { "", QUIESCE_GUARDS(QUIESCE_X) };
 #undef QUIESCE_X
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* barrier.c - waiting for callbacks: rcu_barrier(), and rcu_throttle() for less garbage; the safe points of callers.
+/* barrier.c - the safe points of callers: rcu_barrier(), which waits for callbacks, and rcu_throttle(), which waits for less garbage.
  *
- * Who comes here holds no lock that readers or callbacks take.  So where no worker thread can be had, this is where
- * callbacks run.
+ * At a safe point the caller holds no lock that readers or callbacks take.  So where no worker thread can be had, callbacks run in these
+ * calls.
  */
 #include "runtime/helper.h"
 #include "queue.h"
@@ -12,9 +12,9 @@
 #include "runtime/thread.h"
 #include "runtime/wait_policy.h"
 
-#define STEP_NS 2000000u
-#define HERE_PASSES 8u /* without a worker: callbacks may retire more */
-#define LOOK_AGAIN_NS 100000000u /* the worker that one waits for may have ended, or never begun */
+#define STEP_NS 2000000u      /* longest sleep of a caller without a worker, while another caller makes a pass */
+#define RECHECK_NS 100000000u /* longest sleep of a caller with a worker, which may have ended, or never begun */
+#define HERE_PASSES 8u        /* most passes that rcu_throttle() makes without a worker, as callbacks may retire more objects */
 
 int64_t quiesce__garbage;
 int64_t quiesce__garbage_srcu;
@@ -29,7 +29,7 @@ void quiesce__rcu_report_garbage(struct quiesce__report *r)
 	quiesce__report_garbage(r, "call_rcu() and kfree_rcu()", quiesce__garbage_rcu(), stats.garbage_objects);
 }
 
-/* Who makes a pass is in a callback, or waits for readers, of which its own report tells. */
+/* Report which thread makes the pass, and the callback that it is in; if it waits for readers, the report of that wait names these. */
 static void report_pass(struct quiesce__report *r)
 {
 	uint32_t tid = quiesce__lock_holder(&quiesce__pass.lock);
@@ -59,7 +59,7 @@ void quiesce__rcu_check_garbage(void)
 	quiesce__report_end(&r);
 }
 
-/* The wait of @call, for what is queued, has begun at @p->start. */
+/* Report a stall, if a report is due.  @call waits for what is queued since @p->start. */
 static void check_stall(struct quiesce__wait_policy *p, const char *call)
 {
 	struct quiesce_stats stats = { .readers = 0 };
@@ -79,14 +79,14 @@ static void check_stall(struct quiesce__wait_policy *p, const char *call)
 
 /* ---- a pass ---- */
 
-/* Has pass @number ended? */
+/* True if pass @number has ended. */
 static bool pass_done(uint64_t number)
 {
 	/* CB4: acquire, pairs with CB4 in pass_end() */
 	return (int64_t)(quiesce_load_acquire(CB4, &quiesce__pass.done) - number) >= 0;
 }
 
-/* Has it, or a newer one, run callbacks? */
+/* True if pass @number, or a newer one, has ended and ran callbacks. */
 static bool pass_ran(uint64_t number)
 {
 	/* CB4: acquire, pairs with CB4 in pass_end() */
@@ -108,12 +108,12 @@ static void want_pass(uint64_t number)
 			break;
 }
 
-/* Where there is no worker, callbacks run in the wait. */
+/* A caller waits for a pass; where there is no worker, callbacks run in the wait. */
 struct pass_wait {
 	struct quiesce__run run;
 	const char *call;
 	uint64_t number, deadline;
-	uint32_t generation; /* of forks, in which it is counted in @waiting */
+	uint32_t generation; /* generation of forks in which the caller is counted in pass.waiting */
 	bool done;
 };
 
@@ -124,7 +124,7 @@ static void count_waiter(struct pass_wait *w)
 	quiesce_fetch_add(CB4, &quiesce__pass.waiting, 1u);
 }
 
-/* A callback that runs in the wait may fork, and this be the child, which knows of no waiter. */
+/* Count the caller again, if a callback in the wait has forked and this is the child, which counts no waiter of the parent. */
 static void count_again(struct pass_wait *w)
 {
 	if (w->generation == quiesce__generation())
@@ -146,7 +146,7 @@ static bool wait_for_pass(struct pass_wait *w)
 		if (deadline && now >= deadline)
 			return false;
 		if (!quiesce__worker_ensure()) {
-			quiesce__pass_yourself(true);
+			quiesce__pass_here(true);
 			if (!pass_ran(number))
 				platform_futex_wait(&quiesce__pass.done_word, word, STEP_NS);
 			continue;
@@ -154,7 +154,7 @@ static bool wait_for_pass(struct pass_wait *w)
 		quiesce__worker_wake_for_sure();
 		if (!pass_ran(number))
 			platform_futex_wait(&quiesce__pass.done_word, word,
-					    deadline && deadline - now < LOOK_AGAIN_NS ? deadline - now : LOOK_AGAIN_NS);
+					    deadline && deadline - now < RECHECK_NS ? deadline - now : RECHECK_NS);
 		check_stall(&stalls, w->call);
 	}
 	return true;
@@ -170,7 +170,7 @@ static void wait_in_run(struct quiesce__run *run)
 static void wait_over(const struct pass_wait *w)
 {
 	if (w->generation == quiesce__generation())
-		quiesce_fetch_add_relaxed(&quiesce__pass.waiting, (uint32_t)-1); /* Relaxed: a best-effort hint taken back. */
+		quiesce_fetch_add_relaxed(&quiesce__pass.waiting, (uint32_t)-1); /* Relaxed: a pass that sees it late wakes in vain. */
 }
 
 static void wait_ended(struct quiesce__run *run)
@@ -186,7 +186,7 @@ bool quiesce__pass_wait(const char *call, uint64_t deadline)
 	count_waiter(&w);
 	/* CB7: full, pairs with CB7 in pass_begin() */
 	quiesce_fence_full(CB7);
-	w.number = quiesce_load_relaxed(&quiesce__pass.begun) + 1; /* Relaxed: CB7. */
+	w.number = quiesce_load_relaxed(&quiesce__pass.begun) + 1; /* Relaxed: CB7 orders it. */
 	if (QUIESCE_MUTANT(cb_barrier_early))
 		w.number--;
 	want_pass(w.number);
@@ -195,18 +195,18 @@ bool quiesce__pass_wait(const char *call, uint64_t deadline)
 	return w.done;
 }
 
-/* Between two looks at the number of the newest pass, which was over: so none was made meanwhile, and what was queued
- * is in the lists, or ready and left to its owner. */
+/* The checks are made between two loads of the number of the newest pass, which has ended.  If the number has not changed, no pass was
+ * made meanwhile, so an object that waits is in the lists, or carried over, or ready and left to its owner. */
 bool quiesce__nothing_queued(void)
 {
 	uint64_t begun = quiesce_load_relaxed(&quiesce__pass.begun); /* Relaxed: compared again. */
 
 	if (!pass_done(begun) || quiesce__queues_listed() || quiesce__pass_carries() ||
-	    quiesce__linger_due() != PLATFORM_FOREVER)
+	    quiesce__visit_due() != PLATFORM_FOREVER)
 		return false;
 	/* CB7: full, pairs with CB7 in pass_begin() */
 	quiesce_fence_full(CB7);
-	return quiesce_load_relaxed(&quiesce__pass.begun) == begun; /* Relaxed: CB7. */
+	return quiesce_load_relaxed(&quiesce__pass.begun) == begun; /* Relaxed: CB7 orders it. */
 }
 
 /* ---- rcu_barrier() ---- */
@@ -237,16 +237,17 @@ void quiesce_rcu_barrier(void)
 		quiesce__pass_wait("rcu_barrier", 0);
 }
 
-/* Starts have failed, and one that is under way may fail, too. */
+/* True if a worker could not be started, and none runs now; one that is being started may fail, too. */
 static bool without_worker(void)
 {
 	return quiesce__thread_failed(QUIESCE_THREAD_WORKER) && !quiesce__worker_runs();
 }
 
-static void passes_here(void)
+/* Make passes in this thread until nothing is queued, or HERE_PASSES are made. */
+static void make_passes(void)
 {
 	for (uint32_t i = 0; i < HERE_PASSES && !quiesce__nothing_queued(); i++)
-		quiesce__pass_yourself(true);
+		quiesce__pass_here(true);
 }
 
 void quiesce__free_here(void)
@@ -254,40 +255,40 @@ void quiesce__free_here(void)
 	if (quiesce_likely(!without_worker()))
 		return;
 	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS) && !quiesce__nothing_queued())
-		quiesce__pass_yourself(false);
+		quiesce__pass_here(false);
 }
 
 /* ---- rcu_throttle() ---- */
 
 static struct {
-	uint32_t waiting; /* threads */
-	uint32_t word;    /* futex that changes when garbage has got below the ceiling */
+	uint32_t waiting; /* number of callers that wait for less garbage */
+	uint32_t word;    /* futex of these callers; it changes when garbage is below the ceiling */
 } throttle;
 
 void quiesce__throttle_wake(void)
 {
-	/* Relaxed: who has just begun to wait looks again soon. */
+	/* Relaxed: a caller that has just begun to wait checks again after a timed sleep. */
 	if (quiesce_likely(!quiesce_load_relaxed(&throttle.waiting)) || quiesce__garbage_above_ceiling())
 		return;
 	quiesce_fetch_add_relaxed(&throttle.word, 1u); /* Relaxed: the wake-up is a fence. */
 	platform_futex_wake(&throttle.word, INT32_MAX);
 }
 
-/* The worker makes passes one after the other while it is urgent; so urge it until it is enough. */
+/* Have the worker make a pass now, with an expedited grace period; a caller repeats this until there is less garbage. */
 static void urge_worker(bool safe_point)
 {
 	quiesce_store_relaxed(&quiesce__worker.urgent, 1); /* Relaxed: a best-effort hint. */
 	if (quiesce__worker_ensure())
 		quiesce__worker_wake_for_sure();
 	else
-		quiesce__pass_yourself(safe_point);
+		quiesce__pass_here(safe_point);
 	quiesce__helper_wake();
 	if (safe_point)
 		quiesce__jobs_take_steps();
 }
 
-/* Would callbacks that wait run only in a caller that may run them? */
-static bool nobody_runs_callbacks(void)
+/* True if there is no thread that runs callbacks, so that they wait for a caller that may run them. */
+static bool callbacks_need_caller(void)
 {
 	return !quiesce__reclaim_has_worker() || quiesce__jobs_need_caller();
 }
@@ -296,8 +297,8 @@ struct throttling {
 	struct quiesce__run run;
 	const char *call;
 	uint64_t max_ns;
-	uint32_t generation; /* of forks, in which it is counted in @waiting */
-	bool safe_point;
+	uint32_t generation; /* generation of forks in which the caller is counted in throttle.waiting */
+	bool safe_point;     /* callbacks may run in the caller */
 };
 
 static void count_throttled(struct throttling *t)
@@ -306,7 +307,7 @@ static void count_throttled(struct throttling *t)
 	quiesce_fetch_add_relaxed(&throttle.waiting, 1u); /* Relaxed: the sleep is timed. */
 }
 
-/* At a safe point callbacks may run in it. */
+/* Wait until garbage is below the ceiling, or for max_ns; at a safe point callbacks may run in the wait. */
 static void throttle_in_run(struct quiesce__run *run)
 {
 	struct throttling *t = (struct throttling *)run;
@@ -317,13 +318,13 @@ static void throttle_in_run(struct quiesce__run *run)
 		uint32_t word = quiesce_load_relaxed(&throttle.word); /* Relaxed: the sleep is timed. */
 
 		urge_worker(t->safe_point);
-		if (!t->safe_point && nobody_runs_callbacks())
+		if (!t->safe_point && callbacks_need_caller())
 			break;
 		if (t->generation != quiesce__generation())
 			count_throttled(t); /* a callback has forked */
 		ns = max_ns - ns;
 		if (quiesce__garbage_above_ceiling())
-			platform_futex_wait(&throttle.word, word, ns < LOOK_AGAIN_NS ? ns : LOOK_AGAIN_NS);
+			platform_futex_wait(&throttle.word, word, ns < RECHECK_NS ? ns : RECHECK_NS);
 		check_stall(&stalls, t->call);
 	}
 }
@@ -358,7 +359,7 @@ void quiesce_rcu_throttle(void)
 		quiesce__queue_report_own(self->queue);
 	quiesce__jobs_take_steps();
 	if (quiesce_unlikely(!quiesce__worker_runs()) && !quiesce__nothing_queued() && (!quiesce__worker_ensure() || without_worker()))
-		passes_here();
+		make_passes();
 	if (quiesce_unlikely(quiesce__garbage_above_ceiling()))
 		quiesce__throttle("rcu_throttle", PLATFORM_FOREVER, true);
 }

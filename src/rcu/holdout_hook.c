@@ -4,9 +4,9 @@
  *   waiter:  sleeps for a while --> notes its number in the slot, starts the job
  *   helper:  a step: from where the last one ended, find a reader that blocks the noted number --> call the hook --> the next step
  *
- * I1. The slot is a hint.  Waiters overwrite each other's notes, the newest wins, and each waiter repeats its note while it waits.  The
- *     note of a wait that is over has a completed number, and is ignored; a waiter that gives up takes its note back.  No waiter waits
- *     for its note to be read.
+ * I1. The slot has one note: the number of a grace period, and the time when a wait for it began.  It is a hint.  Waiters overwrite each
+ *     other's notes, the newest wins, and each waiter repeats its note while it waits.  The note of a wait that is over has a completed
+ *     number, and is ignored; a waiter that gives up removes its note.  No waiter waits for its note to be read.
  * I2. A reader is named only if its reader word, loaded in the step that calls the hook, while its thread cannot end, blocks the noted
  *     grace period.  The word of a thread that died remains, so the kernel is asked whether the thread still exists.
  * I3. A round visits each entry once, some entries in each step, and each step resumes where the previous one ended: so each reader in
@@ -40,7 +40,7 @@ static struct {
 	uint32_t version; /* version of @fn and @arg */
 	uint32_t used;    /* the version that a step uses; 0: none.  Futex of callers that wait for its end */
 	bool awaited;     /* callers sleep on @used */
-	const struct quiesce_tls_v1 *user; /* the thread that takes that step */
+	const struct quiesce_tls_v1 *user; /* thread that takes that step; NULL: none */
 	struct quiesce__job job;
 	/* Waiters write the slot, and steps read it (I1). */
 	uint64_t number; /* number of the grace period that a waiter noted; 0: no note */
@@ -56,15 +56,15 @@ void quiesce__holdout_hook_note(uint64_t number, uint64_t start)
 {
 	if (!quiesce_load_relaxed(&hook.fn)) /* Relaxed: a hint. */
 		return;
-	quiesce_store_relaxed(&hook.start, start);   /* Relaxed: I1; the time of another wait does as well. */
-	quiesce_store_relaxed(&hook.number, number); /* Relaxed: I1. */
+	quiesce_store_relaxed(&hook.start, start);   /* Relaxed: a hint (I1); the time of another wait does as well. */
+	quiesce_store_relaxed(&hook.number, number); /* Relaxed: a hint (I1). */
 	quiesce__job_start(&hook.job);
 }
 
 void quiesce__holdout_hook_take_back(uint64_t number)
 {
-	if (quiesce_load_relaxed(&hook.number) == number) /* Relaxed: I1. */
-		quiesce_store_relaxed(&hook.number, 0);   /* Relaxed: I1. */
+	if (quiesce_load_relaxed(&hook.number) == number) /* Relaxed: a hint (I1). */
+		quiesce_store_relaxed(&hook.number, 0);   /* Relaxed: a hint (I1). */
 }
 
 /* ---- the helper ---- */
@@ -80,14 +80,14 @@ struct naming {
 static bool is_to_be_named(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
 	struct naming *n = arg;
-	uint64_t named_at = quiesce_load_relaxed(&tls->named_at); /* Relaxed: I4. */
+	uint64_t named_at = quiesce_load_relaxed(&tls->named_at); /* Relaxed: only steps access it (I4). */
 
 	if (!quiesce__rcu_blocks(tls, n->number) && !QUIESCE_MUTANT(holdout_unblocking_named))
 		return false;
 	if (named_at && n->now - named_at < NAME_AGAIN_NS && !QUIESCE_MUTANT(holdout_named_again))
 		return false;
 	n->tid = quiesce__reader_tid(r);
-	quiesce_store_relaxed(&tls->named_at, n->now); /* Relaxed: I4. */
+	quiesce_store_relaxed(&tls->named_at, n->now); /* Relaxed: only steps access it (I4). */
 	return n->tid != 0;
 }
 
@@ -113,7 +113,7 @@ static bool find(struct naming *n)
 /* Publish that this step uses the hook; false: there is no hook, or no wait to name readers for. */
 static bool begin_use(struct naming *n)
 {
-	n->number = quiesce_load_relaxed(&hook.number); /* Relaxed: I1. */
+	n->number = quiesce_load_relaxed(&hook.number); /* Relaxed: a hint (I1). */
 	/* Without a helper, callers with other waits run the steps, where the program does not expect its hook to be called. */
 	if (!n->number || quiesce__rcu_cookie_done(n->number) || !quiesce__in_helper_thread())
 		return false;
@@ -147,7 +147,7 @@ static void call_hook(struct quiesce__run *run)
 {
 	struct naming *n = (struct naming *)run;
 
-	n->fn((int)n->tid, platform_now_ns() - quiesce_load_relaxed(&hook.start), n->arg); /* Relaxed: I1. */
+	n->fn((int)n->tid, platform_now_ns() - quiesce_load_relaxed(&hook.start), n->arg); /* Relaxed: a hint (I1). */
 }
 
 static uint64_t step(struct quiesce__job *job)
@@ -203,7 +203,7 @@ int quiesce_set_holdout_hook(void (*fn)(int tid, uint64_t waited_ns, void *arg),
 void quiesce__holdout_hook_fork_child(void)
 {
 	quiesce__lock_reset(&hook.lock, false);
-	hook.number = hook.left = 0; /* the waits were the parent's */
+	hook.number = hook.left = 0; /* the note was for a wait of the parent */
 	hook.awaited = false;
 	if (hook.user != quiesce__fork_survivor)
 		hook.user = NULL;

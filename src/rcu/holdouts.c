@@ -3,28 +3,24 @@
  *
  *   updater                                   reader in the way
  *   notify = 1, pending++          (RU7)
- *   set the SLOW bit in its mark
- *   mark still blocks?
- *   sleep while pending > 0, timed            unlock: SLOW seen: clear mark
+ *   set the SLOW bit in its reader word
+ *   reader word still blocks?
+ *   sleep while pending > 0, timed            unlock: SLOW seen: clear the reader word
  *                                             notify taken?  (RU7)  pending--, last one wakes
- *   scan the marks again <--------------------
+ *   scan the reader words again <-------------
  *
- * A mark is a reader's word, rcu_word in its thread's block.
- *
- * I1. A mark that was seen not to block is not scanned again: the sections that set it
- *     later began after the fence and find the new pointer, whatever number they carry.
- *     So the scan resumes where it stopped, and ends at the last entry that blocked when all readers in the way were asked.
- * I2. pending == notify flags set + decrements under way.  It is only a reason to
- *     sleep; the end of the wait is decided by the marks alone.
- * I3. The SLOW bit is lost if it is set between the owner's load of its mark and
- *     the plain store that follows.  So no sleep is longer than 8 ms (wait_policy.c), and
- *     the waiter asks again after each scan.  This is the price of a reader without a wake-up test.
+ * I1. A reader word that was found not to block is not scanned again: sections that set it later began after the fence, and find the new
+ *     pointer, whatever number they have.  So a scan resumes where the one before stopped, and ends at the last entry that blocked when
+ *     all readers in the way were asked.
+ * I2. pending == notify flags set + decrements in progress.  It is only a reason to sleep: the reader words alone end the wait.
+ * I3. The SLOW bit is lost if it is set between the owner's load of its reader word and the plain store that follows.  So no sleep is
+ *     longer than 8 ms (wait_policy.c), and the waiter asks again after each scan.  This is the price of a reader without a wake-up test.
  * I4. No scan is repeated without bound: the waiter spins for a bounded number of scans, then sleeps.
- * I5. One thread at a time waits here, the leader of rcu_gp.c (gp.led): pending and force_not_before are those of its
- *     wait, so the last reader wakes one thread.  Threads that run a grace period alone only watch, and change neither.
+ * I5. One thread at a time waits here, the leader of rcu_gp.c (gp.led): pending and force_not_before are those of its wait, so the last
+ *     reader wakes one thread.  Threads that run a grace period alone only watch, and change neither.
  *
- * RU7  notify set, then mark read | mark cleared, then notify read, and taken
- * RU8  unregistered sections: see rcu.c
+ * RU7  notify set, then word read | word cleared, then notify read, and taken
+ * RU8  see rcu.c
  */
 #include "rcu.h"
 
@@ -33,11 +29,11 @@
 #include "runtime/wait_policy.h"
 
 #define FORCE_NORMAL_NS 50000u
-#define FORCE_DEFERRED_NS 10000000u /* some time slices of other threads */
+#define FORCE_DEFERRED_NS 10000000u /* enough for some time slices of other threads */
 #define SPIN_EXPEDITED_NS 100000u
-#define NOTE_NS 1000000u     /* a wait is noted for the hook when it has lasted so long, and after so long again */
-#define VAIN 16u             /* stretches of yields without effect, after which the reader in the way is taken to sleep */
-#define PAUSE 4u             /* readers yield at most a fifth of the time, for normal waits */
+#define NOTE_NS 1000000u     /* interval at which a wait is noted for the hook */
+#define VAIN 16u             /* number of stretches of yields without effect after which the reader in the way is assumed to sleep */
+#define PAUSE 4u             /* ratio of the pause to the stretch before it: readers yield at most a fifth of the time, for normal waits */
 #define WATCH_MIN_NS 500000u /* first interval between two scans of a waiter that asks for no wake-up */
 #define WATCH_MAX_NS 8000000u /* longest such interval; each is twice the one before */
 
@@ -51,17 +47,17 @@ struct wait {
 	uint64_t first_cpu;   /* CPU of the first of these readers, in the same form */
 	/* These describe the last call of progress(), which judges a stretch of forced yields. */
 	uint32_t judged_at;   /* first entry in the way */
-	uint32_t vain;        /* number of stretches in a row for which it had been the first */
+	uint32_t vain;        /* number of stretches in a row after which it was still the first */
 	uint64_t yields;      /* forced yields in the process */
 	struct quiesce__wait_policy policy;
 	uint64_t reap_at, note_at;
 };
 
-static uint32_t pending;        /* I2; the futex that waiters sleep on */
-/* The urgency that followers want of the present wait, with the number of the grace period that they need, by its parity.  The number
- * tells a request from one that was stored when its wait was over. */
+static uint32_t pending; /* number of requests for a wake-up that no reader has taken (I2); futex of the waiter */
+/* The urgency that followers want of the present wait, with the number of the grace period that they need, by its parity.  By the number,
+ * a request that was stored after its wait had ended is ignored. */
 static uint64_t raised[2];
-static uint64_t force_not_before; /* I5 */
+static uint64_t force_not_before; /* time until which readers are not forced to yield, after a stretch of yields (I5) */
 
 static bool is_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
@@ -94,15 +90,15 @@ static void cancel_request(struct quiesce__reader *r)
 {
 	/* RU7: full, pairs with RU7 in quiesce__holdouts_notify() */
 	if (quiesce_xchg(RU7, &r->notify, 0))
-		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2. */
+		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: only a reason to sleep (I2). */
 }
 
 static void ask(struct wait *w, struct quiesce__reader *r, struct quiesce_tls_v1 *tls)
 {
-	quiesce_fetch_add_relaxed(&pending, 1u); /* Relaxed: I2. */
+	quiesce_fetch_add_relaxed(&pending, 1u); /* Relaxed: only a reason to sleep (I2). */
 	/* RU7: full, pairs with RU7 in quiesce__holdouts_notify() */
 	if (quiesce_xchg(RU7, &r->notify, 1))
-		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2; the request was set already, and counted. */
+		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2.  The request was set already, and counted. */
 	if (!quiesce__rcu_ask(tls, w->number))
 		cancel_request(r);
 }
@@ -150,11 +146,11 @@ static void cancel_requests(struct wait *w)
 
 void quiesce__holdouts_notify(struct quiesce__reader *r)
 {
-	/* While readers are forced to yield, each unlock comes here, also of threads that no waiter waits for.  Entries of other threads
+	/* While readers are forced to yield, each unlock calls this, also in threads that no waiter waits for.  Entries of other threads
 	 * are on the same cache line, so the flag is loaded before it is exchanged. */
 	/* RU7: full, pairs with RU7 in ask() */
 	quiesce_fence_full(RU7);
-	if (!quiesce_load_relaxed(&r->notify)) /* Relaxed: the fence. */
+	if (!quiesce_load_relaxed(&r->notify)) /* Relaxed: the fence precedes it. */
 		return;
 	/* RU7: full, pairs with RU7 in cancel_request() */
 	if (!quiesce_xchg(RU7, &r->notify, 0) || QUIESCE_MUTANT(wake_lost))
@@ -167,8 +163,8 @@ void quiesce__holdouts_notify(struct quiesce__reader *r)
 }
 
 /* True if the stretch of forced yields helped: the first reader in the way has left since the last call.  For VAIN calls it is enough that
- * threads have yielded on the CPUs of the readers in the way: these readers do not run then.  They may wait for a CPU, behind threads that
- * do not yield, or sleep, which cannot be distinguished and takes longer. */
+ * threads have yielded on the CPUs of the readers in the way, where these do not run then.  Such a reader waits for a CPU behind threads
+ * that do not yield, or it sleeps for longer, and the waiter cannot distinguish the two. */
 static bool progress(void *arg)
 {
 	struct wait *w = arg;
@@ -181,8 +177,8 @@ static bool progress(void *arg)
 	return !w->vain || (yielded && w->vain < VAIN);
 }
 
-/* The CPUs on which threads are to yield.  The CPU on which a reader in the way waits is known only from when it ran last; where yields on
- * that CPU did not help, the scheduler may have moved the reader, and threads yield on all CPUs. */
+/* Return the CPUs on which threads are to yield: those on which the readers in the way last ran.  If yields there did not help, the
+ * scheduler may have moved a reader, so threads yield on all CPUs. */
 static uint64_t aim(const struct wait *w)
 {
 	return w->policy.backoff_ns ? QUIESCE_ALL_CPUS : w->cpus;
@@ -283,7 +279,7 @@ static uint64_t raise_to(uint64_t number, enum quiesce__urgency how)
 	return number << 16 | (uint64_t)how; /* numbers have 48 bits */
 }
 
-/* The urgency in @request if that is for the grace period @number or a later one; else QUIESCE_DEFERRED. */
+/* Return the urgency in @request if that is for the grace period @number or a later one; else QUIESCE_DEFERRED. */
 static uint32_t urgency_from(uint64_t request, uint64_t number)
 {
 	return (int64_t)(request - raise_to(number, QUIESCE_DEFERRED)) >= 0 ? (uint32_t)(request % (1u << 16)) : QUIESCE_DEFERRED;
@@ -315,7 +311,7 @@ static void sleep_once(struct wait *w)
 
 	apply_policy(w, now);
 	check_stall(w, now);
-	left = quiesce_load_relaxed(&pending); /* Relaxed: I2, the marks decide. */
+	left = quiesce_load_relaxed(&pending); /* Relaxed: the reader words decide (I2). */
 	if (!left)
 		return;
 	quiesce__count(sleeps);
@@ -335,7 +331,7 @@ static void wait_begin(struct wait *w, uint64_t number, const char *call)
 	w->nr = w->asked = quiesce__readers_nr();
 }
 
-/* Begin to measure the wait: the spin is over, and from here on it may force yields, be noted for the hook, and be reported. */
+/* Begin to measure the wait, since the spin is over: from here on, it may force yields, be noted for the hook, and be reported. */
 static void start_clock(struct wait *w)
 {
 	w->yields = quiesce__yields();
@@ -380,8 +376,8 @@ static void wait_for_unregistered(struct wait *w)
 	wait_for_count(w, &rs->unregistered[phase]);
 }
 
-/* An expedited wait spins for longer before it sleeps: where all CPUs are busy, a waiter that sleeps gets no CPU back for long.  But a
- * reader in the way that was last on the waiter's own CPU cannot run while the waiter spins. */
+/* Spin for longer in an expedited wait: where all CPUs are busy, a waiter that has slept waits long for a CPU.  But a reader in the way
+ * that ran last on the waiter's own CPU cannot run while the waiter spins. */
 static bool scan_for_longer(struct wait *w)
 {
 	if (urgency(w) != QUIESCE_EXPEDITED || (w->first_cpu & 1ull << platform_cpu() % 64))
@@ -410,7 +406,7 @@ void quiesce__holdouts_wait(uint64_t number, enum quiesce__urgency urgency, cons
 {
 	struct wait w;
 
-	sim__alone(&pending, true); /* I5 */
+	sim__alone(&pending, true); /* one wait at a time (I5) */
 	wait_begin(&w, number, call);
 	w.urgency = urgency;
 	if (!quiesce__wait_spin(scan, &w))
@@ -457,7 +453,7 @@ bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(u
 			quiesce__holdout_hook_take_back(number);
 			return false;
 		}
-		quiesce__rcu_force_yield(false); /* no other thread ends yields that a leader began which does not run */
+		quiesce__rcu_force_yield(false); /* a leader that does not run cannot end the yields that it has forced */
 		check_stall(&w, now);
 		quiesce__rcu_scan_by(now + ns);
 		quiesce__count(sleeps);
@@ -469,7 +465,7 @@ bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(u
 
 void quiesce__holdouts_raise_urgency(uint64_t number, enum quiesce__urgency how)
 {
-	/* A hint that may get lost: followers raise it again, and the waiter's sleep is timed. */
+	/* The request is a hint, which may get lost: followers raise the urgency again, and the waiter's sleep is timed. */
 	if (urgency_from(quiesce_load_relaxed(&raised[number & 1]), number) >= (uint32_t)how) /* Relaxed: a hint. */
 		return;
 	quiesce_store_relaxed(&raised[number & 1], raise_to(number, how)); /* Relaxed: a hint. */

@@ -17,14 +17,14 @@ enum quiesce__urgency {
 /* Sleep until no reader blocks the grace period @number.  There is one such wait at a time (I5 in holdouts.c).  The caller has executed
  * its heavy fence.  @urgency is the caller's; followers may raise it.  @call names the call in reports. */
 void quiesce__holdouts_wait(uint64_t number, enum quiesce__urgency urgency, const char *call);
-/* Wait for the readers in the way beside other waits: scan at intervals, without requests for wake-ups and without forced yields.
- * False: @enough(@than) returned true, so the wait is not needed any more. */
+/* Wait for the readers in the way, also while another thread does: scan at intervals, without requests for wake-ups and without forced
+ * yields.  False: @enough(@than) has returned true, so the wait is not needed any more. */
 bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(uint64_t than), uint64_t than);
 /* Scan once, without sleeping; true if no reader blocks @number.  @empty is 0 for the first scan, and kept for the next ones. */
 bool quiesce__holdouts_try(uint64_t number, uint32_t *empty);
 /* The calling thread, the owner of @r, has cleared its reader word, whose SLOW bit was set: wake the waiter if it asked for that. */
 void quiesce__holdouts_notify(struct quiesce__reader *r);
-/* A thread that needs grace period @number wants the wait in progress, for it or for the one before, to have that urgency at least. */
+/* Ask the wait in progress, for grace period @number or the one before, to have at least @urgency; called by threads that need @number. */
 void quiesce__holdouts_raise_urgency(uint64_t number, enum quiesce__urgency urgency);
 /* Forget the parent's waits, in the child of a fork. */
 void quiesce__holdouts_fork_child(void);
@@ -32,7 +32,7 @@ void quiesce__holdouts_fork_child(void);
 /* Note that the wait for grace period @number, which began at @start, is not over: the program's hook, if there is one, gets the readers in
  * its way.  The waiter repeats this while it waits.  See holdout_hook.c. */
 void quiesce__holdout_hook_note(uint64_t number, uint64_t start);
-/* Take back the note of a wait that is given up before it is over. */
+/* Remove the note of a wait that is given up before it is over. */
 void quiesce__holdout_hook_take_back(uint64_t number);
 void quiesce__holdout_hook_fork_child(void);
 

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* pass.c - a pass: take what is queued, wait for one grace period for all of it, reclaim.  Its callbacks are run by reclaimers.c.
+/* pass.c - a pass: take all listed queues, wait for one grace period for all of them, reclaim.  reclaimers.c runs the callbacks.
  *
- * I1. What a pass reclaims was queued before its grace period began: snapshot first.
- * I2. A callback is taken from its queue (@taken) before it runs and counted (@run) after it returned, so after a fork
- *     nothing runs twice.  An object is taken before it is freed; one that another thread was freeing counts as freed.
- * I3. One pass at a time (pass.lock).  Callers make passes only while there is no worker; whoever finds the lock taken
- *     sets @again, and its holder goes on, if it may run callbacks.
- * I4. A queue is unlisted before its snapshot, and looked at once more after the heavy fence of the grace period (with full
- *     fences the exchange that unlists is enough).  So its owner has seen that it is not listed, or the pass sees what it
- *     appended and lists it (CB3).
- *     An owner that is just listing it may be preempted before it pushes it: the next pass begins with it anyway, so that a
- *     barrier for what that owner had queued before does not depend on where it was preempted.
- * I5. A pass that somebody waits for frees what is ready in all queues; others leave it to the owners, who come back.
- * I6. Who has something to do for a queue without its owner visits that queue alone: no pass walks all queues.
- * I7. All that a pass has in hand is behind pass.lock, but for queues whose callbacks helpers are just running.  If a callback ends
- *     the thread that makes it, the pass does not end, and all of it is listed again when they have run: the next pass has a number
- *     that satisfies the waiters for this one.
+ * The maker of a pass is the worker, or a caller where there is no worker.
+ *
+ * I1. Each object that a pass reclaims was queued before the grace period of the pass began: the snapshot is taken first.
+ * I2. A callback is taken from its queue (@taken) before it runs, and counted (@run) after it has returned, so that the child of a fork
+ *     does not run it again.  An object is taken before it is freed; in the child, one that another thread was freeing counts as freed.
+ * I3. One pass is made at a time (pass.lock).  Callers make passes only while there is no worker; a caller that finds the lock taken
+ *     sets @again, and the holder of the lock makes another pass, if it may run callbacks.
+ * I4. A queue is marked unlisted before its snapshot, and checked once more after the heavy fence of the grace period.  So either its
+ *     owner sees that it is unlisted, or the pass sees what the owner has appended, and lists the queue again (CB3).  In full-fence mode
+ *     owners execute a full fence, and the exchange that marks the queue is the pass's.
+ *     The owner may be preempted between marking its queue listed and pushing it.  A pass that finds such a queue carries it over: the
+ *     next pass takes it, pushed or not, so that a barrier for what was queued in it does not wait until the owner runs.
+ * I5. A pass that a caller waits for frees the ready objects of all queues; other passes leave them to the owners for some time.
+ * I6. A pass visits only queues that were listed, carried over, or left unfreed; it never walks all queues.
+ * I7. pass.lock guards all that a pass has, except queues whose callbacks helpers are running.  If a callback ends the maker's thread,
+ *     the pass never counts as done: all that is left is listed again, as soon as these helpers are done.  The next pass has a higher
+ *     number, so it completes the callers that wait for this one.
  *
  * CB1  address written, then queued raised   | queued read, then the address read
  * CB2  grace period over, then ready raised  | ready read, then freed
@@ -23,7 +25,7 @@
  * CB4  callbacks run, objects freed; then done | done read, then rcu_barrier() returns
  * CB6  queue written, then pushed            | list taken, then queues read
  * CB7  callback queued, then begun read      | begun raised, then lists taken and waiting read
- * CB8  again set, then lock tried            | lock given up, then again read
+ * CB8  again set, then lock tried            | lock released, then again read
  */
 #include "queue.h"
 #include "rcu.h"
@@ -32,21 +34,21 @@
 #include "spill.h"
 
 #define FREE_CHUNK 64u
-#define LINGER_NS 10000000u /* frees that their owner has not come back for in this time are the worker's */
+#define OWNER_NS 10000000u /* time for which ready objects are left to their owner */
 
 struct quiesce__pass quiesce__pass;
 
-/* State of the thread that holds pass.lock. */
+/* State of passes, guarded by pass.lock. */
 static struct {
-	struct quiesce__queue *queues;    /* of this pass */
-	struct quiesce__queue *lingering; /* those with frees that are ready */
-	struct quiesce__queue *carried;   /* not empty, and their owners are just listing them: the next pass takes them anyway */
-	uint64_t linger_at;               /* when they are to be visited */
-	uint64_t visited; /* queues, ever */
-	uint64_t most;    /* that this pass has taken from one queue */
-	bool callbacks;   /* this pass runs them */
-	bool needs_gp;    /* it */
-} pass = { .linger_at = PLATFORM_FOREVER };
+	struct quiesce__queue *queues;  /* queues of the pass in progress */
+	struct quiesce__queue *unfreed; /* queues whose ready objects are left to their owners */
+	struct quiesce__queue *carried; /* queues that the next pass begins with: marked listed, but maybe not pushed yet (I4) */
+	uint64_t visit_at; /* time of the next visit to the unfreed queues; PLATFORM_FOREVER: there are none */
+	uint64_t visited;  /* number of visits to queues, ever */
+	uint64_t most;     /* largest number of addresses that this pass has taken from one queue */
+	bool callbacks;    /* the pass runs callbacks */
+	bool needs_gp;     /* the pass needs a grace period */
+} pass = { .visit_at = PLATFORM_FOREVER };
 
 uint64_t quiesce__queues_visited(void)
 {
@@ -58,9 +60,9 @@ uint64_t quiesce__pass_most(void)
 	return pass.most;
 }
 
-bool quiesce__pass_came_back(void)
+bool quiesce__pass_requeued(void)
 {
-	return quiesce__pass_maker->came_back;
+	return quiesce__pass_maker->requeued;
 }
 
 static void count_visit(void)
@@ -70,7 +72,7 @@ static void count_visit(void)
 
 /* ---- taking ---- */
 
-/* I4. */
+/* Add to the pass a queue that was just marked unlisted, or carried over, and take its snapshot. */
 static void take_unlisted(struct quiesce__queue *queue)
 {
 	uint64_t taken;
@@ -81,7 +83,7 @@ static void take_unlisted(struct quiesce__queue *queue)
 		pass.queues = queue;
 	}
 	count_visit();
-	if (pass.callbacks) /* else it stays in the queue, which has its bytes */
+	if (pass.callbacks) /* spilled objects may be callbacks, so all of them count as callbacks */
 		quiesce__spill_take(&queue->spill);
 	taken = queue->callbacks_snap.nr + queue->frees_snap.nr;
 	quiesce__take_snapshot(&queue->callbacks_snap, &queue->callbacks);
@@ -89,7 +91,7 @@ static void take_unlisted(struct quiesce__queue *queue)
 	taken = queue->callbacks_snap.nr + queue->frees_snap.nr - taken;
 	if (taken > pass.most)
 		pass.most = taken;
-	/* I4 needs it where there is an owner. */
+	/* While the queue has an owner, the check of I4 needs the heavy fence of a grace period. */
 	pass.needs_gp |= !queue->gone || queue->running.taken != queue->callbacks_snap.nr || queue->ready != queue->frees_snap.nr;
 }
 
@@ -100,12 +102,12 @@ static void take_queue(struct quiesce__queue *queue)
 	take_unlisted(queue);
 }
 
-/* In the lists, too, sooner or later: then it is taken once more. */
+/* Take the queues that were carried over.  Their owners push them sooner or later, and then a pass takes them once more. */
 static void take_carried(void)
 {
 	struct quiesce__queue *queue, *next = pass.carried;
 
-	quiesce_store_relaxed(&pass.carried, NULL); /* Relaxed: begun was raised before. */
+	quiesce_store_relaxed(&pass.carried, NULL); /* Relaxed: CB7; begun was raised before. */
 	while ((queue = next)) {
 		next = queue->next_carried;
 		queue->carried = false;
@@ -117,11 +119,11 @@ static void take_listed(struct quiesce__shard *shard)
 {
 	struct quiesce__queue *queue, *next;
 
-	if (!quiesce_load_relaxed(&shard->listed)) /* Relaxed: CB7. */
+	if (!quiesce_load_relaxed(&shard->listed)) /* Relaxed: CB7 orders it. */
 		return;
 	/* CB6: full, pairs with CB6 in push_listed() */
 	for (queue = quiesce_xchg(CB6, &shard->listed, NULL); queue; queue = next) {
-		next = quiesce_load_relaxed(&queue->next_listed); /* Relaxed: CB6.  Before it may be listed again. */
+		next = quiesce_load_relaxed(&queue->next_listed); /* Relaxed: CB6.  Loaded before the queue can be listed again. */
 		take_queue(queue);
 	}
 }
@@ -130,7 +132,7 @@ static void take_all(void)
 {
 	pass.queues = NULL;
 	pass.most = 0;
-	pass.needs_gp = quiesce__pass_maker->came_back = false;
+	pass.needs_gp = quiesce__pass_maker->requeued = false;
 	take_carried();
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++)
 		take_listed(&quiesce__queues.shard[i]);
@@ -146,14 +148,14 @@ static void publish_ready(struct quiesce__queue *queue)
 	quiesce_store_release(CB2, &queue->ready, queue->frees_snap.nr);
 }
 
-/* Something is to be freed, or its owner is just in free(). */
+/* True if a ready object is to be freed, or the owner is in free(). */
 static bool anything_ready(const struct quiesce__queue *queue)
 {
 	/* CB4: acquire, pairs with CB4 in quiesce__free_ready() */
 	return quiesce_load_acquire(CB4, &queue->freed) != queue->ready;
 }
 
-/* Under the lock of @queue. */
+/* Free all ready objects, in chunks; the caller holds the lock of @queue. */
 static void free_all_ready(struct quiesce__queue *queue)
 {
 	while (queue->freeing.taken != queue->ready) {
@@ -164,7 +166,7 @@ static void free_all_ready(struct quiesce__queue *queue)
 	quiesce__queue_report_freed(queue);
 }
 
-/* If @wait, after the owner is through with those that it is just freeing. */
+/* Free the ready objects in place of the owner.  If the owner is freeing some, wait for it; or, unless @wait, leave all to it. */
 static void free_for_owner(struct quiesce__queue *queue, bool wait)
 {
 	if (wait)
@@ -175,30 +177,31 @@ static void free_for_owner(struct quiesce__queue *queue, bool wait)
 	quiesce__unlock(&queue->lock);
 }
 
-/* ---- what becomes of a queue ---- */
+/* ---- queues after the grace period ---- */
 
-static void linger(struct quiesce__queue *queue)
+/* Leave the ready objects to the owner of @queue until the next visit. */
+static void leave_to_owner(struct quiesce__queue *queue)
 {
-	if (queue->lingers)
+	if (queue->unfreed)
 		return;
-	if (!pass.lingering)
-		quiesce_store_relaxed(&pass.linger_at, platform_now_ns() + LINGER_NS); /* Relaxed: a time for the worker. */
+	if (!pass.unfreed)
+		quiesce_store_relaxed(&pass.visit_at, platform_now_ns() + OWNER_NS); /* Relaxed: the end of the pass is a release. */
 	queue->seen_taken = quiesce_load_relaxed(&queue->freeing.taken); /* Relaxed: a hint. */
-	queue->lingers = true;
-	queue->next_lingering = pass.lingering;
-	pass.lingering = queue;
+	queue->unfreed = true;
+	queue->next_unfreed = pass.unfreed;
+	pass.unfreed = queue;
 }
 
-/* After the heavy fence: did anything come since the snapshot? */
+/* True if objects in @queue need another pass: the owner has appended them since the snapshot, or this pass runs no callbacks. */
 static bool anything_new(const struct quiesce__queue *queue)
 {
-	/* Relaxed throughout: I4. */
+	/* Relaxed throughout: the heavy fence precedes it (I4). */
 	return quiesce_load_relaxed(&queue->callbacks.queued) != queue->running.taken ||
 	       quiesce_load_relaxed(&queue->frees.queued) != queue->frees_snap.nr || quiesce_load_relaxed(&queue->spill);
 }
 
-/* Its owner says that it lists @queue, but need not have pushed it yet, and may be preempted for long. */
-static void carry(struct quiesce__queue *queue)
+/* Have the next pass begin with @queue, which its owner has marked listed but may not push for a long time (I4). */
+static void carry_over(struct quiesce__queue *queue)
 {
 	if (queue->carried || QUIESCE_MUTANT(cb_carry_forgotten))
 		return;
@@ -207,29 +210,29 @@ static void carry(struct quiesce__queue *queue)
 	quiesce_store_relaxed(&pass.carried, queue); /* Relaxed: the end of the pass is a release. */
 }
 
-/* As its owner would have done. */
+/* List @queue in place of its owner. */
 static void list_again(struct quiesce__queue *queue)
 {
-	/* Relaxed: I4. */
+	/* Relaxed: the heavy fence precedes it (I4). */
 	bool callback = quiesce_load_relaxed(&queue->callbacks.queued) != queue->running.taken || quiesce_load_relaxed(&queue->spill);
 
 	if (callback && !QUIESCE_MUTANT(cb_left_calm))
-		quiesce_store_relaxed(&quiesce__worker.prompt, 1); /* Relaxed: the worker sleeps after this pass. */
+		quiesce_store_relaxed(&quiesce__worker.prompt, 1); /* Relaxed: the worker paces only after this pass. */
 	if (!quiesce__queue_list(queue, callback))
-		carry(queue);
+		carry_over(queue);
 }
 
-/* Nothing is left of what was taken: is anything new, or is that all? */
+/* List @queue again if objects in it need another pass; free it if its owner has exited and none is left. */
 static void relist_or_free(struct quiesce__queue *queue)
 {
 	if (anything_new(queue) && !QUIESCE_MUTANT(cb_unlisted_unchecked))
 		list_again(queue);
-	/* Relaxed: no owner. */
-	if (queue->gone && !queue->lingers && !queue->carried && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED)
+	/* Relaxed: no owner lists it any more. */
+	if (queue->gone && !queue->unfreed && !queue->carried && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED)
 		quiesce__queue_free(queue);
 }
 
-/* The first of @pass.queues, which it is until its callbacks have run. */
+/* Reclaim @queue, the first of @pass.queues.  It remains the first until its callbacks have run, since one may end the thread (I7). */
 static void reclaim_queue(struct quiesce__queue *queue, bool callbacks, bool all)
 {
 	bool more_ready = queue->ready != queue->frees_snap.nr;
@@ -242,7 +245,7 @@ static void reclaim_queue(struct quiesce__queue *queue, bool callbacks, bool all
 	if (all || queue->gone)
 		free_for_owner(queue, true);
 	else if (more_ready)
-		linger(queue);
+		leave_to_owner(queue);
 	relist_or_free(queue);
 }
 
@@ -260,7 +263,8 @@ static void reclaim(bool callbacks, bool all)
 	self->state &= ~QUIESCE_TLS_IN_CALLBACK;
 }
 
-/* True if something is left to the owner. */
+/* Free the ready objects of an unfreed queue if @all, or if its owner has exited, or has freed none since the last visit; true if some are
+ * left to the owner. */
 static bool visit(struct quiesce__queue *queue, bool all)
 {
 	uint64_t taken = quiesce_load_relaxed(&queue->freeing.taken); /* Relaxed: a hint. */
@@ -271,17 +275,17 @@ static bool visit(struct quiesce__queue *queue, bool all)
 	return anything_ready(queue);
 }
 
-static void visit_lingering(bool all)
+static void visit_unfreed(bool all)
 {
-	struct quiesce__queue *queue, *next = pass.lingering;
+	struct quiesce__queue *queue, *next = pass.unfreed;
 
-	pass.lingering = NULL;
-	quiesce_store_relaxed(&pass.linger_at, PLATFORM_FOREVER); /* Relaxed: inside a pass, whose end is a release. */
+	pass.unfreed = NULL;
+	quiesce_store_relaxed(&pass.visit_at, PLATFORM_FOREVER); /* Relaxed: the end of the pass is a release. */
 	while ((queue = next)) {
-		next = queue->next_lingering;
-		queue->lingers = false;
+		next = queue->next_unfreed;
+		queue->unfreed = false;
 		if (visit(queue, all))
-			linger(queue);
+			leave_to_owner(queue);
 		else
 			relist_or_free(queue);
 	}
@@ -289,12 +293,12 @@ static void visit_lingering(bool all)
 
 bool quiesce__pass_carries(void)
 {
-	return quiesce_load_relaxed(&pass.carried) != NULL; /* Relaxed: of the newest pass that was seen to be done. */
+	return quiesce_load_relaxed(&pass.carried) != NULL; /* Relaxed: no older than the last pass that the caller saw end. */
 }
 
-uint64_t quiesce__linger_due(void)
+uint64_t quiesce__visit_due(void)
 {
-	return quiesce_load_relaxed(&pass.linger_at); /* Relaxed: of the newest pass that was seen to be done. */
+	return quiesce_load_relaxed(&pass.visit_at); /* Relaxed: no older than the last pass that the caller saw end. */
 }
 
 /* ---- a pass ---- */
@@ -303,7 +307,7 @@ static uint64_t pass_begin(void)
 {
 	uint64_t number = quiesce__pass.begun + 1;
 
-	/* Relaxed: the exchange follows.  What is queued before it is set again has come too late for the lists of this pass. */
+	/* Relaxed: the exchange follows.  If a retirer sets it again, what it has queued may be too late for the lists of this pass. */
 	quiesce_store_relaxed(&quiesce__worker.prompt, 0);
 	/* CB7: full, pairs with CB7 in quiesce__pass_wait() */
 	quiesce_xchg(CB7, &quiesce__pass.begun, number);
@@ -319,11 +323,12 @@ static void pass_end(uint64_t number, bool callbacks)
 	quiesce_store_release(CB4, &quiesce__pass.done, number);
 	/* CB4: full, pairs with CB4 in count_waiter() */
 	quiesce_fetch_add(CB4, &quiesce__pass.done_word, 1u);
-	if (quiesce_load_relaxed(&quiesce__pass.waiting)) /* Relaxed: CB4. */
+	if (quiesce_load_relaxed(&quiesce__pass.waiting)) /* Relaxed: CB4 orders it. */
 		platform_futex_wake(&quiesce__pass.done_word, INT32_MAX);
 	quiesce__throttle_wake();
 }
 
+/* True if garbage is above half of the ceiling, or a caller has found it above the ceiling. */
 static bool under_pressure(void)
 {
 	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */
@@ -332,7 +337,7 @@ static bool under_pressure(void)
 	       quiesce__garbage_above(ceiling / 2);
 }
 
-/* Who only queued does not wait for the pass: then readers are left alone, as long as there is room. */
+/* Return the urgency of the grace period.  If no caller waits for the pass, readers are not disturbed while there is room for garbage. */
 static enum quiesce__urgency urgency(bool pressure)
 {
 	if (pressure)
@@ -346,7 +351,7 @@ static void wait_for_readers(bool pressure)
 	enum quiesce__urgency how = urgency(pressure);
 
 	quiesce_store_relaxed(&quiesce__worker.urgent, 0); /* Relaxed: a best-effort hint. */
-	quiesce_store_relaxed(&quiesce__worker.filled, 0); /* Relaxed: as above. */
+	quiesce_store_relaxed(&quiesce__worker.filled, 0); /* Relaxed: a best-effort hint. */
 	if (!QUIESCE_MUTANT(cb_no_gp))
 		quiesce__rcu_wait(how, "call_rcu");
 }
@@ -355,7 +360,7 @@ static void make_pass(bool callbacks)
 {
 	uint64_t number = pass_begin();
 	bool pressure = under_pressure();
-	/* I5.  Relaxed: CB7. */
+	/* Relaxed: CB7 orders it.  All ready objects are freed if a caller waits (I5). */
 	bool all = pressure || quiesce_load_relaxed(&quiesce__pass.waiting) || !(quiesce__self()->state & QUIESCE_TLS_WORKER);
 
 	pass.callbacks = callbacks;
@@ -363,8 +368,8 @@ static void make_pass(bool callbacks)
 	if (pass.needs_gp)
 		wait_for_readers(pressure);
 	reclaim(callbacks, all);
-	if (all || platform_now_ns() >= quiesce__linger_due())
-		visit_lingering(all);
+	if (all || platform_now_ns() >= quiesce__visit_due())
+		visit_unfreed(all);
 	pass_end(number, callbacks);
 }
 
@@ -380,8 +385,8 @@ static void run_pass(struct quiesce__run *run)
 	make_pass(((struct pass_run *)run)->callbacks);
 }
 
-/* I7: what is left of the pass is for the next one, with a grace period of its own. */
-static void give_back_queues(void)
+/* List the queues that are left of the pass for the next one, which has a grace period of its own (I7). */
+static void relist_queues(void)
 {
 	struct quiesce__queue *queue;
 
@@ -391,17 +396,18 @@ static void give_back_queues(void)
 		if (QUIESCE_MUTANT(cb_ended_lost))
 			continue;
 		if (anything_ready(queue) && !QUIESCE_MUTANT(cb_ended_unlingered))
-			linger(queue);
+			leave_to_owner(queue);
 		list_again(queue);
 	}
 }
 
+/* Give up the pass, because a callback has ended the maker's thread (I7). */
 static void pass_ended(struct quiesce__run *run)
 {
-	(void)run; /* the rest is in pass */
+	(void)run; /* the state to clean up is in @pass */
 	quiesce__spill_ended();
 	quiesce__reclaimers_ended();
-	give_back_queues();
+	relist_queues();
 	quiesce__unlock(&quiesce__pass.lock);
 }
 
@@ -418,38 +424,38 @@ static bool pass_trylock(void)
 {
 	uint32_t free = 0;
 
-	/* CB8: full, pairs with CB8 in quiesce__pass_yourself() */
+	/* CB8: full, pairs with CB8 in quiesce__pass_here() */
 	if (!quiesce_cmpxchg(CB8, &quiesce__pass.lock.word, &free, quiesce__tid()))
 		return false;
 	quiesce__lock_taken(&quiesce__pass.lock);
 	return true;
 }
 
-void quiesce__pass_yourself(bool callbacks)
+void quiesce__pass_here(bool callbacks)
 {
 	/* CB8: full, pairs with CB8 in pass_trylock() */
 	quiesce_xchg(CB8, &quiesce__pass.again, 1);
-	while (quiesce_load_relaxed(&quiesce__pass.again) && pass_trylock()) { /* Relaxed: CB8. */
+	while (quiesce_load_relaxed(&quiesce__pass.again) && pass_trylock()) { /* Relaxed: CB8 orders it. */
 		/* CB8: full, pairs with CB8 in pass_trylock() */
 		quiesce_xchg(CB8, &quiesce__pass.again, 0);
 		quiesce__pass_run(callbacks);
 		quiesce__unlock(&quiesce__pass.lock);
 		if (!callbacks)
-			break; /* who waits for callbacks comes again, and would find the lock taken each time */
+			break; /* a caller that waits for callbacks sets @again repeatedly, and must find the lock free */
 	}
-	/* A worker that was started meanwhile may have looked at the lists while they were empty. */
+	/* A worker that was started meanwhile may sleep, since it found the lists empty while this pass had taken them. */
 	if (quiesce__queues_listed() && quiesce__reclaim_has_worker() && !QUIESCE_MUTANT(cb_left_unwoken))
 		quiesce__worker_wake();
 }
 
 /* ---- fork ---- */
 
-/* The owner, too, begins anew: so that it sees to it that there is a worker. */
+/* List a queue of the parent for the last time.  The thread that has forked begins a new queue, and starts a worker when it lists that. */
 static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 {
 	quiesce__lock_reset(&queue->lock, false);
 	queue->run = queue->running.taken;
-	queue->lingers = queue->carried = false;
+	queue->unfreed = queue->carried = false;
 	queue->in_pass = queue->in_pass && in_callback;
 	queue->gone = true;
 	queue->listed = QUIESCE_UNLISTED;
@@ -459,8 +465,8 @@ static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 	quiesce__queue_list(queue, true);
 }
 
-/* The grace period that the parent's pass waits for is not the child's: its snapshot is made again.  A callback may have
- * called fork(): then its pass goes on. */
+/* A pass of the parent is not continued: its grace period does not count in the child, whose passes take new snapshots.  But if a callback
+ * of the pass has called fork(), the pass continues. */
 void quiesce__pass_fork_child(void)
 {
 	const struct quiesce_tls_v1 *survivor = quiesce__fork_survivor;
@@ -470,20 +476,20 @@ void quiesce__pass_fork_child(void)
 
 	quiesce__lock_reset(&quiesce__pass.lock, in_callback);
 	if (state & QUIESCE_TLS_IN_CALLBACK && !in_callback)
-		(void)quiesce__trylock(&quiesce__pass.lock); /* passes wait for the helper's callback: I4 of reclaimers.c */
+		(void)quiesce__trylock(&quiesce__pass.lock); /* the helper holds it until its callback returns: I4 of reclaimers.c */
 	quiesce__reclaimers_fork_child(in_callback);
 	quiesce__pass.waiting = quiesce__pass.again = 0;
 	quiesce__pass.wanted = quiesce__pass.ran;
 	if (!in_callback)
 		pass.queues = NULL;
-	pass.lingering = pass.carried = NULL;
-	pass.linger_at = PLATFORM_FOREVER;
-	quiesce__garbage = 0; /* counted anew */
+	pass.unfreed = pass.carried = NULL;
+	pass.visit_at = PLATFORM_FOREVER;
+	quiesce__garbage = 0; /* each queue reports anew below */
 	quiesce__spill_fork_child(in_callback);
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++)
 		quiesce__queues.shard[i].listed = NULL;
 	for (struct quiesce__queue *queue = quiesce__queues.all; queue; queue = queue->next) {
-		queue->prev = before; /* without handlers: a thread may have been about to change it */
+		queue->prev = before; /* at a fork without the library's handlers, a thread may have been about to change it */
 		before = queue;
 		list_in_child(queue, in_callback);
 	}

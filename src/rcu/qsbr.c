@@ -8,16 +8,16 @@
  *                full fence                    every word: 0, or not older than number?  (acquire, QS2)
  *   ... reads ...                              completed = number, unless it is newer    QS3
  *
- * I1. The thread of a word that is older than the number may have found what was unlinked; wait for it.
+ * I1. A thread whose word is older than the number may have found what was unlinked, so the updater waits for it.
  * I2. A thread whose word is the number, or newer, has read gp after it reached the number: after its fence it sees the unlinking.
- * I3. A thread that is found offline, or not registered, sees the unlinking when it comes online: both have a fence (QS1).
+ * I3. A thread that is found offline, or not registered, sees the unlinking when it comes online: it and the updater have a fence (QS1).
  *     So an entry that was passed is not scanned again, and entries beyond those of the first scan are not scanned at all.
  * I4. Each updater scans for itself, and depends on no other one; the first updater to have passed all words completes the number
- *     for the others.  An updater may be completed by one that fenced before this one unlinked: so there is a fence also between gp,
- *     raised or found raised, and the words.  256 updaters at once make 256 walks over the words, of which each reader writes one
- *     line, once a grace period; but updaters that arrive during a walk raise gp once for all of them.
+ *     for the others.  An updater may be completed by another one whose fence was before this one's unlinking, so each executes a second
+ *     fence, after it has raised gp or found it raised, and before it loads the words.  256 updaters at once walk the words 256 times, but
+ *     updaters that arrive during a walk raise gp once for all of them, and a reader writes one line in each grace period.
  * I5. An updater sleeps until the thread in its way is quiescent: it sets a flag in that thread's block, which stays while it is
- *     visited.  The thread wakes all sleepers, and these scan again.
+ *     visited.  The thread wakes all updaters that sleep, and these scan again.
  *
  * QS1  word set, then the section's reads          | unlink, then gp read and raised, then words read
  * QS2  the reads before, then word set             | word read, then the caller frees
@@ -77,7 +77,7 @@ void quiesce__qsbr_quiescent_slow(void)
 	/* QS1: full, pairs with QS1 in raise() */
 	/* QS4: full, pairs with QS4 in ask_to_be_woken() */
 	quiesce_fence_full(QS1);
-	if (quiesce_load_relaxed(&self->qsbr_waiting)) /* Relaxed: QS4. */
+	if (quiesce_load_relaxed(&self->qsbr_waiting)) /* Relaxed: QS4 orders it. */
 		quiesce__qsbr_wake();
 }
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* queue.c - queues of retired objects: made, listed, emptied of what is for free(), counted, given back.
+/* queue.c - queues of retired objects: allocation, lists, freeing of ready objects, the sum of garbage, statistics.
  *
- * I1. The process-wide sum is the shares of all queues (@share) and the bytes that threads without a queue have spilled.  A queue
- *     that goes takes its share along, so nothing of it stays in the sum, whatever was not reported.
- * I2. A thread that reclaims reports after that; an owner that queues does so a step later at most.  A report exchanges the share for
- *     the bytes that wait, and is repeated if fewer wait meanwhile (GB1).  So no share is larger than what waits in its queue, but
- *     for a step of what its owner frees while others of its objects for free() are left; the share of an empty queue is 0.
- * I3. An object of kfree_rcu() counts in @taken before it is freed, so that a fork finds nothing twice, and in @freed after
- *     free() has returned.  A queue where the two differ lingers, so rcu_barrier() makes a pass, which waits for the lock of the
- *     queue: for an owner that is in free().
+ * I1. The process-wide sum of garbage is the total of the shares of all queues (@share), and of the bytes that threads without a queue
+ *     have spilled.  When a queue is freed its share is subtracted, so nothing of it stays in the sum, whatever was not reported.
+ * I2. A thread that reclaims reports afterwards; an owner that queues reports at most one step later.  A report exchanges the share for
+ *     the bytes that wait in the queue, and is repeated if fewer bytes wait by then (GB1).  So a share exceeds the bytes that wait by at
+ *     most one step, which its owner has freed and not reported yet; and an owner that frees its last object reports in any case, so the
+ *     share of an empty queue is 0.
+ * I3. An object of kfree_rcu() counts in @taken before it is freed, so that the child of a fork does not free it again, and in @freed
+ *     after free() has returned.  A queue whose two counts differ stays unfreed, so rcu_barrier() makes a pass, which waits for the lock
+ *     of the queue, and so for an owner that is in free().
  *
  * GB1  bytes queued or reclaimed, then the share | the share, then the bytes that wait read again
  */
@@ -22,7 +23,7 @@
 
 struct quiesce__queues quiesce__queues = { .report_bytes = REPORT_MAX };
 
-/* What all threads together have not reported is to be a small part of the ceiling.  Under the lock. */
+/* Choose the step of reports, so that all threads together leave a small part of the ceiling unreported.  The caller holds queues.lock. */
 static void choose_report_bytes(void)
 {
 	struct quiesce__queues *q = &quiesce__queues;
@@ -40,7 +41,7 @@ void quiesce__report_bytes_changed(void)
 	quiesce__unlock(&quiesce__queues.lock);
 }
 
-/* Under the lock. */
+/* Add @queue to the list of all queues; the caller holds queues.lock. */
 static void add_to_all(struct quiesce__queue *queue)
 {
 	struct quiesce__queues *q = &quiesce__queues;
@@ -86,13 +87,13 @@ void quiesce__queue_free(struct quiesce__queue *queue)
 		q->all = queue->next;
 	if (queue->next)
 		queue->next->prev = queue->prev;
-	quiesce_store_relaxed(&q->nr, q->nr - 1); /* Relaxed: as above. */
+	quiesce_store_relaxed(&q->nr, q->nr - 1); /* Relaxed: others read a statistic. */
 	choose_report_bytes();
 	q->gone_run += queue->run + queue->freed;
 	q->gone_spilled += queue->spilled;
 	q->gone_queued += queue->callbacks.queued + queue->frees.queued + queue->spilled;
 	quiesce__unlock(&q->lock);
-	quiesce__heap_begin(quiesce__self()); /* its owner may be about to exit, and gets no other one */
+	quiesce__heap_begin(quiesce__self()); /* free() may retire, and must not give a new queue to an owner that exits */
 	quiesce__segments_end(&queue->running, &queue->callbacks);
 	quiesce__segments_end(&queue->freeing, &queue->frees);
 	platform_lines_put(queue, sizeof *queue);
@@ -115,7 +116,7 @@ static void push_listed(struct quiesce__queue *queue)
 bool quiesce__queue_list(struct quiesce__queue *queue, bool callback)
 {
 	uint32_t before = QUIESCE_UNLISTED;
-	uint32_t listed = callback ? QUIESCE_LISTED : QUIESCE_LISTED_CALM;
+	uint32_t listed = callback ? QUIESCE_LISTED : QUIESCE_LISTED_FREES;
 
 	/* CB3: full, pairs with CB3 in take_queue() */
 	while (before < listed)
@@ -139,7 +140,7 @@ bool quiesce__queues_listed(void)
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
 		const struct quiesce__shard *shard = &quiesce__queues.shard[i];
 
-		/* Relaxed: the caller orders them. */
+		/* Relaxed: the caller orders the two loads. */
 		if (quiesce_load_relaxed(&shard->listed) || quiesce_load_relaxed(&shard->spill))
 			return true;
 	}
@@ -158,7 +159,8 @@ void quiesce__spill_push(struct rcu_head **list, struct rcu_head *head)
 
 /* ---- the sum of garbage ---- */
 
-/* What was reclaimed is read first.  Relaxed throughout: a sum, and GB1. */
+/* Return the bytes that wait in @queue.  The reclaimed bytes are loaded first, so that they are among the queued bytes.
+ * Relaxed throughout: a sum, which a report loads again after GB1. */
 static uint64_t bytes_waiting(const struct quiesce__queue *queue)
 {
 	uint64_t out = quiesce_load_relaxed(&queue->running.bytes_out) + quiesce_load_relaxed(&queue->freeing.bytes_out);
@@ -166,7 +168,7 @@ static uint64_t bytes_waiting(const struct quiesce__queue *queue)
 	return quiesce_load_relaxed(&queue->callbacks.bytes) + quiesce_load_relaxed(&queue->frees.bytes) - out;
 }
 
-/* Of two reports at the same time the later one is of a thread that sees what the other thread had changed. */
+/* If two threads report at the same time, the one whose exchange is later sees what the other had changed before its own exchange. */
 void quiesce__queue_report(struct quiesce__queue *queue)
 {
 	uint64_t waiting;
@@ -184,14 +186,15 @@ void quiesce__queue_report(struct quiesce__queue *queue)
 
 /* ---- freeing ---- */
 
+/* Free the objects whose addresses are in @nr consecutive slots. */
 static void free_row(struct quiesce__consume *from, const uintptr_t *slot, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
-		uintptr_t item = quiesce_load_relaxed(&slot[i]); /* Relaxed: CB1. */
+		uintptr_t item = quiesce_load_relaxed(&slot[i]); /* Relaxed: CB1 orders it. */
 
 		if (i + PREFETCH < nr)
 			__builtin_prefetch((void *)quiesce_load_relaxed(&slot[i + PREFETCH]), 1); /* Relaxed: a hint. */
-		quiesce_store_relaxed(&from->taken, from->taken + 1); /* Relaxed: under the lock; first, for a fork. */
+		quiesce_store_relaxed(&from->taken, from->taken + 1); /* Relaxed: under the lock.  Before free(): I3. */
 		platform_free((void *)item);
 	}
 }
@@ -204,7 +207,8 @@ void quiesce__queue_report_freed(struct quiesce__queue *queue)
 	quiesce__queue_report(queue);
 }
 
-/* I2: a step, or all that there is.  Relaxed: a policy; the owner reports what it queues later. */
+/* True if a step has been freed since the last report, or no object for free() is left (I2).
+ * Relaxed: a policy; the owner reports what it queues later. */
 static bool worth_a_report(const struct quiesce__queue *queue)
 {
 	return queue->freeing.bytes_out - queue->reported_freed >= quiesce_load_relaxed(&quiesce__queues.report_bytes) ||
@@ -233,7 +237,7 @@ void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
 	quiesce_store_release(CB4, &queue->freed, from->taken);
 	if (from->taken != ready)
 		return;
-	/* Relaxed: of this @ready or of a later one; what is more is not counted again. */
+	/* Relaxed: the bytes belong to this @ready or to a later one, and those beyond this one are not counted again. */
 	quiesce_store_relaxed(&from->bytes_out, quiesce_load_relaxed(&queue->ready_bytes));
 	if (worth_a_report(queue))
 		quiesce__queue_report_freed(queue);
@@ -241,30 +245,31 @@ void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
 
 /* ---- the end of an owner ---- */
 
-/* As the owner sees it. */
+/* True if all that was queued has been taken; the caller is the owner. */
 static bool is_empty(const struct quiesce__queue *queue)
 {
-	/* Relaxed throughout: what has been taken meanwhile is in the pass that takes it. */
+	/* Relaxed throughout: an object that has been taken meanwhile is in the pass that took it. */
 	return quiesce_load_relaxed(&queue->running.taken) == queue->callbacks.queued &&
 	       quiesce_load_relaxed(&queue->freeing.taken) == queue->frees.queued && !quiesce_load_relaxed(&queue->spill);
 }
 
-/* At once if nobody makes a pass; where no worker runs, a caller that finds the lock taken believes that somebody does. */
+/* Free an empty queue, whose owner exits, if no pass is in progress; true if it was freed.  Where no worker runs, pass.lock is left alone:
+ * a caller that needs a pass and finds the lock taken relies on its holder to make one. */
 static bool free_at_once(struct quiesce__queue *queue)
 {
 	bool idle;
 
 	if (!quiesce__worker_runs() || !quiesce__trylock(&quiesce__pass.lock))
 		return false;
-	/* Relaxed: the owner asks. */
-	idle = !queue->lingers && !queue->carried && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED && is_empty(queue);
+	/* Relaxed: the caller is the owner, and no pass is in progress. */
+	idle = !queue->unfreed && !queue->carried && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED && is_empty(queue);
 	if (idle)
 		quiesce__queue_free(queue);
 	quiesce__unlock(&quiesce__pass.lock);
 	return idle;
 }
 
-/* True if there is something in it that nobody may have been woken for: the pass that has just looked left it to us. */
+/* The worker need not have been woken for a queue that is not empty: a pass that has just unlisted it left it to the owner to list. */
 bool quiesce__queue_end(struct quiesce__queue *queue)
 {
 	bool empty = is_empty(queue);
@@ -275,10 +280,11 @@ bool quiesce__queue_end(struct quiesce__queue *queue)
 	return !empty;
 }
 
-/* ---- statistics: relaxed throughout.  What has run is read before what was queued, so that the difference never misses
- * an object, nor gets less than nothing. ---- */
+/* ---- statistics ---- */
 
-/* Relaxed loads may come in another order on some CPUs: then less than nothing seems to wait. */
+/* Counts of objects that have run are loaded before counts of objects that were queued, so the difference is never too small. */
+
+/* Add the bytes that wait.  Some CPUs reorder relaxed loads, so @waiting may seem to be below zero, and then counts as 0. */
 static void add_bytes(struct quiesce_stats *stats, uint64_t waiting)
 {
 	if ((int64_t)waiting > 0)
@@ -293,13 +299,13 @@ static void add_queue(struct quiesce_stats *stats, const struct quiesce__queue *
 	/* CB4: acquire, pairs with CB4 in quiesce__free_ready() */
 	run += quiesce_load_acquire(CB4, &queue->freed);
 	stats->callbacks_run += run;
-	/* Relaxed: as above. */
+	/* Relaxed: a statistic. */
 	stats->callbacks_queued += quiesce_load_relaxed(&queue->callbacks.queued) + quiesce_load_relaxed(&queue->frees.queued) +
 				   quiesce_load_relaxed(&queue->spilled);
 	add_bytes(stats, bytes_waiting(queue));
 }
 
-/* Those of threads without a queue. */
+/* Add the objects of threads without a queue. */
 static void add_spills(struct quiesce_stats *stats)
 {
 	uint64_t waiting = -quiesce__spills_bytes_out();
@@ -307,8 +313,8 @@ static void add_spills(struct quiesce_stats *stats)
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
 		const struct quiesce__shard *shard = &quiesce__queues.shard[i];
 
-		stats->callbacks_queued += quiesce_load_relaxed(&shard->spilled); /* Relaxed: as above. */
-		waiting += quiesce_load_relaxed(&shard->bytes); /* Relaxed: as above. */
+		stats->callbacks_queued += quiesce_load_relaxed(&shard->spilled); /* Relaxed: a statistic. */
+		waiting += quiesce_load_relaxed(&shard->bytes); /* Relaxed: a statistic. */
 	}
 	add_bytes(stats, waiting);
 }

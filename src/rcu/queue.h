@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* queue.h - a thread's queue of retired objects, and the lists of those queues that have something.
+/* queue.h - a thread's queue of retired objects, and the lists of the queues that are not empty.
  *
- * A queue has two rows of addresses: callbacks, which whoever makes a pass runs, and objects for free(), which its owner
- * frees, a few at each retirement, once a pass has said that their grace period is over; the worker frees what its owner
- * does not come back for.
+ * A queue has two sequences of addresses: callbacks, which are run in a pass, and objects for free().  A pass publishes how many of
+ * these are ready, which means that their grace period is over.  The owner of the queue, which retires, frees a few ready objects now
+ * and then; a later pass frees the ready objects of an owner that has stopped retiring.
  *
- *   owner:  append -> is the queue listed? if not: list it, wake the worker if it sleeps
- *   pass:   take the lists; each queue: not listed, snapshot -> grace period -> frees are ready, callbacks run,
- *           what came meanwhile is listed again
+ *   owner:  append -> if the queue is not listed, list it, and wake the worker if it sleeps
+ *   pass:   take the lists -> mark each queue unlisted, take its snapshot -> grace period -> publish what is ready, run callbacks
+ *           -> list again each queue to which its owner has appended since
  *
- * I1. A queue that has something is listed, or in the pass that is being made, or carried to the next pass because its owner
- *     is just listing it (CB3, and the heavy fence of the pass's grace period); or it has frees that are ready, and lingers.
- * I2. What is ready was queued before the snapshot of a pass whose grace period is over.
+ * I1. A queue that is not empty is listed; or it is in the pass in progress; or it is carried over to the next pass, because its owner
+ *     has marked it listed but may not have pushed it yet (CB3, and the heavy fence of the pass's grace period); or it is unfreed: all
+ *     objects in it are ready, and left to its owner.
+ * I2. Each ready object was queued before the snapshot of a pass whose grace period is over.
  */
 #ifndef QUIESCE_QUEUE_H
 #define QUIESCE_QUEUE_H
@@ -27,79 +28,79 @@
 #define QUIESCE_NR_SHARDS 32u
 #endif
 
-/* queue.listed */
+/* queue.listed has one of these values. */
 enum {
 	QUIESCE_UNLISTED,
-	QUIESCE_LISTED_CALM, /* only objects for free() were seen in it */
-	QUIESCE_LISTED,
-	QUIESCE_LISTED_LAST, /* and the owner has exited */
+	QUIESCE_LISTED_FREES, /* the owner has queued only objects for free() since the queue was unlisted */
+	QUIESCE_LISTED,       /* a callback is in the queue, so the next pass is not put off */
+	QUIESCE_LISTED_LAST,  /* the owner has exited, and lists the queue for the last time */
 };
 
 struct quiesce__queue {
-	/* The owner's. */
+	/* The owner writes these. */
 	struct quiesce__append callbacks, frees;
-	uint64_t reported;      /* bytes of both at the owner's last report */
-	struct rcu_head *spill; /* without memory for a segment: linked by their heads; taken whole by a pass */
-	uint64_t spilled;    /* objects, ever */
-	uint64_t full_at;    /* so many retired: enough to be worth a pass */
-	int64_t until_look;  /* below 0: the owner looks what is ready, and tells its bytes */
-	uint32_t shard;
-	/* Changed by each pass, read by the owner each time. */
+	uint64_t reported;      /* bytes ever queued, at the owner's last report */
+	struct rcu_head *spill; /* objects linked by their heads, for want of memory for a segment; a pass takes the whole list */
+	uint64_t spilled;       /* number of objects ever pushed to @spill */
+	uint64_t full_at;       /* number of addresses ever queued at which the queue is worth a pass at once */
+	int64_t until_check;    /* bytes until the owner frees ready objects and reports; below 0: now */
+	uint32_t shard;         /* shard to whose list the queue is pushed */
+	/* Passes write these, and the owner loads them in each call. */
 	uint32_t listed __attribute__((aligned(QUIESCE_CACHELINE))); /* QUIESCE_UNLISTED, ... */
-	uint64_t ready;       /* frees that have had their grace period, ever */
-	uint64_t ready_bytes; /* of them */
-	struct quiesce__queue *next_listed; /* of who lists it */
-	/* Of who holds @lock: the owner for a few objects, or a pass. */
+	uint64_t ready;       /* number of objects for free(), ever, whose grace period is over */
+	uint64_t ready_bytes; /* bytes of these objects */
+	struct quiesce__queue *next_listed; /* next queue in the shard's list; written by the thread that pushes this queue */
+	/* The holder of @lock writes these: the owner, which frees a few objects, or the maker of a pass. */
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE)));
 	struct quiesce__consume freeing;
-	uint64_t freed;          /* objects whose free() has returned; others read it */
-	uint64_t reported_freed; /* bytes of them at the last report of a thread that freed */
-	/* Of who makes a pass. */
+	uint64_t freed;          /* number of objects whose free() has returned; read without the lock */
+	uint64_t reported_freed; /* bytes freed, at the last report by a thread that frees */
+	/* The maker of a pass writes these, except @running and @run, which the reclaimer that has the queue writes. */
 	struct quiesce__consume running __attribute__((aligned(QUIESCE_CACHELINE)));
-	uint64_t run;        /* callbacks that have returned; written, as @running, by the reclaimer that has the queue */
+	uint64_t run;        /* number of callbacks that have returned */
 	struct quiesce__snapshot callbacks_snap, frees_snap;
-	uint64_t seen_taken; /* of @freeing, at the last visit */
-	uint64_t share;      /* of this queue in the process-wide sum; exchanged by reports */
-	bool gone;           /* the owner has exited: the pass may free the queue */
-	bool lingers;
-	bool in_pass; /* in the list of this pass */
-	bool carried; /* the next pass begins with it, listed or not */
-	struct quiesce__queue *next_in_pass, *next_lingering, *next_carried;
-	struct quiesce__queue *next, *prev; /* of all; under queues.lock */
+	uint64_t seen_taken; /* freeing.taken when the queue was last left to its owner */
+	uint64_t share;      /* bytes of this queue in the process-wide sum of garbage; exchanged by each report */
+	bool gone;           /* the owner has exited, so a pass may free the queue */
+	bool unfreed;        /* the queue is in the list of unfreed queues: its ready objects are left to its owner */
+	bool in_pass;        /* the queue is in the list of the pass in progress */
+	bool carried;        /* the next pass begins with this queue, whether it has been pushed to a shard or not */
+	struct quiesce__queue *next_in_pass, *next_unfreed, *next_carried;
+	struct quiesce__queue *next, *prev; /* neighbours in the list of all queues, under queues.lock */
 };
 
-/* One of several, so that threads that begin to retire do not all write the same line. */
+/* A list of queues.  There are several shards, so that threads that begin to retire do not all write the same line. */
 struct quiesce__shard {
-	struct quiesce__queue *listed; /* pushed by owners, taken whole by a pass */
-	struct rcu_head *spill;        /* of threads that cannot have a queue */
-	uint64_t spilled, bytes;       /* of it, ever */
+	struct quiesce__queue *listed; /* queues pushed by their owners; a pass takes the whole list */
+	struct rcu_head *spill;        /* objects of threads that cannot have a queue, linked by their heads */
+	uint64_t spilled, bytes;       /* number and bytes of the objects ever pushed to @spill */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
 struct quiesce__queues {
-	struct quiesce__lock lock; /* guards the list of all */
+	struct quiesce__lock lock; /* guards all fields before @shard */
 	struct quiesce__queue *all;
-	uint32_t nr;         /* of them, and */
-	uint32_t nr_ever;    /* ever */
-	uint32_t report_bytes; /* a thread tells the process-wide sum in steps of this */
-	uint64_t gone_queued, gone_run, gone_spilled; /* of queues that are gone */
+	uint32_t nr;           /* number of queues */
+	uint32_t nr_ever;      /* number of queues ever allocated */
+	uint32_t report_bytes; /* bytes that a thread queues or frees before it reports them to the process-wide sum */
+	uint64_t gone_queued, gone_run, gone_spilled; /* totals of the queues that have been freed */
 	struct quiesce__shard shard[QUIESCE_NR_SHARDS];
 };
 extern struct quiesce__queues quiesce__queues;
 
-/* The calling thread's queue, a new one; NULL: it can have none. */
+/* Allocate a queue for the calling thread, which has none; NULL: it cannot have one. */
 struct quiesce__queue *quiesce__queue_new(struct quiesce_tls_v1 *self);
-/* A pass gives back a queue that is empty, is not listed and has no owner. */
+/* Free a queue that is empty, not listed, and has no owner any more; the caller holds pass.lock. */
 void quiesce__queue_free(struct quiesce__queue *queue);
-/* Let the next pass take @queue, unless it is listed already.  True if it was not. */
+/* List @queue, so that the next pass takes it; true if it was not listed.  @callback: a callback is in it, which is not put off. */
 bool quiesce__queue_list(struct quiesce__queue *queue, bool callback);
-/* Its owner exits, and touches it no more: let the next pass take it, for the last time. */
+/* List @queue for the last time: its owner exits, and does not access it after this call. */
 void quiesce__queue_leave(struct quiesce__queue *queue);
-/* Its owner exits.  True: wake the worker, if it sleeps. */
+/* Free @queue, whose owner exits, or list it for the last time.  True: the caller is to wake the worker, if that sleeps. */
 bool quiesce__queue_end(struct quiesce__queue *queue);
-/* Is any queue listed, or anything spilled by a thread without one?  Without regard to order. */
+/* True if a queue is listed, or an object of a thread without a queue waits.  The loads are relaxed: the caller orders them. */
 bool quiesce__queues_listed(void);
 
-/* Push to a list that others push to and a pass takes whole. */
+/* Push @head to @list, to which other threads push at the same time, and which a pass takes as a whole. */
 void quiesce__spill_push(struct rcu_head **list, struct rcu_head *head);
 
 static inline uint64_t quiesce__queue_bytes(const struct quiesce__queue *queue)
@@ -107,10 +108,10 @@ static inline uint64_t quiesce__queue_bytes(const struct quiesce__queue *queue)
 	return queue->callbacks.bytes + queue->frees.bytes;
 }
 
-/* Bring the share of @queue in the process-wide sum up to date; after a change of what waits, by the owner or a pass. */
+/* Make the share of @queue in the process-wide sum equal to the bytes that wait in it.  The owner or a pass calls this after a change. */
 void quiesce__queue_report(struct quiesce__queue *queue);
 
-/* By the owner, if it has queued anything since its last report. */
+/* Report the bytes of the calling owner, if it has queued anything since its last report. */
 static inline void quiesce__queue_report_own(struct quiesce__queue *queue)
 {
 	uint64_t bytes = quiesce__queue_bytes(queue);
@@ -121,12 +122,12 @@ static inline void quiesce__queue_report_own(struct quiesce__queue *queue)
 	quiesce__queue_report(queue);
 }
 
-/* Free at most @nr objects that are ready; under the lock. */
+/* Free at most @nr ready objects; the caller holds the lock of @queue. */
 void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr);
-/* Report what was freed, if any of it was not reported; under the lock. */
+/* Report the bytes that were freed since the last such report, if any; the caller holds the lock of @queue. */
 void quiesce__queue_report_freed(struct quiesce__queue *queue);
 
-/* May the calling thread have a queue of its own?  Only if that can be taken back when it exits. */
+/* True if the calling thread may have a queue of its own: its exit must be noticed, so that the queue can be taken back. */
 static inline bool quiesce__may_have_queue(struct quiesce_tls_v1 *self)
 {
 	bool armed;
@@ -135,12 +136,12 @@ static inline bool quiesce__may_have_queue(struct quiesce_tls_v1 *self)
 		return false;
 	quiesce__init();
 	quiesce__used();
-	armed = platform_arm_thread_exit() == 0; /* which may allocate */
+	armed = platform_arm_thread_exit() == 0; /* this call may allocate memory */
 	quiesce__heap_end(self);
 	return armed;
 }
 
-/* May the calling thread sleep for a grace period? */
+/* True if the calling thread may sleep for a grace period. */
 static inline bool quiesce__may_sleep(const struct quiesce_tls_v1 *self)
 {
 	return !rcu_read_lock_held() && !(self->state & QUIESCE_TLS_CALLBACKS) &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rcu.c - the slow halves of the reader's two calls, and the calls that wait for readers.
  *
- * Grace periods, with the reader's half of the protocol beside the updater's: rcu_gp.c.
+ * The theory of grace periods, for readers and updaters, is in rcu_gp.c.
  *
  * RU8  unregistered++ then reads; accesses then unregistered-- | unlink, then count read; then free
  */
@@ -30,7 +30,7 @@ static bool register_self(struct quiesce_tls_v1 *self)
 	platform_signals_block(&mask);
 	/* A signal handler may have registered the thread just before the signals were blocked. */
 	if (!self->reader && platform_arm_thread_exit() == 0 && quiesce__reader_register(self))
-		quiesce_store_relaxed(&self->rcu_word, idle_word()); /* Relaxed: outside. */
+		quiesce_store_relaxed(&self->rcu_word, idle_word()); /* Relaxed: outside of sections. */
 	platform_signals_restore(&mask);
 	return self->reader != NULL;
 }
@@ -42,8 +42,10 @@ bool quiesce__reader_ensure(struct quiesce_tls_v1 *self, uint32_t layout)
 	return self->reader || (!self->unregistered && register_self(self));
 }
 
-/* Sections of unregistered readers.  self->unregistered is depth * 2 + index of the count, 0 outside:
- * one word, stored after the section is counted, so that a signal handler that finds it set finds it counted. */
+/* ---- sections of unregistered readers ---- */
+
+/* self->unregistered is depth * 2 + index of the count, and 0 outside of sections.  It is one word, stored after the section has been
+ * counted, so that a signal handler that finds it set can rely on the count. */
 
 static void unregistered_lock(struct quiesce_tls_v1 *self)
 {
@@ -53,7 +55,7 @@ static void unregistered_lock(struct quiesce_tls_v1 *self)
 		self->unregistered += 2;
 		return;
 	}
-	/* Relaxed: the wrong one of the two counts only delays an updater. */
+	/* Relaxed: a section that joins the wrong one of the two counts only delays an updater. */
 	index = quiesce_load_relaxed(&quiesce__readers.phase) & 1;
 	/* RU8: full, pairs with RU8 in wait_for_count() */
 	quiesce_fetch_add(RU8, &quiesce__readers.unregistered[index], (uint64_t)1);
@@ -79,7 +81,7 @@ static void unregistered_unlock(struct quiesce_tls_v1 *self)
 		self->unregistered -= 2;
 }
 
-/* The depth in a reader word that is set but not yet fenced, in full-fence mode; no section nests as deep. */
+/* The depth in a reader word that is set but not yet fenced, in full-fence mode; no section nests so deep. */
 #define ENTERING QUIESCE_RCU_DEPTH
 
 static uint64_t entered(uint64_t word, uint64_t depth)
@@ -103,7 +105,7 @@ static void fenced_lock(struct quiesce_tls_v1 *self, uint64_t now)
 		quiesce_store_relaxed(&self->rcu_word, entered(word, 1)); /* Relaxed: protected already. */
 }
 
-/* A lock in a handler that interrupted fenced_lock(): fence for both sections, and nest. */
+/* Complete a lock in a handler that has interrupted fenced_lock(): fence for both sections, and nest. */
 static void finish_entering(struct quiesce_tls_v1 *self, uint64_t word)
 {
 	/* RU1: full, pairs with RU1 in gp_advance() */
@@ -162,14 +164,14 @@ void quiesce__rcu_lock_slow(uint32_t layout)
 
 static QUIESCE_COLD void after_slow_unlock(struct quiesce_tls_v1 *self)
 {
-	quiesce__init(); /* in a child of an unannounced fork, other threads may wait for this one to initialise it */
+	quiesce__init(); /* in the child of a fork without the library's handlers, other threads may wait for this one to initialise it */
 	quiesce__holdouts_notify(self->reader);
 	/* Relaxed: readers may see the request, or its end, a little late. */
 	if ((quiesce_load_relaxed(&quiesce_rcu_v1.gp) & QUIESCE_RCU_SLOW) && !quiesce__yield(&quiesce__rcu_yield))
 		quiesce__rcu_force_yield(false); /* the waiter that forces yields does not run */
 }
 
-/* Ends the section of an unregistered reader; outside of any section, reports the unlock that @caller made. */
+/* End the section of an unregistered reader; outside of any section, report the unlock that @caller made. */
 static QUIESCE_COLD void rare_unlock(struct quiesce_tls_v1 *self, const void *caller)
 {
 	struct platform_place here;
@@ -198,8 +200,8 @@ void quiesce__rcu_unlock_slow(void)
 		after_slow_unlock(self);
 }
 
-/* Note where and when the thread's section began, for reports of other threads; @site NULL: the section has ended. */
-static void begin_note(struct quiesce_tls_v1 *self, const void *site)
+/* Record where and when the thread's section began, for reports by other threads; @site NULL: the section has ended. */
+static void record_section(struct quiesce_tls_v1 *self, const void *site)
 {
 	quiesce_store_relaxed(&self->site, site);
 	quiesce_store_relaxed(&self->since, site ? platform_now_ns() : 0);
@@ -211,7 +213,7 @@ void quiesce__rcu_lock_debug(uint32_t layout)
 
 	quiesce__check_layout(layout);
 	if (!rcu_read_lock_held())
-		begin_note(self, __builtin_return_address(0));
+		record_section(self, __builtin_return_address(0));
 	quiesce__rcu_read_lock();
 }
 
@@ -223,7 +225,7 @@ void quiesce__rcu_unlock_debug(void)
 	}
 	quiesce__rcu_read_unlock();
 	if (!rcu_read_lock_held())
-		begin_note(quiesce__self(), NULL);
+		record_section(quiesce__self(), NULL);
 }
 
 void quiesce__rcu_check_debug(int held, const char *what)
@@ -246,7 +248,7 @@ void quiesce__rcu_section_debug(const char *call)
 				platform_place(site, &here));
 }
 
-/* In the debug build the report says where the section began. */
+/* In the debug build the report names the place where the section began. */
 bool quiesce__rcu_wait_is_misuse(const char *call, const void *caller)
 {
 	const void *site = quiesce__self()->site;

@@ -2,38 +2,41 @@
 /* rcu_gp.c - grace periods: their numbers, the leader that runs one for all callers, and callers that run one without it.
  *
  *   reader                               updater
- *   mark = gp            (light fence)   unlink                 (the caller)
+ *   word = gp            (light fence)   unlink                 (the caller)
  *   ... section ...                      number = ++started     RU9
- *   mark = 0             (release)       heavy fence            RU1
- *                                        gp = number, unless it is newer
- *                                        every mark: outside, or number not older?  (acquire, RU2)
- *                                        completed = number, unless it is newer     RU5
+ *   word = 0             (release)       heavy fence            RU1
+ *                                        gp = number, unless gp is newer
+ *                                        every word: outside, or number not older?  (acquire, RU2)
+ *                                        completed = number, unless completed is newer  RU5
  *
- * I1. A mark that is inside a section and has an older number was set before gp reached the number: wait for it.
- * I2. A mark that carries the number, or a newer one, was set after the reader's share of that one's heavy fence.
- *     It took its number after ours was taken, and ours was taken after the unlinking: so the section sees that, and is
- *     ignored.  This needs gp to advance after the fence.
- * I3. A mark set before the reader's share of the fence is visible to the scan.
- * I4. An old number stored late only makes an updater wait in vain.
+ * The reader word of a thread, rcu_word in its block, has the number of its section, or says that the thread is outside of any.
+ *
+ * I1. A reader word of a section with an older number was set before gp reached the updater's number, so the updater waits for it.
+ * I2. A reader word with the updater's number, or a newer one, was set after the heavy fence of that number took effect in the reader.
+ *     That number was taken no earlier than the updater's, and the updater's after the unlinking.  So the section sees the unlinking, and
+ *     the scan ignores it.  This needs gp to advance after the fence.
+ * I3. A reader word that was set before the heavy fence took effect in the reader is visible to the scan.
+ * I4. A reader that stores an old number late only makes an updater wait in vain.
  * I5. A caller needs a number that is taken after the call began: its cookie, or a newer one.  As a rule one thread at a time
- *     leads, and the others follow: when it is done, one of the callers that arrived meanwhile leads for all of them.
- * I6. No caller depends on a thread that does not run.  A leader announces when it scans next.  If it is overdue, a follower, one
- *     each millisecond, runs a grace period alone, with a number and a fence of its own; it asks no reader for a wake-up, because
+ *     leads, and the others follow: when the leader is done, one of the callers that arrived meanwhile leads for all of these.
+ * I6. No caller depends on a thread that does not run.  A leader announces when it scans next.  While it is overdue, one follower in each
+ *     millisecond runs a grace period alone, with a number and a fence of its own; such a follower asks no reader for a wake-up, because
  *     only the leader makes requests.  Grace periods overlap then, so gp and completed are maxima.
  * I7. A poller that takes part in grace periods does not lead, and no caller follows it: it has a number and a fence of its own, which
  *     later pollers continue with, and it does not wait for readers.  While a leader is not overdue, pollers leave the work to it.
  * I8. Because the unlock is a release and the scan an acquire, no closing fence is needed.
  *
- * RU1  mark set, then the section's reads        | unlink, then marks are read
- * RU2  the section's accesses, then mark cleared | mark read, then the caller frees
+ * RU1  word set, then the section's reads        | unlink, then words are read
+ * RU2  the section's accesses, then word cleared | word read, then the caller frees
+ * RU3  object initialised, then published        | pointer loaded, then the object used
  * RU5  scan over, then completed                 | completed read, then the poller frees
- * RU6  unlink, then started read (a cookie)      | started set, then marks are read
+ * RU6  unlink, then started read (a cookie)      | started set, then words are read
  * RU9  unlink, then the number taken             | a newer number taken, then its fence
  * GP1  completed, led; then waiting read         | waiting raised, then completed, led read
  * GP2  the leader's last store                   | the next leader's first load
  *
- * Paper: M. Desnoyers et al., "User-Level Implementations of Read-Copy Update", IEEE TPDS 23(2), 2012, for the
- * idea of a reader without fences; the numbering and the single membarrier are ours and argued in docs/design/rcu.md.
+ * Paper: M. Desnoyers et al., "User-Level Implementations of Read-Copy Update", IEEE TPDS 23(2), 2012, has the idea of a reader without
+ * fences; docs/design/rcu.md argues for the numbering and the single membarrier, which are ours.
  */
 #include "rcu.h"
 
@@ -46,25 +49,24 @@
 #define FIRST_NUMBER 1ull
 #endif
 #define WORD(number) ((number) << 16 | 1)
-#define MARK_NUMBER (~0xffffull)
 #define COOKIE_VALID (1ull << 48) /* distinguishes a cookie from that of get_completed_synchronize_rcu() */
 
-#define LOOK_NS 1000u           /* longest time that a scan takes for each reader */
+#define SCAN_NS 1000u           /* longest time that a scan takes for each reader */
 
 struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WORD(FIRST_NUMBER), .reserved = { 0 } };
 
-/* Each side has the followers that need a grace period of an odd number, or of an even one. */
+/* Followers are on two sides: those that need a grace period with an even number, and those that need one with an odd number. */
 struct side {
 	uint32_t waiting; /* number of followers */
-	uint32_t word;    /* futex of these, which changes when they are to check gp.completed and gp.led */
+	uint32_t word;    /* futex of the followers; it changes when they are to check gp.completed and gp.led */
 };
 
 static struct {
 	uint64_t started;   /* the newest number taken */
 	uint64_t completed; /* the newest number whose grace period is over */
-	uint64_t due;       /* time of the next scan, at the latest */
+	uint64_t due;       /* time by which the leader scans next */
 	uint32_t led;       /* 1: there is a leader */
-	uint32_t claims;    /* number of claims of followers to run a grace period alone */
+	uint32_t claims;    /* number of times that a follower has claimed to run a grace period alone */
 	struct side side[2];
 } gp __attribute__((aligned(QUIESCE_CACHELINE))) = { .started = FIRST_NUMBER, .completed = FIRST_NUMBER };
 
@@ -116,7 +118,7 @@ void quiesce__rcu_force_yield(bool on)
 
 void quiesce__rcu_scan_by(uint64_t when)
 {
-	quiesce_store_relaxed(&gp.due, when); /* Relaxed: a follower that sees it late runs a grace period too many. */
+	quiesce_store_relaxed(&gp.due, when); /* Relaxed: a follower that sees it late runs a needless grace period. */
 }
 
 void quiesce__rcu_report_behind(struct quiesce__report *r)
@@ -139,13 +141,13 @@ static void publish(uint64_t number)
 	uint64_t word = quiesce_load_relaxed(&quiesce_rcu_v1.gp); /* Relaxed: the exchange decides. */
 
 	while (older(word >> 16, number))
-		/* I2 only needs this store after RU1's heavy fence. */
+		/* The only order that I2 needs is this store after RU1's heavy fence. */
 		/* RU9: full, pairs with RU9 in gp_advance() */
 		if (quiesce_cmpxchg(RU9, &quiesce_rcu_v1.gp, &word, WORD(number) | (word & QUIESCE_RCU_SLOW)))
 			break;
 }
 
-/* Begin the next grace period; returns its number. */
+/* Begin the next grace period, and return its number. */
 static uint64_t gp_advance(void)
 {
 	/* RU9: full, pairs with RU9 in gp_advance() */
@@ -166,7 +168,7 @@ static void wake(struct side *side, uint32_t nr)
 {
 	/* GP1: full, pairs with GP1 in follow() */
 	quiesce_fetch_add(GP1, &side->word, 1u);
-	if (quiesce_load_relaxed(&side->waiting)) /* Relaxed: GP1. */
+	if (quiesce_load_relaxed(&side->waiting)) /* Relaxed: GP1 orders it. */
 		platform_futex_wake(&side->word, nr);
 }
 
@@ -189,7 +191,7 @@ static void gp_complete(uint64_t number)
 
 void quiesce__rcu_raise_urgency(enum quiesce__urgency urgency)
 {
-	/* Relaxed: hints.  Without a leader the next wait would get the urgency. */
+	/* Relaxed: hints.  Without a leader, the urgency would go to the next wait. */
 	if (quiesce_load_relaxed(&gp.led))
 		quiesce__holdouts_raise_urgency(quiesce_load_relaxed(&gp.started), urgency); /* Relaxed: a hint. */
 }
@@ -198,12 +200,12 @@ void quiesce__rcu_raise_urgency(enum quiesce__urgency urgency)
 
 static bool take_lead(void)
 {
-	uint32_t nobody = 0;
+	uint32_t none = 0;
 
 	if (quiesce_load_relaxed(&gp.led)) /* Relaxed: the exchange decides. */
 		return false;
 	/* GP2: full, pairs with GP2 in hand_over() */
-	return quiesce_cmpxchg(GP2, &gp.led, &nobody, 1u);
+	return quiesce_cmpxchg(GP2, &gp.led, &none, 1u);
 }
 
 /* Wake one of the callers that arrived while @number ran, to lead next; or, if other threads took numbers meanwhile, all followers, of
@@ -223,19 +225,20 @@ static void gp_lead(enum quiesce__urgency urgency, const char *call)
 {
 	uint64_t number;
 
-	quiesce__rcu_scan_by(platform_now_ns() + quiesce__readers_nr() * LOOK_NS);
+	quiesce__rcu_scan_by(platform_now_ns() + quiesce__readers_nr() * SCAN_NS);
 	number = gp_advance();
 	if (QUIESCE_MUTANT(gp_completed_early))
 		quiesce_store_relaxed(&gp.completed, number);
 	quiesce__holdouts_wait(number, urgency, call);
-	/* Followers are served before the hand-over: one that calls again at once shares the next grace period. */
+	/* Followers are completed before the hand-over, so that one that calls again at once shares the next grace period. */
 	gp_complete(number);
 	hand_over(number);
 }
 
 /* ---- alone ---- */
 
-/* True once the cookie is done, or the leader has gone: then it is better to lead, with wake-ups and forced yields. */
+/* True if the follower need not finish its own grace period: the cookie is done, or there is no leader any more, and the follower can lead,
+ * with wake-ups and forced yields. */
 static bool alone_is_enough(uint64_t cookie)
 {
 	return quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&gp.led); /* Relaxed: a hint. */
@@ -251,7 +254,7 @@ static void gp_alone(uint64_t cookie, const char *call)
 
 /* ---- following ---- */
 
-/* Time from which the leader, or the follower that scans for it, counts as overdue. */
+/* Return the time from which the leader, or a follower that runs a grace period alone, counts as overdue. */
 static uint64_t late_at(struct quiesce__overdue *late, uint64_t now)
 {
 	/* Relaxed throughout: an estimate. */
@@ -263,16 +266,17 @@ static uint64_t late_at(struct quiesce__overdue *late, uint64_t now)
 /* Claim to run alone; only one of the followers that find the leader overdue at the same time gets true. */
 static bool claim(uint32_t seen, uint64_t now)
 {
-	if (quiesce_fetch_add_relaxed(&gp.claims, 1u) != seen) /* Relaxed: two that run alone do no harm. */
+	if (quiesce_fetch_add_relaxed(&gp.claims, 1u) != seen) /* Relaxed: two followers that run alone do no harm. */
 		return false;
 	quiesce__rcu_scan_by(now + QUIESCE_OVERDUE_NS);
 	return true;
 }
 
-/* True: the caller is to run a grace period alone, and other followers give it some time.  Else it has slept while @side had @word. */
+/* Sleep while the futex of @side has the value @word, and return false.  If the leader is overdue, claim to run a grace period alone, and
+ * return true. */
 static bool watch_or_sleep(struct quiesce__overdue *late, uint32_t rank, struct side *side, uint32_t word)
 {
-	uint32_t claims = quiesce_load_relaxed(&gp.claims); /* Relaxed: claim(). */
+	uint32_t claims = quiesce_load_relaxed(&gp.claims); /* Relaxed: claim() compares it. */
 	uint64_t now = platform_now_ns(), at = late_at(late, now);
 
 	if (now >= at && !QUIESCE_MUTANT(gp_trusts_leader) && claim(claims, now))
@@ -293,9 +297,9 @@ static void follow(uint64_t cookie, enum quiesce__urgency urgency, const char *c
 		/* GP1: acquire, pairs with GP1 in wake() */
 		uint32_t word = quiesce_load_acquire(GP1, &side->word);
 
-		if (quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&gp.led)) /* Relaxed: GP1. */
+		if (quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&gp.led)) /* Relaxed: GP1 orders it. */
 			break;
-		quiesce__holdouts_raise_urgency(cookie, urgency); /* the leader's wait delays this one */
+		quiesce__holdouts_raise_urgency(cookie, urgency); /* this caller waits for the leader's wait to end */
 		if (watch_or_sleep(&late, rank, side, word)) {
 			gp_alone(cookie, call);
 			break;
@@ -354,7 +358,8 @@ static struct {
 	struct quiesce__overdue late;
 } polled = { .number = FIRST_NUMBER };
 
-static bool somebody_leads(void)
+/* True if there is a leader that is not overdue. */
+static bool leader_on_time(void)
 {
 	uint64_t now;
 
@@ -364,7 +369,7 @@ static bool somebody_leads(void)
 	return now < late_at(&polled.late, now) || QUIESCE_MUTANT(gp_poll_trusts_leader);
 }
 
-/* Record what a poller has seen for @number: it begins anew for a newer number, and adds to the record of the same number. */
+/* Add @empty to the record of the pollers' grace period if that has @number; if @number is newer, begin a new record. */
 static void merge(uint64_t number, uint32_t empty)
 {
 	quiesce__lock(&polled.lock);
@@ -377,20 +382,21 @@ static void merge(uint64_t number, uint32_t empty)
 	quiesce__unlock(&polled.lock);
 }
 
-/* True: the poller is to take part; *@ret_number is then the last number begun by a poller, and *@ret_empty what was seen for it. */
+/* True if the poller is to take part in grace periods.  *@ret_number and *@ret_empty are the record of the last one that a poller began. */
 static bool may_try(uint64_t cookie, uint64_t *ret_number, uint32_t *ret_empty)
 {
 	bool may;
 
 	quiesce__lock(&polled.lock);
-	may = !quiesce__rcu_cookie_done(cookie) && !somebody_leads();
+	may = !quiesce__rcu_cookie_done(cookie) && !leader_on_time();
 	*ret_number = polled.number;
 	*ret_empty = polled.empty;
 	quiesce__unlock(&polled.lock);
 	return may;
 }
 
-/* The lock only guards the record: a poller that fences or scans may be preempted, and other pollers work meanwhile. */
+/* The lock guards the record only, and is not held during the fence and the scan: a poller may be preempted there, and must not stop
+ * others. */
 void quiesce__rcu_try(uint64_t cookie)
 {
 	uint64_t number;
@@ -410,11 +416,11 @@ void quiesce__rcu_try(uint64_t cookie)
 
 void quiesce__rcu_fork_child(void)
 {
-	/* The threads that ran grace periods are not in the child; their numbers stay incomplete until a later one covers them. */
+	/* The threads that ran grace periods are not in the child.  Their numbers stay incomplete until a later number covers them. */
 	gp.led = 0;
 	gp.due = 0;
 	gp.side[0] = gp.side[1] = (struct side){ .waiting = 0 };
 	quiesce__lock_reset(&polled.lock, false);
-	polled.empty = 0; /* the bits may belong to the number before */
+	polled.empty = 0; /* a poller may have been about to change the number, to which the bits belong */
 	quiesce__rcu_force_yield(false);
 }

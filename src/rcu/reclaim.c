@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* reclaim.c - deferred callbacks, the callers' side: queueing, and the owner's share of freeing.
  *
- *   call_rcu(), kfree_rcu():  append to the own queue -> is it listed? if not, list it and wake the worker if it sleeps
- *                             -> each 16 times: free up to 32 objects whose grace period is over, report the garbage
+ *   call_rcu(), kfree_rcu():  append to the own queue -> if it is not listed, list it, and wake the worker if it sleeps
+ *                             -> every 16th small object: free up to 32 objects whose grace period is over, report the garbage
  *
- * I1. Nobody here waits for a reader, a callback, the worker, or another thread's turn in a queue, and no callback runs
+ * I1. No caller waits here for a reader, a callback, the worker, or another thread's use of a queue, and no callback runs
  *     here: callers hold locks that readers and callbacks take.  Only the setting of quiesce_set_throttle() makes
  *     call_rcu() wait.
  * I2. Without memory for a segment an object is linked through its rcu_head, in its thread's queue; a thread that cannot
- *     have a queue pushes to one of several lists.  Nothing is lost when memory is short.  kfree_rcu_mightsleep() has no
+ *     have a queue pushes to the list of a shard.  So no object is lost when memory is short.  kfree_rcu_mightsleep() has no
  *     rcu_head, but may sleep.
- * I3. Garbage is bounded by who calls rcu_throttle(): there, no thread goes on while the process has more than the
- *     ceiling.  Each thread tells the process-wide sum in steps, which together are at most a quarter of the ceiling.
- * I4. A queue that is listed is not listed again until a pass takes it.  So as long as no worker is seen to run, each call of its
- *     owner comes to free_and_report(), and tries to start one if it is time to.
+ * I3. Garbage is bounded by calls of rcu_throttle(), which wait while the process has more than the ceiling.  For that each thread
+ *     reports its bytes to the process-wide sum, in steps that together are at most a quarter of the ceiling.
+ * I4. A queue that is listed is not listed again until a pass takes it, so its owner would start no worker by listing it.  Therefore, while
+ *     no worker is seen to run, each call of the owner reaches free_and_report(), which tries to start one, at intervals.
  *
  * The barrier ledger of both sides is in pass.c.
  */
@@ -22,16 +22,16 @@
 #include "rcu.h"
 
 #if defined(QUIESCE_SIM)
-#define LOOK_BYTES 8192
+#define CHECK_BYTES 8192
 #define FREE_AT_ONCE 2u
 #else
-#define LOOK_BYTES 65536 /* the owner looks after so many bytes, */
+#define CHECK_BYTES 65536 /* bytes that an owner queues from one check of its queue to the next */
 #define FREE_AT_ONCE 32u
 #endif
-#define LOOK_OBJECT 4096 /* of which each object has so many more: after 16 small ones */
-#define FILLED (4 * QUIESCE_WELL_FILLED) /* the worker, which adapts to what comes, is to be woken */
+#define CHECK_OBJECT 4096 /* bytes added to the size of each object there, so that 16 small objects are enough */
+#define FILLED (4 * QUIESCE_WELL_FILLED) /* objects for which an owner wakes the worker from batching, whose time adapts to fewer */
 
-/* Above the ceiling: expedite. */
+/* Have the worker expedite the next grace period, because garbage is above the ceiling. */
 static void expedite(void)
 {
 	quiesce_store_relaxed(&quiesce__worker.urgent, 1); /* Relaxed: a best-effort hint. */
@@ -41,7 +41,7 @@ static void expedite(void)
 		quiesce__report_no_worker();
 }
 
-/* Tell the process-wide sum what this thread has queued, if it is a step. */
+/* Report the bytes that this thread has queued to the process-wide sum, if they are a step. */
 static void report(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
 	/* Relaxed: a policy. */
@@ -55,26 +55,27 @@ static void report(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 		quiesce__throttle("call_rcu", PLATFORM_FOREVER, false);
 }
 
-/* The worker need not wait for more. */
+/* End the pacing or batching of the worker if the queue is worth a pass. */
 static void wake_if_filled(struct quiesce__queue *queue)
 {
 	uint64_t nr = queue->callbacks.queued + queue->frees.queued;
 
-	if (nr + FILLED - QUIESCE_PACED < queue->full_at) /* fewer since it was listed */
+	if (nr + FILLED - QUIESCE_PACED < queue->full_at) /* fewer than QUIESCE_PACED were queued since the queue was listed */
 		return;
 	if (!QUIESCE_MUTANT(cb_pace_kept))
 		quiesce__worker_prompt();
 	if (quiesce_likely(nr < queue->full_at))
 		return;
 	queue->full_at = nr + FILLED;
-	quiesce_store_relaxed(&quiesce__worker.filled, 1); /* Relaxed: as above. */
-	if (quiesce_load_relaxed(&quiesce__worker.sleep) == QUIESCE_BATCHING) /* Relaxed: as above. */
+	quiesce_store_relaxed(&quiesce__worker.filled, 1); /* Relaxed: a hint. */
+	if (quiesce_load_relaxed(&quiesce__worker.sleep) == QUIESCE_BATCHING) /* Relaxed: a hint. */
 		quiesce__worker_wake();
 }
 
+/* Free some ready objects, unless a pass is freeing them. */
 static void free_some(const struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
-	if (self->state & QUIESCE_TLS_IN_HEAP) /* the allocator may be in the middle of something */
+	if (self->state & QUIESCE_TLS_IN_HEAP) /* the allocator makes this call, and may hold its locks */
 		return;
 	/* Relaxed: a hint. */
 	if (quiesce_load_relaxed(&queue->ready) == quiesce_load_relaxed(&queue->freeing.taken) || !quiesce__trylock(&queue->lock))
@@ -83,19 +84,19 @@ static void free_some(const struct quiesce_tls_v1 *self, struct quiesce__queue *
 	quiesce__unlock(&queue->lock);
 }
 
-/* I4. */
+/* Try to start a worker, and have the next call of the owner try again (I4). */
 static QUIESCE_COLD void try_worker(struct quiesce__queue *queue)
 {
 	if (QUIESCE_MUTANT(cb_worker_tried_once))
 		return;
-	queue->until_look = 0;
+	queue->until_check = 0;
 	quiesce__worker_ensure();
 }
 
-/* Now and then. */
+/* Free ready objects of the calling owner, wake the worker, and report, each if it is due; called once in CHECK_BYTES. */
 static QUIESCE_COLD void free_and_report(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
-	queue->until_look = LOOK_BYTES - LOOK_OBJECT;
+	queue->until_check = CHECK_BYTES - CHECK_OBJECT;
 	free_some(self, queue);
 	wake_if_filled(queue);
 	report(self, queue);
@@ -103,24 +104,24 @@ static QUIESCE_COLD void free_and_report(struct quiesce_tls_v1 *self, struct qui
 		try_worker(queue);
 }
 
-/* Something is listed, or spilled: somebody has to make a pass. */
+/* Wake the worker if it sleeps, or start one: the caller has listed a queue or spilled an object, which needs a pass. */
 static void wake_if_asleep(void)
 {
 	uint32_t sleep;
 
 	/* CB9: full, pairs with CB9 in worker_sleep() */
 	quiesce_fence_full(CB9);
-	sleep = quiesce_load_relaxed(&quiesce__worker.sleep); /* Relaxed: CB9. */
+	sleep = quiesce_load_relaxed(&quiesce__worker.sleep); /* Relaxed: CB9 orders it. */
 	if (quiesce_likely(sleep == QUIESCE_AWAKE && quiesce__reclaim_has_worker()))
 		return;
 	if (quiesce__worker_ensure() && sleep == QUIESCE_ASLEEP)
 		quiesce__worker_wake();
 }
 
-/* Or say that there are callbacks in it, too. */
+/* List the queue, or record that the listed queue has a callback, too. */
 static QUIESCE_COLD void list(struct quiesce__queue *queue, bool callback)
 {
-	/* Worth a pass at once is what comes from now on. */
+	/* Only objects that are queued from now on make the queue worth a pass at once. */
 	queue->full_at = queue->callbacks.queued + queue->frees.queued + FILLED;
 	if (quiesce__queue_list(queue, callback))
 		wake_if_asleep();
@@ -129,19 +130,20 @@ static QUIESCE_COLD void list(struct quiesce__queue *queue, bool callback)
 	if (callback)
 		quiesce__worker_prompt();
 	if (quiesce_unlikely(!quiesce__worker_runs()))
-		queue->until_look = 0; /* I4 */
+		queue->until_check = 0; /* check the queue in this call (I4) */
 }
 
 static inline void queued(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, bool callback, size_t bytes)
 {
-	/* If this misses that the pass has unlisted the queue, the pass sees what was pushed; if the pass misses that, this lists. */
+	/* If the load of @listed misses that a pass has unlisted the queue, the pass sees what was appended; if the pass misses that, the
+	 * load sees that the queue is unlisted. */
 	/* CB3: pairs with CB3 in take_queue() */
 	quiesce_fence_mode(CB3);
-	/* Relaxed: CB3. */
-	if (quiesce_unlikely(quiesce_load_relaxed(&queue->listed) < (callback ? QUIESCE_LISTED : QUIESCE_LISTED_CALM)))
+	/* Relaxed: CB3 orders it. */
+	if (quiesce_unlikely(quiesce_load_relaxed(&queue->listed) < (callback ? QUIESCE_LISTED : QUIESCE_LISTED_FREES)))
 		list(queue, callback);
-	queue->until_look -= (int64_t)(bytes + LOOK_OBJECT);
-	if (quiesce_unlikely(queue->until_look < 0))
+	queue->until_check -= (int64_t)(bytes + CHECK_OBJECT);
+	if (quiesce_unlikely(queue->until_check < 0))
 		free_and_report(self, queue);
 }
 
@@ -149,7 +151,7 @@ static inline void queued(struct quiesce_tls_v1 *self, struct quiesce__queue *qu
 
 static QUIESCE_COLD void spill(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, struct rcu_head *head, size_t bytes)
 {
-	/* Counted before it can run, so that what was queued less what has run never misses another object.
+	/* The object is counted before it can run, so that the number queued is never less than the number run.
 	 * Relaxed throughout: the exchange follows. */
 	quiesce_store_relaxed(&queue->spilled, queue->spilled + 1);
 	quiesce_store_relaxed(&queue->callbacks.bytes, queue->callbacks.bytes + bytes);
@@ -157,12 +159,12 @@ static QUIESCE_COLD void spill(struct quiesce_tls_v1 *self, struct quiesce__queu
 	queued(self, queue, true, bytes);
 }
 
-/* Threads that exit, and those that cannot have a queue. */
-static QUIESCE_COLD void spill_anywhere(const struct quiesce_tls_v1 *self, struct rcu_head *head, size_t bytes)
+/* Queue an object of a thread that exits, or that cannot have a queue. */
+static QUIESCE_COLD void spill_to_shard(const struct quiesce_tls_v1 *self, struct rcu_head *head, size_t bytes)
 {
 	struct quiesce__shard *shard = &quiesce__queues.shard[(uintptr_t)self / 4096 % QUIESCE_NR_SHARDS];
 
-	/* Relaxed throughout: as above. */
+	/* Relaxed throughout: the exchange follows. */
 	quiesce_fetch_add_relaxed(&shard->spilled, (uint64_t)1);
 	quiesce_fetch_add_relaxed(&shard->bytes, (uint64_t)bytes);
 	quiesce__garbage_add((int64_t)bytes);
@@ -200,7 +202,7 @@ void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head)
 	head->func = func;
 	queue = own_queue(self);
 	if (quiesce_unlikely(!queue))
-		spill_anywhere(self, head, bytes);
+		spill_to_shard(self, head, bytes);
 	else if (quiesce_likely(append(queue, head, (uintptr_t)func, bytes)))
 		queued(self, queue, (uintptr_t)func > QUIESCE_KFREE_OFFSET_MAX, bytes);
 	else

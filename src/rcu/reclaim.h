@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reclaim.h - deferred callbacks: queues, passes, worker, barrier. */
+/* reclaim.h - deferred callbacks: passes, reclaimers, the worker, and the functions that other rooms call. */
 #ifndef QUIESCE_RECLAIM_H
 #define QUIESCE_RECLAIM_H
 
@@ -9,103 +9,108 @@
 
 /* ---- for other rooms ---- */
 
-/* Let the worker run a grace period that completes @cookie. */
+/* Ask the worker to run a grace period that completes @cookie. */
 void quiesce__reclaim_request_gp(uint64_t cookie);
+/* True if the worker runs or is being started. */
 bool quiesce__reclaim_has_worker(void);
-/* The caller may sleep, but not run callbacks: where no worker could be had, free what needs none. */
+/* Free what kfree_rcu() has queued, if no worker could be started; the caller may sleep, but must not run callbacks. */
 void quiesce__free_here(void);
-/* Has every callback of call_rcu() that this thread can know of run? */
+/* True if all callbacks of which the calling thread can know have run, and all such objects of kfree_rcu() are freed. */
 bool quiesce__nothing_queued(void);
-/* Would a wait for callbacks be one for oneself?  Then it is reported. */
+/* True if @call, made at @caller, would wait for a callback, or a section, of its own thread; that is reported here. */
 bool quiesce__barrier_is_misuse(const char *call, const void *caller);
 void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self);
-/* The ceiling has changed: so do the steps in which threads report their garbage. */
+/* Choose the steps in which threads report their garbage; called when the ceiling has changed. */
 void quiesce__report_bytes_changed(void);
 void quiesce__reclaim_stats(struct quiesce_stats *stats);
 
 #if defined(QUIESCE_SIM)
 #define QUIESCE_WELL_FILLED 2u
 #else
-#define QUIESCE_WELL_FILLED 4096u /* so many objects of one thread are worth a pass, and few enough to be in its caches still */
+#define QUIESCE_WELL_FILLED 4096u /* objects of one thread that are worth a pass, and that the caches still hold */
 #endif
 
 /* ---- passes: pass.c ---- */
 
 struct quiesce__pass {
 	struct quiesce__lock lock; /* held for a whole pass, grace period and callbacks included */
-	uint64_t begun, done;
-	uint64_t ran; /* the newest that is done, and ran callbacks */
-	uint64_t wanted;    /* the newest that somebody waits for */
-	uint32_t done_word; /* futex that changes with every pass */
-	uint32_t waiting;   /* callers that wait for a pass */
-	uint32_t again;     /* work came while a caller ran a pass */
+	uint64_t begun;     /* number of the newest pass that has begun */
+	uint64_t done;      /* number of the newest pass that has ended */
+	uint64_t ran;       /* number of the newest pass that has ended and ran callbacks */
+	uint64_t wanted;    /* number of the newest pass that a caller waits for */
+	uint32_t done_word; /* futex that changes when a pass ends */
+	uint32_t waiting;   /* number of callers that wait for a pass */
+	uint32_t again;     /* 1: a caller found @lock taken, and its holder is to make another pass */
 };
 extern struct quiesce__pass quiesce__pass;
 
-/* Under pass.lock, which is given back if a callback ends the thread: one pass.  Without @callbacks they stay queued. */
+/* Make one pass; the caller holds pass.lock, which is released if a callback ends the thread.  Without @callbacks, these stay queued. */
 void quiesce__pass_run(bool callbacks);
-/* When a pass is due to free what owners have not come back for; PLATFORM_FOREVER: nothing is left to them. */
-uint64_t quiesce__linger_due(void);
-/* Does the next pass begin with a queue that need not be listed? */
+/* Time at which a pass is to free the ready objects that owners have not freed; PLATFORM_FOREVER: there are none. */
+uint64_t quiesce__visit_due(void);
+/* True if a queue is carried over to the next pass; it may be in no list. */
 bool quiesce__pass_carries(void);
-/* Run a pass here, or see to it that whoever runs one runs another. */
-void quiesce__pass_yourself(bool callbacks);
-/* Take part in a pass that begins after this call, which @call of the program waits for; false at @deadline (0: none). */
-bool quiesce__pass_wait(const char *call, uint64_t deadline_ns);
-/* Is a pass wanted that has not been made? */
+/* Make a pass here, or have the thread that makes one make another.  @callbacks: the caller may run callbacks. */
+void quiesce__pass_here(bool callbacks);
+/* Wait until a pass that begins after this call has run callbacks; false at @deadline (0: none).  @call is the program's, for reports. */
+bool quiesce__pass_wait(const char *call, uint64_t deadline);
+/* True if a caller waits for a pass that has not been made. */
 bool quiesce__pass_wanted(void);
+/* Number of queues that passes have visited, for statistics. */
 uint64_t quiesce__queues_visited(void);
-/* The most that this pass has taken from one queue. */
+/* The largest number of addresses that the last pass took from one queue. */
 uint64_t quiesce__pass_most(void);
-/* Has a callback of the last pass queued its own object again? */
-bool quiesce__pass_came_back(void);
+/* True if a callback of the last pass has queued its own object again. */
+bool quiesce__pass_requeued(void);
 void quiesce__pass_fork_child(void);
 void quiesce__throttle_fork_child(void);
 
-/* ---- who runs the callbacks of a pass: reclaimers.c ---- */
+/* ---- the threads that run the callbacks of a pass: reclaimers.c ---- */
 
 struct quiesce__reclaimer {
-	uint32_t in_gate;  /* a chunk of callbacks runs */
-	uint32_t tid;      /* 0: of whoever makes the pass */
-	uintptr_t func;    /* the callback that runs; 0: none */
-	struct quiesce__queue *queue; /* whose callbacks it runs; NULL: none's */
-	const struct quiesce_tls_v1 *by; /* of a helper: its thread; NULL: nobody has this place */
-	uint32_t generation; /* of forks, in which it has @queue */
-	bool came_back;      /* a callback has queued its own object again */
+	uint32_t in_gate;  /* set while a chunk of callbacks runs, whose end fork() awaits */
+	uint32_t tid;      /* thread of a helper; 0 for the maker of a pass */
+	uintptr_t func;    /* function of the callback that runs; 0: none */
+	struct quiesce__queue *queue; /* queue whose callbacks it runs; NULL: none */
+	const struct quiesce_tls_v1 *by; /* block of the helper's thread; NULL: this entry is free */
+	uint32_t generation; /* generation of forks in which the helper took @queue */
+	bool requeued;       /* a callback of this pass has queued its own object again */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
-/* The first is whoever makes the pass, the others are helpers of the worker. */
+/* The first entry is for the maker of a pass, the others are for helpers of the worker. */
 extern struct quiesce__reclaimer quiesce__reclaimer[QUIESCE_RECLAIMERS_MAX];
 #define quiesce__pass_maker (&quiesce__reclaimer[0])
 
-/* A callback of the program's. */
+/* Run one callback of the program. */
 static inline void quiesce__pass_call(struct quiesce__reclaimer *me, struct rcu_head *head)
 {
 	quiesce_store_relaxed(&me->func, (uintptr_t)head->func); /* Relaxed: for reports. */
 	head->func(head);
-	quiesce__init(); /* it may have forked without a word, and this be the child */
+	quiesce__init(); /* the callback may have forked without the library's handlers, and this be the child */
 }
 
-/* By the maker of a pass: run what its snapshot has of the callbacks of @queue. */
+/* Run the callbacks that the snapshot of @queue has; called by the maker of a pass. */
 void quiesce__run_callbacks(struct quiesce__queue *queue);
-/* By the worker in a pass, before that: run those of all of @queues, with helpers where that is worth it.  What a callback that has ended
- * a helper's thread leaves of its queue is left. */
+/* Run the callbacks of all of @queues, with helpers where these are worth a wake-up; called by the worker in a pass.  If a callback ends
+ * the thread of a helper, the other callbacks of its queue remain for quiesce__run_callbacks(). */
 void quiesce__share_callbacks(struct quiesce__queue *queues);
-/* A callback has ended the maker's thread: it counts as run, and helpers are through with what they have begun. */
+/* Clean up after a callback that has ended the thread of a pass's maker: count it as run, and wait until no helper has a queue. */
 void quiesce__reclaimers_ended(void);
-bool quiesce__reclaimers_paused(void); /* no callback runs */
-/* For reports: who is in a callback, and in which; NULL: nobody. */
+/* True if no callback runs. */
+bool quiesce__reclaimers_paused(void);
+/* Return a reclaimer that is in a callback, and the callback's function, for reports; NULL: none is. */
 const struct quiesce__reclaimer *quiesce__reclaimer_in_callback(uintptr_t *ret_func);
 void quiesce__reclaimers_stats(struct quiesce_stats *stats);
-/* The setting has changed: those that are too many end. */
+/* End the helpers that are more than the changed setting allows. */
 void quiesce__reclaimers_changed(void);
-/* Stop the helpers when they have nothing to do; until @deadline, 0: no limit.  False: a worker has started others. */
+/* Stop the helpers, and wait for their end until @deadline (0: no limit).  False: a worker has started others. */
 bool quiesce__reclaimers_stop(uint64_t deadline);
-/* In the child; @in_callback: the survivor makes a pass, and is in a callback of it. */
+/* Reinitialise in the child of a fork.  @in_callback: its thread makes a pass, and is in a callback of that. */
 void quiesce__reclaimers_fork_child(bool in_callback);
 
-/* spill.c: statistics of objects that are linked by their heads. */
+/* Number of spilled objects (spill.c) that have been reclaimed. */
 uint64_t quiesce__spills_run(void);
+/* Bytes of the reclaimed objects that were spilled by threads without a queue. */
 uint64_t quiesce__spills_bytes_out(void);
 
 /* ---- the worker: worker.c ---- */
@@ -113,48 +118,49 @@ uint64_t quiesce__spills_bytes_out(void);
 #if defined(QUIESCE_SIM)
 #define QUIESCE_PACED 4u
 #else
-#define QUIESCE_PACED 64u /* fewer objects of one thread are not worth a grace period, if there has just been one */
+#define QUIESCE_PACED 64u /* objects of one thread that are worth a grace period soon after another one */
 #endif
 
-/* worker.sleep */
+/* worker.sleep has one of these values.  Batching lets a pass grow; pacing puts off the grace period of a few objects for free(). */
 enum { QUIESCE_AWAKE, QUIESCE_BATCHING, QUIESCE_PACING, QUIESCE_ASLEEP };
-/* worker.running */
+/* worker.running has one of these values. */
 enum { QUIESCE_WORKER_NONE, QUIESCE_WORKER_STARTS, QUIESCE_WORKER_RUNS };
 
 struct quiesce__worker {
-	uint32_t sleep;     /* the futex it sleeps on */
-	uint32_t urgent;    /* above the ceiling: do not batch, expedite */
-	uint32_t filled;    /* a queue has enough to be worth a pass: do not batch */
-	uint32_t prompt;    /* a callback is queued, for which somebody may wait, or a queue has enough not to be put off: do not pace */
-	uint32_t stop;
-	uint64_t gp_wanted; /* cookie of a polled grace period, 0 none */
-	uint64_t gp_due;    /* then it is overdue, and a poller takes part; then the next one may */
-	/* Owners load it often; it changes when the thread comes or goes. */
+	uint32_t sleep;     /* futex that the worker sleeps on */
+	uint32_t urgent;    /* garbage is above the ceiling: do not batch, expedite the grace period */
+	uint32_t filled;    /* a queue is worth a pass at once: do not batch */
+	uint32_t prompt;    /* a callback, which the program may wait for, or QUIESCE_PACED objects are in a queue: do not pace */
+	uint32_t stop;      /* the worker is to end */
+	uint64_t gp_wanted; /* newest cookie whose grace period a poller has requested; 0: none */
+	uint64_t gp_due;    /* time from which a poller takes part in that grace period; each one that does postpones it */
+	/* QUIESCE_WORKER_NONE, ...  Owners load it often; it only changes when a worker starts or ends. */
 	uint32_t running __attribute__((aligned(QUIESCE_CACHELINE)));
 };
 extern struct quiesce__worker quiesce__worker;
 
-/* Has it begun?  A start that is under way may fail. */
+/* True if the worker runs; false while it is being started, which may fail. */
 static inline bool quiesce__worker_runs(void)
 {
-	return quiesce_load_relaxed(&quiesce__worker.running) == QUIESCE_WORKER_RUNS; /* Relaxed: it only ever helps. */
+	/* Relaxed: worker_over() makes up for a caller that relies on a worker that has just ended. */
+	return quiesce_load_relaxed(&quiesce__worker.running) == QUIESCE_WORKER_RUNS;
 }
 
-/* Make sure that there is a worker; false if none can be had now. */
+/* Start the worker if there is none; false if none can be had now. */
 bool quiesce__worker_ensure(void);
-/* None can be had, and there is too much garbage: say so, once. */
+/* Report, once, that there is too much garbage and no worker can be had. */
 void quiesce__report_no_worker(void);
-/* Wake the worker, also while it batches. */
+/* Wake the worker, also from batching or pacing. */
 void quiesce__worker_wake(void);
-/* The same, also if somebody has taken the request to wake it and does not run: for who waits. */
+/* Wake the worker for a caller that waits, even if another thread has marked it awake and was preempted before it woke it. */
 void quiesce__worker_wake_for_sure(void);
-/* What was queued, before a full fence, is not to be put off. */
+/* Ask the worker to make the next pass without pacing; a hint, unless the caller has executed a full fence since it queued. */
 void quiesce__worker_prompt(void);
-/* Stop it when it has nothing to do; until @deadline, 0: no limit.  False: somebody has started another. */
+/* Stop the worker, and wait for its end until @deadline (0: no limit).  False: another thread has started a new worker. */
 bool quiesce__worker_stop(uint64_t deadline);
-/* Does a polled grace period wait to be run? */
+/* True if a requested grace period is not over. */
 bool quiesce__gp_wanted(void);
-/* Is one that completes @cookie, and should the worker have run it by now?  True for one caller at a time, now and then. */
+/* True if a requested grace period completes @cookie, and is overdue.  Of several callers one at a time gets true, at intervals. */
 bool quiesce__gp_overdue(uint64_t cookie);
 
 #endif

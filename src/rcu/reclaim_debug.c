@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reclaim_debug.c - call_rcu() and kfree_rcu() of programs built with QUIESCE_DEBUG: what is queued twice is reported. */
+/* reclaim_debug.c - call_rcu() and kfree_rcu() of programs built with QUIESCE_DEBUG, which report an object that is queued twice. */
 #include "reclaim_debug.h"
 
 #include "reclaim.h"
@@ -7,15 +7,15 @@
 #include "runtime/debug_pending.h"
 #include "runtime/run.h"
 
-/* In the place of the program's function, which may also be the offset of an object for free(). */
+/* Called in place of the program's function, which may also be the offset of an object for free(). */
 void quiesce__rcu_run_noted(struct rcu_head *head)
 {
 	const struct quiesce__run *run = quiesce__self()->runs;
 	uintptr_t func = quiesce__pending_take(head), *named = run ? run->named : NULL;
 
-	/* Relaxed: for reports, which tell of the program's function.  Callbacks of SRCU are not named elsewhere. */
+	/* Relaxed: for reports, which are to name the program's function.  Callbacks of SRCU have no @named, only their run. */
 	if (func && named && quiesce_load_relaxed(named) == (uintptr_t)quiesce__rcu_run_noted)
-		quiesce_store_relaxed(named, func); /* Relaxed: as above. */
+		quiesce_store_relaxed(named, func); /* Relaxed: for reports. */
 	else
 		quiesce__run_names(func);
 	if (func > QUIESCE_KFREE_OFFSET_MAX)

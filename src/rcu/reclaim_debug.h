@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* reclaim_debug.h - how an object that was noted in debug_pending.h comes back: for call_srcu() too, whose heads are those of RCU. */
+/* reclaim_debug.h - the callback of objects that debug_pending.h has recorded; call_srcu(), whose heads are those of RCU, uses it, too. */
 #ifndef QUIESCE_RECLAIM_DEBUG_H
 #define QUIESCE_RECLAIM_DEBUG_H
 
 #include <quiesce/rcu.h>
 
+/* Run the program's function, or free the object, as it was recorded for @head. */
 void quiesce__rcu_run_noted(struct rcu_head *head);
 
 #endif

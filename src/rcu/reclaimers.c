@@ -1,60 +1,60 @@
 /* SPDX-License-Identifier: MIT */
-/* reclaimers.c - the threads that run the callbacks of a pass: its maker, and helpers of the worker, if the program wants some.
+/* reclaimers.c - the threads that run the callbacks of a pass: its maker, and helpers of the worker, if the program asks for some.
  *
  *   worker    grace period -> publishes the queues of its pass -> runs queues -> none is left: waits for helpers -> the rest of the pass
- *   helper    asleep ------------------> runs queues ----------> none is left: asleep, or ends
+ *   helper    asleep ------------------> runs queues ----------> none is left: sleeps, or ends
  *
- * I1. A queue is taken from the published list whole, by one reclaimer, and is in one's hands at a time: so callbacks of one thread
- *     run in the order in which they were queued, one after the other.  The list is consumed in its order under the lock.
- * I2. Helpers run callbacks and count them.  All else is done by the maker of the pass, before it publishes and after all
- *     helpers are through: so all that is behind pass.lock is the maker's alone, and the end of the pass means that its callbacks have run.
- * I3. What is left of a queue when a callback has ended its helper's thread is run by the maker, as that of any other queue.  If a
- *     callback ends the maker's thread, helpers finish the queues that they have, and the maker gives back all that is left.
- * I4. In the child of a helper's callback that has forked the queue is not the helper's any more: all queues are listed for the
- *     child's passes.  These wait until the callback has returned, because the helper holds pass.lock in the child.  It finds another
- *     generation then, gives the lock back, and does not touch the queue: it may be gone.
- * I5. Nobody waits for a helper to come or to wake: the maker takes queues itself until none is left.
- * I6. Helpers are woken, or started, where several queues have SHARE_NR callbacks or those are expected to take SHARE_NS, by what
- *     those of the last pass took.
- * I7. The thread that forked has a queue of the parent's and a new one in the child, so the passes that run callbacks of the parent's
- *     queues are not shared: I1 is of queues.  The first pass that begins in the child takes all of them; what is left of one, if a
- *     callback ends its thread, is in the next one.
+ * I1. A reclaimer takes whole queues from the published list, under the lock and in the order of the list, and no two reclaimers have one
+ *     queue at a time.  So the callbacks of one thread run one after the other, in the order in which they were queued.
+ * I2. Helpers run callbacks and count them.  The maker of the pass does all other work, before it publishes the queues and after the
+ *     last helper is done.  So only the maker accesses what else pass.lock guards, and when a pass ends its callbacks have run.
+ * I3. If a callback ends the thread of a helper, the maker runs the other callbacks of that queue.  If a callback ends the maker's
+ *     thread, helpers finish the queues that they have, and the maker lists all that is left again.
+ * I4. A helper's callback may fork.  In the child the helper does not have the queue any more, as all queues are listed for the child's
+ *     passes.  It holds pass.lock there, so that these begin only after the callback has returned.  Then the helper, which finds another
+ *     generation of forks, releases the lock, and does not access the queue, which may be freed.
+ * I5. The maker waits for no helper to wake or to start: it takes queues itself until none is left.
+ * I6. Helpers are woken, or started, if several queues have SHARE_NR callbacks together, or if these are expected to take SHARE_NS,
+ *     judged by the callbacks of the last shared pass.
+ * I7. The thread that has forked has two queues in the child, a new one and the parent's, and I1 orders the callbacks of each queue only.
+ *     So passes that run callbacks of the parent's queues are not shared.  The first pass that begins in the child takes all of these
+ *     queues, and if a callback ends its thread, the next pass takes what is left.
  */
 #include "queue.h"
 #include "reclaim.h"
 #include "runtime/run.h"
 #include "runtime/thread.h"
 
-#define CHUNK 16u /* callbacks between two looks at the fork gate */
+#define CHUNK 16u /* callbacks that run between two checks of the fork gate */
 #define PREFETCH 8u
 #define STOP_STEP_NS 2000000u
-#define EACH_MAX_NS 1000000000u
+#define EACH_MAX_NS 1000000000u /* largest value of callback_ns */
 #if defined(QUIESCE_SIM)
 #define SHARE_NR 1u
 #define IDLE_NS 20000000u
 #else
-#define SHARE_NR 256u      /* callbacks are worth a wake-up, as any of them may block; so are */
-#define IDLE_NS 1000000000u /* a helper that nobody needs for so long ends */
+#define SHARE_NR 256u       /* callbacks that are worth waking helpers, as any of them may block */
+#define IDLE_NS 1000000000u /* time without queues after which a helper ends */
 #endif
-#define SHARE_NS 100000u /* of fewer */
+#define SHARE_NS 100000u /* expected time of fewer callbacks that is worth waking helpers, too */
 
 struct quiesce__reclaimer quiesce__reclaimer[QUIESCE_RECLAIMERS_MAX];
 
 static struct {
 	struct quiesce__lock lock;
-	struct quiesce__queue *next; /* the first that nobody has taken; NULL: none */
-	uint32_t word;   /* futex of idle helpers; it changes when queues are published, and when one may have to end */
-	uint32_t active; /* helpers that run callbacks; futex of the maker */
-	uint32_t nr;     /* helpers that are there or coming; futex of the thread that stops them */
-	uint32_t stop;
-	uint64_t each_ns; /* a callback of the last pass took; the maker's */
-	uint64_t helped;  /* queues, ever, that a helper took */
-	uint64_t unshared; /* I7: passes up to this one are not shared; of the maker */
+	struct quiesce__queue *next; /* first queue of the published list that no reclaimer has taken; NULL: none */
+	uint32_t word;        /* futex of idle helpers; it changes when queues are published, and when a helper may have to end */
+	uint32_t active;      /* number of helpers that run callbacks; futex of the maker */
+	uint32_t nr;          /* number of helpers that run or are being started; futex of the thread that stops them */
+	uint32_t stop;        /* helpers are to end */
+	uint64_t callback_ns; /* mean time of a callback in the last shared pass; only the maker accesses it */
+	uint64_t helped;      /* number of queues, ever, that helpers took */
+	uint64_t unshared;    /* number of the last pass that must not be shared (I7); only the maker accesses it */
 } shared;
 
 /* ---- running ---- */
 
-/* Is @head, whose callback has returned, the last that this thread has queued?  Only compared: it may be gone. */
+/* True if @head, whose callback has returned, is what this thread has queued last.  It is only compared, since it may be freed. */
 static bool is_last_queued(const struct rcu_head *head)
 {
 	const struct quiesce__queue *own = quiesce__self()->queue;
@@ -62,43 +62,43 @@ static bool is_last_queued(const struct rcu_head *head)
 	return own && own->callbacks.at && own->callbacks.at[-1] == (uintptr_t)head;
 }
 
-/* I4. */
+/* True in the child of a helper's callback that has forked (I4). */
 static bool in_child(const struct quiesce__reclaimer *me)
 {
-	/* Relaxed: changed by this thread, in a callback. */
+	/* Relaxed: this thread has changed it, in the callback. */
 	return me->generation != quiesce_load_relaxed(&quiesce__fork_generation) && !QUIESCE_MUTANT(cb_child_helps);
 }
 
-static void put_down(struct quiesce__reclaimer *me)
+static void release_queue(struct quiesce__reclaimer *me)
 {
 	if (me->queue)
 		sim__alone(&me->queue->running, false);
 	me->queue = NULL;
 }
 
-/* @me has no queue in hand, and is in no callback. */
-static void lay_down(struct quiesce__reclaimer *me)
+/* Record that @me has no queue, and is in no callback. */
+static void become_idle(struct quiesce__reclaimer *me)
 {
-	put_down(me);
+	release_queue(me);
 	quiesce_store_relaxed(&me->func, 0); /* Relaxed: for reports. */
 }
 
-/* False: this is a child, which has @queue elsewhere. */
+/* Run the callbacks whose addresses are in @nr consecutive slots; false in a child, where the helper does not have @queue (I4). */
 static inline __attribute__((always_inline)) bool run_row(struct quiesce__reclaimer *me, struct quiesce__queue *queue,
 							  const uintptr_t *slot, uint32_t nr, bool helper)
 {
 	for (uint32_t i = 0; i < nr; i++) {
-		struct rcu_head *head = (struct rcu_head *)quiesce_load_relaxed(&slot[i]); /* Relaxed: CB1. */
+		struct rcu_head *head = (struct rcu_head *)quiesce_load_relaxed(&slot[i]); /* Relaxed: CB1 orders it. */
 
 		if (i + PREFETCH < nr)
 			__builtin_prefetch((void *)quiesce_load_relaxed(&slot[i + PREFETCH])); /* Relaxed: a hint. */
-		quiesce_store_relaxed(&queue->running.taken, queue->running.taken + 1); /* Relaxed: the reclaimer that has the queue. */
+		quiesce_store_relaxed(&queue->running.taken, queue->running.taken + 1); /* Relaxed: no other reclaimer has the queue. */
 		quiesce__pass_call(me, head);
 		if (helper && quiesce_unlikely(in_child(me)))
 			return false;
-		me->came_back |= is_last_queued(head);
+		me->requeued |= is_last_queued(head);
 		/* CB4: release, pairs with CB4 in add_queue() */
-		quiesce_store_release(CB4, &queue->run, queue->running.taken); /* not one more: @head may have forked */
+		quiesce_store_release(CB4, &queue->run, queue->running.taken); /* a fork in the callback may have changed @run */
 	}
 	return true;
 }
@@ -107,22 +107,22 @@ static inline __attribute__((always_inline)) void run_callbacks(struct quiesce__
 {
 	struct quiesce__consume *from = &queue->running;
 	uint64_t end = queue->callbacks_snap.nr, bytes = queue->callbacks_snap.bytes - from->bytes_out;
-	bool go_on = true;
+	bool same_process = true;
 
 	if (QUIESCE_MUTANT(cb_snapshot_after))
 		end = quiesce_load_relaxed(&queue->callbacks.queued);
 	sim__alone(&queue->running, true); /* I1 */
 	me->queue = queue;
-	while (go_on && from->taken != end) {
+	while (same_process && from->taken != end) {
 		uint32_t row;
 		uintptr_t *slot = quiesce__consume_at(from, &queue->callbacks, end, &row);
 
 		quiesce__gate_enter(&me->in_gate);
-		go_on = run_row(me, queue, slot, row < CHUNK ? row : CHUNK, helper);
+		same_process = run_row(me, queue, slot, row < CHUNK ? row : CHUNK, helper);
 		quiesce__gate_leave(&me->in_gate);
 	}
-	lay_down(me);
-	if (!go_on || !bytes)
+	become_idle(me);
+	if (!same_process || !bytes)
 		return;
 	quiesce_store_relaxed(&from->bytes_out, from->bytes_out + bytes); /* Relaxed: a sum. */
 	quiesce__queue_report(queue);
@@ -133,26 +133,26 @@ void quiesce__run_callbacks(struct quiesce__queue *queue)
 	run_callbacks(quiesce__pass_maker, queue, false);
 }
 
-/* A callback has ended the thread of @me, which was to go on in @me->queue, if any. */
+/* Clean up after a callback that has ended the thread of @me: count it as run in @me->queue, if there is one, and leave the gate. */
 static void ended(struct quiesce__reclaimer *me)
 {
 	struct quiesce__queue *queue = me->queue;
 
-	lay_down(me);
+	become_idle(me);
 	if (queue && !QUIESCE_MUTANT(cb_ended_uncounted))
 		/* CB4: release, pairs with CB4 in add_queue() */
 		quiesce_store_release(CB4, &queue->run, queue->running.taken);
 	quiesce__gate_leave(&me->in_gate);
 }
 
-/* ---- the published list; under the lock ---- */
+/* ---- the published list; the caller holds the lock ---- */
 
 static bool has_callbacks(const struct quiesce__queue *queue)
 {
 	return queue->running.taken != queue->callbacks_snap.nr;
 }
 
-/* I1. */
+/* Take the next queue that has callbacks; NULL: none is left. */
 static struct quiesce__queue *take_queue(void)
 {
 	struct quiesce__queue *queue = shared.next;
@@ -170,7 +170,7 @@ static void wake_idle(uint32_t nr)
 	platform_futex_wake(&shared.word, (int32_t)nr);
 }
 
-/* Holds the lock, and lets go of it meanwhile. */
+/* Wait until no helper runs callbacks.  The caller holds the lock, which is released during each sleep. */
 static void wait_for_helpers(void)
 {
 	uint32_t active;
@@ -190,15 +190,16 @@ struct helping {
 	struct quiesce__queue *queue;
 };
 
-/* The helper is through with its queue; or this is a child, where it is not active any more, and where the rest waits for a worker. */
-static void through(const struct quiesce__reclaimer *me)
+/* Record that the helper is done with its queue.  In a child, where it is not counted in @active, release pass.lock instead, and have a
+ * worker make the pass that takes the queues (I4). */
+static void end_help(const struct quiesce__reclaimer *me)
 {
 	if (in_child(me)) {
 		quiesce__unlock(&quiesce__pass.lock); /* I4 */
 		if (quiesce__worker_ensure())
 			quiesce__worker_wake();
 		else
-			quiesce__pass_yourself(true); /* this may be the child's only thread, and no caller comes again */
+			quiesce__pass_here(true); /* this may be the child's only thread, so no other one makes the pass */
 		return;
 	}
 	quiesce__lock(&shared.lock);
@@ -223,10 +224,10 @@ static void help_ended(struct quiesce__run *run)
 	struct quiesce__reclaimer *me = ((struct helping *)run)->me;
 
 	ended(me);
-	through(me);
+	end_help(me);
 }
 
-/* Holds the lock, and lets go of it meanwhile. */
+/* Run the callbacks of @queue as a helper.  The caller holds the lock, which is released meanwhile. */
 static void help(struct quiesce__reclaimer *me, struct quiesce__queue *queue)
 {
 	struct helping h = { .run = { .call = "call_rcu()", .named = &me->func }, .me = me, .queue = queue };
@@ -236,17 +237,18 @@ static void help(struct quiesce__reclaimer *me, struct quiesce__queue *queue)
 	me->generation = quiesce__generation();
 	quiesce__unlock(&shared.lock);
 	quiesce__run(&h.run, help_in_run, help_ended);
-	through(me);
+	end_help(me);
 	quiesce__lock(&shared.lock);
 }
 
-/* Relaxed: a setting.  The worker is one of them. */
+/* True if the calling helper is to end.  The setting counts the worker as a reclaimer.  Relaxed: a setting. */
 static bool too_many(void)
 {
 	return shared.stop || shared.nr >= quiesce_load_relaxed(&quiesce__settings.reclaimers);
 }
 
-/* Holds the lock, and lets go of it meanwhile.  False: nobody has needed the helper for long.  The only thread of a child stays. */
+/* Sleep until queues are published; false if none were for a long time, so that the helper ends, unless it is the thread that has forked.
+ * The caller holds the lock, which is released during the sleep. */
 static bool sleep_as_helper(void)
 {
 	uint32_t word = shared.word;
@@ -257,7 +259,8 @@ static bool sleep_as_helper(void)
 	return shared.word != word || quiesce_load_relaxed(&quiesce__fork_survivor) == quiesce__self(); /* Relaxed: compared. */
 }
 
-static struct quiesce__reclaimer *find_place(const struct quiesce_tls_v1 *by)
+/* Return the entry of the helper whose thread is @by; with NULL, a free entry. */
+static struct quiesce__reclaimer *find_entry(const struct quiesce_tls_v1 *by)
 {
 	for (uint32_t i = 1; i < QUIESCE_RECLAIMERS_MAX; i++)
 		if (quiesce__reclaimer[i].by == by)
@@ -271,7 +274,7 @@ static void helper_main(void)
 	struct quiesce__reclaimer *me;
 
 	quiesce__lock(&shared.lock);
-	me = find_place(NULL);
+	me = find_entry(NULL);
 	me->by = self;
 	quiesce_store_relaxed(&me->tid, quiesce__tid()); /* Relaxed: for reports. */
 	while (!too_many()) {
@@ -285,13 +288,13 @@ static void helper_main(void)
 	quiesce__unlock(&shared.lock);
 }
 
-/* It was too many, or idle, or a callback has ended it. */
+/* Free the entry of a helper that ends, because it was idle or one too many, or because a callback has ended its thread. */
 static void helper_over(void)
 {
 	struct quiesce__reclaimer *me;
 
 	quiesce__lock(&shared.lock);
-	me = find_place(quiesce__self());
+	me = find_entry(quiesce__self());
 	if (me) {
 		me->by = NULL;
 		quiesce_store_relaxed(&shared.nr, shared.nr - 1); /* Relaxed: under the lock. */
@@ -302,7 +305,7 @@ static void helper_over(void)
 
 /* ---- the worker ---- */
 
-/* So that @nr are there, if none ends meanwhile because the setting has changed.  Holds the lock, and lets go of it meanwhile. */
+/* Start helpers until there are @nr, if as many threads can be had.  The caller holds the lock, which is released during each start. */
 static void start_helpers(uint32_t nr)
 {
 	for (uint32_t i = shared.nr; i < nr && quiesce__thread_may_start(QUIESCE_THREAD_RECLAIMER); i++) {
@@ -318,7 +321,7 @@ static void start_helpers(uint32_t nr)
 	}
 }
 
-/* How many of @queues have callbacks, and how many all of them have. */
+/* Return how many of @queues have callbacks; *@ret_callbacks is the number of these callbacks. */
 static uint32_t count_queues(const struct quiesce__queue *queues, uint64_t *ret_callbacks)
 {
 	uint32_t nr = 0;
@@ -331,7 +334,7 @@ static uint32_t count_queues(const struct quiesce__queue *queues, uint64_t *ret_
 	return nr;
 }
 
-/* Until nobody has any of @queues.  Returns how many callbacks were run here. */
+/* Publish @queues, run those that no helper takes, and wait until all are done; return how many callbacks ran in this thread. */
 static uint64_t run_shared(struct quiesce__queue *queues, uint32_t helpers)
 {
 	struct quiesce__queue *queue;
@@ -366,21 +369,21 @@ void quiesce__share_callbacks(struct quiesce__queue *queues)
 	nr = count_queues(queues, &callbacks);
 	if (nr < 2)
 		return;
-	if (callbacks < SHARE_NR && callbacks * shared.each_ns < SHARE_NS)
+	if (callbacks < SHARE_NR && callbacks * shared.callback_ns < SHARE_NS)
 		limit = 1;
 	nr = nr < limit ? nr : limit;
 	ns = platform_now_ns();
 	ran = run_shared(queues, nr - 1);
 	ns = platform_now_ns() - ns;
 	if (ran)
-		shared.each_ns = ns / ran < EACH_MAX_NS ? ns / ran : EACH_MAX_NS;
+		shared.callback_ns = ns / ran < EACH_MAX_NS ? ns / ran : EACH_MAX_NS;
 }
 
 void quiesce__reclaimers_ended(void)
 {
 	ended(quiesce__pass_maker);
 	if (quiesce__pass.begun <= shared.unshared)
-		shared.unshared = quiesce__pass.begun + 1; /* I7: what is left is in the next one */
+		shared.unshared = quiesce__pass.begun + 1; /* the next pass takes what is left of the parent's queues (I7) */
 	quiesce__lock(&shared.lock);
 	shared.next = NULL;
 	if (!QUIESCE_MUTANT(cb_ended_beside))
@@ -388,7 +391,7 @@ void quiesce__reclaimers_ended(void)
 	quiesce__unlock(&shared.lock);
 }
 
-/* ---- others ---- */
+/* ---- reports, settings, fork ---- */
 
 bool quiesce__reclaimers_paused(void)
 {
@@ -437,8 +440,8 @@ bool quiesce__reclaimers_stop(uint64_t deadline)
 	uint32_t nr;
 
 	wake_all(true);
-	while ((nr = quiesce_load_relaxed(&shared.nr))) { /* Relaxed: looked at again. */
-		if (!quiesce_load_relaxed(&shared.stop)) /* Relaxed: read again soon. */
+	while ((nr = quiesce_load_relaxed(&shared.nr))) { /* Relaxed: loaded again after each sleep. */
+		if (!quiesce_load_relaxed(&shared.stop)) /* Relaxed: loaded again after each sleep. */
 			return false;
 		if (deadline && platform_now_ns() >= deadline)
 			break;
@@ -462,7 +465,7 @@ void quiesce__reclaimers_fork_child(bool in_callback)
 		each->in_gate = 0;
 		if (each->by && each->by == survivor) {
 			shared.nr++;
-			put_down(each); /* I4; @func stays, as it runs */
+			release_queue(each); /* I4.  @func stays: it is the callback that has forked, and still runs */
 		} else if (i || !in_callback) {
 			*each = (struct quiesce__reclaimer){ .func = 0 };
 		}

@@ -26,7 +26,7 @@ QUIESCE_COLD bool quiesce__append_segment(struct quiesce__append *to)
 	return true;
 }
 
-/* The consumer moves to the next segment before it gives back the old one: so the child of a fork never finds a segment that is gone. */
+/* The consumer moves to the next segment before it frees the old one, so that the child of a fork never finds a segment that was freed. */
 static QUIESCE_COLD void next_segment(struct quiesce__consume *from, const struct quiesce__append *end)
 {
 	struct quiesce__segment *old = from->head;
@@ -51,10 +51,11 @@ uintptr_t *quiesce__consume_at(struct quiesce__consume *from, const struct quies
 
 void quiesce__segments_end(struct quiesce__consume *from, const struct quiesce__append *end)
 {
-	struct quiesce__segment *segment = from->head ? from->head : quiesce_load_relaxed(&end->first), *next; /* Relaxed: no owner. */
+	/* Relaxed throughout: no owner is left. */
+	struct quiesce__segment *segment = from->head ? from->head : quiesce_load_relaxed(&end->first), *next;
 
 	for (; segment; segment = next) {
-		next = quiesce_load_relaxed(&segment->next); /* Relaxed: no owner. */
+		next = quiesce_load_relaxed(&segment->next); /* Relaxed: no owner is left. */
 		platform_block_put(segment, sizeof *segment);
 	}
 	from->head = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* segments.h - a queue of addresses, with one owner that appends, and one consumer at a time.
  *
- *      taken       ready            queued
- *        |           |                |
- *   ...  v           v                v
- *   [gone][ consume  ][ still waiting ][ free ...
+ *         taken      ready            queued
+ *          |          |                |
+ *   ...    v          v                v
+ *   [freed][ consume ][ still waiting ][ empty ...
  *   first ----> segment ----> segment ----> segment (the owner's)
  *
  * The queue has addresses instead of links, so that the consumer can prefetch objects, and touches an object for free() only in free().
@@ -31,7 +31,7 @@ struct quiesce__segment {
 	uintptr_t slot[QUIESCE_SEGMENT_SLOTS];
 };
 
-/* The owner's end. */
+/* The owner appends at this end. */
 struct quiesce__append {
 	uint64_t queued; /* addresses ever appended; read by the consumer */
 	uint64_t bytes;  /* bytes ever appended, and other bytes that the owner counts here; read by the consumer */
@@ -40,7 +40,7 @@ struct quiesce__append {
 	struct quiesce__segment *first; /* first segment that was ever appended; read by the consumer */
 };
 
-/* The consumer's end. */
+/* The consumer takes from this end. */
 struct quiesce__consume {
 	uint64_t taken;     /* addresses ever taken; read by the owner */
 	uint64_t bytes_out; /* bytes ever reclaimed */
@@ -77,10 +77,10 @@ static inline void quiesce__take_snapshot(struct quiesce__snapshot *ret, const s
 }
 
 /* Return the place of address number @taken, which is before @until; *@ret_nr is the number of addresses from there on that are contiguous
- * and before @until.  A segment that the consumer leaves is given back. */
+ * and before @until.  A segment that the consumer leaves is freed. */
 uintptr_t *quiesce__consume_at(struct quiesce__consume *from, const struct quiesce__append *end, uint64_t until, uint32_t *ret_nr);
 
-/* Give back the segments of an empty queue whose owner has gone. */
+/* Free the segments of an empty queue whose owner has exited. */
 void quiesce__segments_end(struct quiesce__consume *from, const struct quiesce__append *end);
 
 #endif

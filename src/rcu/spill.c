@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* spill.c - objects that a pass finds linked by their heads, because there was no memory for a segment, or no queue.
+/* spill.c - spilled objects: those that are linked by their heads, because there was no memory for a segment, or no queue.
  *
  *   queue's or shard's list -> taken -> (grace period) -> ready -> run
  *          ^                    |                        |
- *          +--------------------+------------------------+   this is the child of a fork, or a callback has ended its thread
+ *          +--------------------+------------------------+   in the child of a fork, or when a callback has ended its thread
  *
- * I1. What is taken or ready belongs to the holder of pass.lock; it changes hands under queues.lock, so that a fork sees it in one place.
- * I2. An object is taken off before its callback runs, and counts as run when that is through.
- * I3. Bytes are known of all that was ever linked to a shard, not of each object: what was taken is taken off the sum when all of
- *     it has run.
+ * I1. Objects that are taken or ready belong to the holder of pass.lock.  They move from one list to the next under queues.lock, which
+ *     fork() takes, so that the child finds them in one list.
+ * I2. An object is removed from its list before its callback runs, and counts as run when the callback has returned or ended its thread.
+ * I3. A shard counts the bytes of all objects that were ever pushed to it, not those of each.  So the bytes of objects that a pass has
+ *     taken are subtracted from the sum of garbage when all of these have run.
  *
  * CB5  object written, then pushed           | list taken, then objects read
  * CB4  callbacks have run, then done         | done read, then rcu_barrier() returns
@@ -19,13 +20,14 @@
 #include "queue.h"
 #include "reclaim.h"
 
+/* Only the holder of pass.lock changes these. */
 static struct {
-	struct rcu_head *taking, **from; /* on the way to @taken, and its list; NULL: nothing */
-	struct rcu_head *taken;         /* of this pass, before its grace period */
-	struct rcu_head *ready;         /* and after it */
-	uint64_t bytes_taken, bytes_out; /* of threads without a queue */
-	uint64_t run;
-	bool running;
+	struct rcu_head *taking, **from; /* first of the objects that are moving to @taken, and the list that these come from; NULL: none */
+	struct rcu_head *taken;          /* objects of this pass, before its grace period */
+	struct rcu_head *ready;          /* objects of this pass, after its grace period */
+	uint64_t bytes_taken, bytes_out; /* bytes of threads without a queue, ever: taken by a pass, and reclaimed */
+	uint64_t run;                    /* number of objects ever reclaimed */
+	bool running;                    /* an object is being reclaimed, which is in no list any more */
 } spill;
 
 uint64_t quiesce__spills_run(void)
@@ -43,7 +45,7 @@ uint64_t quiesce__spills_bytes_out(void)
 
 void quiesce__spill_take(struct rcu_head **list)
 {
-	struct rcu_head *taken = quiesce_load_relaxed(list), **end; /* Relaxed: CB3 and CB7. */
+	struct rcu_head *taken = quiesce_load_relaxed(list), **end; /* Relaxed: CB3 and CB7 order it. */
 
 	if (!taken)
 		return;
@@ -59,8 +61,8 @@ void quiesce__spill_take(struct rcu_head **list)
 	for (end = &taken; *end; end = &(*end)->next)
 		;
 	*end = spill.taken;
-	quiesce_store_relaxed(&spill.taken, taken); /* Relaxed: for the child, in this order. */
-	quiesce_store_relaxed(&spill.taking, NULL); /* Relaxed: as above. */
+	quiesce_store_relaxed(&spill.taken, taken); /* Relaxed: for the child of a fork, in program order. */
+	quiesce_store_relaxed(&spill.taking, NULL); /* Relaxed: for the child of a fork, in program order. */
 	quiesce__unlock(&quiesce__queues.lock);
 }
 
@@ -71,7 +73,7 @@ bool quiesce__spill_take_of_shards(void)
 		struct quiesce__shard *shard = &quiesce__queues.shard[i];
 
 		quiesce__spill_take(&shard->spill);
-		spill.bytes_taken += quiesce_load_relaxed(&shard->bytes); /* Relaxed: CB5, for what was taken. */
+		spill.bytes_taken += quiesce_load_relaxed(&shard->bytes); /* Relaxed: CB5 orders the bytes of what was taken. */
 	}
 	return spill.taken;
 }
@@ -110,7 +112,8 @@ static void run_ready(void)
 	}
 }
 
-static void bytes_out(void)
+/* Subtract from the sum of garbage the bytes of what the pass has taken (I3). */
+static void subtract_bytes(void)
 {
 	uint64_t bytes = spill.bytes_taken - spill.bytes_out;
 
@@ -120,17 +123,18 @@ static void bytes_out(void)
 
 void quiesce__spill_run(void)
 {
-	run_ready(); /* what a fork() left of a pass of the parent */
+	run_ready(); /* in the child of a fork: objects that were ready in a pass of the parent */
 	quiesce__lock(&quiesce__queues.lock);
-	quiesce_store_relaxed(&spill.ready, spill.taken); /* Relaxed: for the child of a fork, in this order. */
-	quiesce_store_relaxed(&spill.taken, NULL); /* Relaxed: as above. */
+	quiesce_store_relaxed(&spill.ready, spill.taken); /* Relaxed: for the child of a fork, in program order. */
+	quiesce_store_relaxed(&spill.taken, NULL); /* Relaxed: for the child of a fork, in program order. */
 	quiesce__unlock(&quiesce__queues.lock);
 	run_ready();
-	bytes_out();
+	subtract_bytes();
 }
 
-/* ---- giving back ---- */
+/* ---- objects for another pass ---- */
 
+/* Move all objects of @list to a shard, for another pass. */
 static void push_again(struct rcu_head **list)
 {
 	struct rcu_head *head;
@@ -148,7 +152,7 @@ void quiesce__spill_ended(void)
 	if (spill.running)
 		has_run();
 	if (!spill.ready && !spill.taken)
-		bytes_out(); /* else the next pass takes off those of all */
+		subtract_bytes(); /* where objects are left, the next pass subtracts the bytes of all */
 	if (!QUIESCE_MUTANT(cb_ended_spill_lost))
 		push_again(&spill.ready);
 	push_again(&spill.taken);
@@ -156,7 +160,8 @@ void quiesce__spill_ended(void)
 
 /* ---- fork ---- */
 
-/* Without handlers: what was just being taken is in its list still, or in none, or in front of what had been taken before. */
+/* Finish a quiesce__spill_take() that a fork without the library's handlers has interrupted: the objects are still in their list, or in no
+ * list, or in @taken already, in front of those that were taken before. */
 static void take_again(void)
 {
 	struct rcu_head *chain = spill.taking, **end;
@@ -170,16 +175,16 @@ static void take_again(void)
 	spill.taken = chain;
 }
 
-/* What is in no list has run, or was running in a thread that the child does not have. */
+/* An object that is in no list counts as run: it has run, or was running in a thread that the child does not have. */
 void quiesce__spill_fork_child(bool in_callback)
 {
 	uint64_t spilled = quiesce__queues.gone_spilled, left = 0;
 
-	quiesce__garbage_add(-(int64_t)spill.bytes_out); /* counted anew */
+	quiesce__garbage_add(-(int64_t)spill.bytes_out); /* the child counts its garbage anew */
 	if (spill.ready == spill.taken)
-		spill.taken = NULL; /* without handlers: it was just changing hands */
+		spill.taken = NULL; /* a fork without the library's handlers has interrupted the move from @taken to @ready */
 	take_again();
-	push_again(&spill.taken); /* the grace period of the parent's pass is not the child's */
+	push_again(&spill.taken); /* the parent's grace period does not count for the child */
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++) {
 		struct quiesce__shard *shard = &quiesce__queues.shard[i];
 

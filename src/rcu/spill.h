@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* spill.h - what a pass does with objects that are linked by their heads; called by the holder of pass.lock. */
+/* spill.h - the part of a pass for spilled objects, which are linked by their heads; all functions are for the holder of pass.lock. */
 #ifndef QUIESCE_SPILL_H
 #define QUIESCE_SPILL_H
 
 #include <quiesce/rcu.h>
 #include <stdbool.h>
 
-/* Take what is in @list, of a queue that the pass takes; of all shards: true if anything was taken. */
+/* Take all objects from @list, which belongs to a queue of the pass, or to a shard. */
 void quiesce__spill_take(struct rcu_head **list);
+/* Take the objects of all shards; true if the pass has any spilled object, of a shard or a queue. */
 bool quiesce__spill_take_of_shards(void);
-/* The grace period is over: run what was taken. */
+/* Reclaim the objects that were taken; their grace period is over. */
 void quiesce__spill_run(void);
-/* A callback has ended its thread: what has not run is left to another pass. */
+/* Leave the objects that are not reclaimed to another pass: a callback has ended the calling thread. */
 void quiesce__spill_ended(void);
-/* In the child, before its queues are listed. */
+/* Reinitialise in the child of a fork, before the child lists its queues.  @in_callback: its thread is in a callback of a pass. */
 void quiesce__spill_fork_child(bool in_callback);
 
 #endif

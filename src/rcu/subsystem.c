@@ -29,7 +29,7 @@ static void fork_child(void)
 	quiesce__rcu_fork_child();
 	quiesce__urcu_fork_child();
 	quiesce__lock_reset(&quiesce__queues.lock, false);
-	/* If a callback called fork(), the worker is the child's only thread. */
+	/* If a callback in the worker called fork(), the worker is the child's only thread. */
 	quiesce__worker = (struct quiesce__worker){
 		.running = survivor && (survivor->state & QUIESCE_TLS_WORKER) ? QUIESCE_WORKER_RUNS : QUIESCE_WORKER_NONE,
 	};
@@ -40,7 +40,7 @@ static void fork_child(void)
 static void fork_survivor(struct quiesce_tls_v1 *self)
 {
 	quiesce__urcu_fork_survivor(self);
-	self->queue = NULL; /* the queue has been given to the passes */
+	self->queue = NULL; /* the queue is the parent's, and has been listed for the child's passes */
 }
 
 static void thread_report(const struct quiesce_tls_v1 *self)

@@ -6,7 +6,7 @@
  *   lock     ctr's low half 0?  ctr = gp (the whole word), fence;  else ctr + 1
  *   unlock   low half 1?  fence, ctr - 1, fence, and if futex is -1: futex = 0, wake one;  else ctr - 1
  *   qsbr     quiescent: gp != ctr?  fence, ctr = gp, fence, and if waiting: waiting = 0, fence, futex -1?  0, wake one;  fence
- *            offline: fence, ctr = 0, fence, and the same;  online: ctr = gp, fence
+ *            offline: fence, ctr = 0, fence, and wake as if quiescent;  online: ctr = gp, fence
  *
  * Its fences are compiler barriers in LIGHT domains where the process has a membarrier, else full.
  * liburcu counts phases in one bit of the high half, waits for two of them, and so needs two or three membarriers.  Here the high half is
@@ -20,25 +20,25 @@
  *                                      every ctr: low half 0, or of this number?  (acquire, UW2)
  *                                      completed = number            UW2
  *
- * I1. A ctr that is inside a section and has another number was set before gp reached this one: wait for it.  Grace periods do not
- *     overlap (@driving), so another number is an older one.  Numbers wrap after 2^32: a thread would have to stop between the load and
- *     the store of "ctr = gp" for exactly so many grace periods, which takes hours, to be taken for a later reader.
- * I2. A ctr with this number was set by a reader that loaded gp after the fence, so the interrupt of that fence came before, and all later
- *     loads see the unlinking, on any CPU.  But the inlined unlock is a plain store: only a CPU that keeps it after loads, x86, makes it a
- *     release (UW2).  Others would need a second heavy fence after the last scan: so these domains exist on x86 only.
- * I3. A reader that was passed once is not scanned again (@passed): for its later sections I2 holds, or they see the unlinking by the
- *     fence.
+ * I1. A ctr that is inside a section and has another number was set before gp reached this one: the updater waits for it.  Grace periods
+ *     do not overlap (@driving), so another number is an older one.  Numbers wrap after 2^32: a thread would have to stop between the load
+ *     and the store of "ctr = gp" for exactly so many grace periods, which takes hours, to be taken for a later reader.
+ * I2. A ctr with this number was set by a reader that loaded gp after the fence.  So the interrupt of that fence came before, and all later
+ *     loads see the unlinking, on any CPU.  But the inlined unlock is a plain store, which is a release (UW2) only on a CPU that keeps it
+ *     after the loads before it, as x86 does.  Others would need a second heavy fence after the last scan, so these domains are for x86.
+ * I3. A reader that a scan has passed (@passed) is not scanned again: I2 holds for its later sections, or the fence makes them see the
+ *     unlinking.
  * I4. The state of a grace period outlives the thread that began it: a poller leaves it as it is.
- * I5. To sleep, the waiter sets futex to -1, executes a heavy fence, and scans again (UW4).  Any unlock wakes it, so the futex is set anew
- *     before each sleep; the inlined wake-up is for a futex that processes may share, and so is the sleep.  Where readers wake no waiter,
- *     sleeps are timed.  Each wake-up by a reader that is not in the way costs that reader a system call and the waiter a heavy fence:
- *     after some of these the waiter sleeps for a time, with the futex 0.
- * I6. Where no thread but the caller is registered, there is no reader to wait for and no heavy fence: a thread that has left did so under
- *     @lock, and a later one takes @lock after the caller.
- * I7. A forked child keeps the records of its one thread; where other threads of the child arrive first, the parent's records stay until
- *     that one has arrived.  A grace period that had begun continues in the child; its number may not have been written to gp yet.
- * I8. @lock is held with signals enabled, so a handler must not add a record.  bp, whose readers register by themselves, takes care of
- *     that.
+ * I5. To sleep, the waiter sets futex to -1, executes a heavy fence, and scans again (UW4).  Any unlock wakes it, so it sets futex anew
+ *     before each sleep.  The inlined wake-up is one for a futex that processes may share, and so is the sleep.  Where readers wake no
+ *     waiter, sleeps are timed.  A wake-up by a reader that is not in the way costs that reader a system call and the waiter a heavy fence,
+ *     so after some of these the waiter sleeps for a limited time, with futex 0.
+ * I6. If no thread but the caller is registered, there is no reader to wait for and no need of a heavy fence: a thread that has
+ *     unregistered did so under @lock before, and one that registers later takes @lock after the caller.
+ * I7. A forked child keeps the records of the thread that has forked.  If other threads of the child call the library first, the records
+ *     of the parent stay until that thread calls it.  A grace period that had begun continues in the child; its number may not have been
+ *     written to gp yet.
+ * I8. @lock is held with signals enabled, so a handler must not add a record.  bp, whose readers register by themselves, blocks signals.
  *
  * UW1  ctr set, then the section's reads       | unlink, then ctrs read
  * UW2  the section's accesses, then ctr        | ctr read, then completed; completed read, then the caller frees
@@ -112,14 +112,14 @@ void quiesce_urcu_record_remove(struct quiesce_urcu_domain *d, struct quiesce_ur
 	quiesce__unlock(&d->lock);
 }
 
-/* ---- grace periods; functions of the holder of @driving ---- */
+/* ---- grace periods; the caller holds @driving ---- */
 
 static uint64_t word_of(const struct quiesce_urcu_domain *d, uint64_t number)
 {
 	return d->kind == QUIESCE_URCU_QUIET ? number << 1 | 1 : number << 32 | 1;
 }
 
-static void fence_before_look(const struct quiesce_urcu_domain *d)
+static void fence_before_scan(const struct quiesce_urcu_domain *d)
 {
 	if (d->kind == QUIESCE_URCU_LIGHT)
 		/* UW1: pairs with UW1 in quiesce__urcu_fence() */
@@ -143,7 +143,7 @@ static void fence_before_sleep(const struct quiesce_urcu_domain *d)
 
 /* True if another thread is registered.  A thread that registers later takes the lock after the caller, and so sees the unlinking; the
  * sections of a thread that has left are over. */
-static bool anybody_else(struct quiesce_urcu_domain *d)
+static bool any_other_thread(struct quiesce_urcu_domain *d)
 {
 	bool any = false;
 
@@ -162,8 +162,8 @@ static void begin(struct quiesce_urcu_domain *d, bool others)
 	quiesce_store_relaxed(&d->started, d->started + 1); /* Relaxed: UW1 follows. */
 	if (QUIESCE_MUTANT(urcu_gp_first))
 		quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: a mutant. */
-	if ((others || anybody_else(d)) && !QUIESCE_MUTANT(urcu_others_unfenced))
-		fence_before_look(d); /* UW3, too; where no other thread is registered, the lock is that fence */
+	if ((others || any_other_thread(d)) && !QUIESCE_MUTANT(urcu_others_unfenced))
+		fence_before_scan(d); /* UW3, too; where no other thread is registered, the lock takes the place of this fence */
 	quiesce_store_relaxed(d->gp, word_of(d, d->started)); /* Relaxed: I2. */
 }
 
@@ -180,18 +180,18 @@ static bool blocks(const struct quiesce_urcu_domain *d, const struct quiesce_urc
 }
 
 /* A scan returns the readers that it found in the way. */
-struct looked {
+struct scan_result {
 	uint32_t nr;  /* number of readers in the way */
 	uint32_t tid; /* thread of the first of these */
 };
 
 /* A scan stops at the first reader in the way, or counts all of them, or also asks each of them to wake the waiter. */
-enum look { LOOK_FOR_ONE, LOOK_AT_ALL, LOOK_AND_ASK };
+enum scan_mode { SCAN_TO_FIRST, SCAN_ALL, SCAN_AND_ASK };
 
 /* Scan the records; the caller holds the lock. */
-static struct looked look_at_records(struct quiesce_urcu_domain *d, enum look how)
+static struct scan_result scan_records(struct quiesce_urcu_domain *d, enum scan_mode how)
 {
-	struct looked seen = { 0, 0 };
+	struct scan_result seen = { 0, 0 };
 
 	for (struct quiesce_urcu_record *r = d->records; r; r = r->next) {
 		if (r->passed == d->started)
@@ -200,29 +200,29 @@ static struct looked look_at_records(struct quiesce_urcu_domain *d, enum look ho
 			r->passed = d->started;
 			continue;
 		}
-		if (how == LOOK_AND_ASK && r->waiting)
+		if (how == SCAN_AND_ASK && r->waiting)
 			quiesce_store_relaxed(r->waiting, 1); /* Relaxed: UW4 follows. */
 		if (!seen.nr++)
 			seen.tid = r->tid;
-		if (how == LOOK_FOR_ONE)
+		if (how == SCAN_TO_FIRST)
 			break;
 	}
 	return seen;
 }
 
-static struct looked look(struct quiesce_urcu_domain *d, enum look how)
+static struct scan_result scan(struct quiesce_urcu_domain *d, enum scan_mode how)
 {
-	struct looked seen;
+	struct scan_result seen;
 
 	quiesce__lock(&d->lock);
-	seen = look_at_records(d, how);
+	seen = scan_records(d, how);
 	quiesce__unlock(&d->lock);
 	return seen;
 }
 
 static bool all_passed(void *d)
 {
-	return !look(d, LOOK_FOR_ONE).nr;
+	return !scan(d, SCAN_TO_FIRST).nr;
 }
 
 static void complete(struct quiesce_urcu_domain *d)
@@ -273,8 +273,8 @@ static void sleep_unwoken(struct wait *w)
 	w->sleep_ns = w->sleep_ns < SLEEP_MAX_NS ? 2 * w->sleep_ns : SLEEP_MAX_NS;
 }
 
-/* Sleep until an unlock wakes; @nr readers were in the way.  After too many wake-ups by readers that were not, back off for a time in which
- * unlocks wake no waiter. */
+/* Sleep until an unlock wakes the waiter; @nr readers were in the way.  After too many wake-ups by other readers, back off for a time in
+ * which unlocks wake no waiter. */
 static void sleep_until_woken(struct wait *w, uint32_t nr)
 {
 	struct quiesce_urcu_domain *d = w->d;
@@ -282,7 +282,7 @@ static void sleep_until_woken(struct wait *w, uint32_t nr)
 
 	quiesce__count(sleeps);
 	platform_futex_wait_shared(d->futex, ASLEEP, SLEEP_WOKEN_NS);
-	if (look(d, LOOK_AT_ALL).nr == nr && ++w->vain > VAIN_WAKEUPS)
+	if (scan(d, SCAN_ALL).nr == nr && ++w->vain > VAIN_WAKEUPS)
 		sleep_timed(ns < SLEEP_MAX_NS ? ns : SLEEP_MAX_NS);
 }
 
@@ -290,11 +290,11 @@ static void sleep_until_woken(struct wait *w, uint32_t nr)
 static bool sleep_once(struct wait *w)
 {
 	struct quiesce_urcu_domain *d = w->d;
-	struct looked seen;
+	struct scan_result seen;
 
 	if (d->futex)
 		quiesce_store_relaxed(d->futex, ASLEEP); /* Relaxed: UW4 follows. */
-	seen = look(d, d->futex ? LOOK_AND_ASK : LOOK_FOR_ONE);
+	seen = scan(d, d->futex ? SCAN_AND_ASK : SCAN_TO_FIRST);
 	if (!seen.nr)
 		return true;
 	check_stall(w, seen.tid);
@@ -323,7 +323,7 @@ static void wait_for_readers(struct quiesce_urcu_domain *d)
 uint64_t quiesce_urcu_cookie(struct quiesce_urcu_domain *d)
 {
 	quiesce__init();
-	/* UW3: full, pairs with UW3 in fence_before_look() */
+	/* UW3: full, pairs with UW3 in fence_before_scan() */
 	quiesce_fence_full(UW3);
 	/* Relaxed: UW3 orders it. */
 	return quiesce_load_relaxed(&d->started) + !QUIESCE_MUTANT(urcu_cookie_now);
@@ -335,7 +335,7 @@ void quiesce_urcu_wait(struct quiesce_urcu_domain *d)
 
 	quiesce__init();
 	cookie = quiesce_urcu_cookie(d);
-	if (QUIESCE_MUTANT(urcu_alone_unlocked) ? !d->records : !anybody_else(d))
+	if (QUIESCE_MUTANT(urcu_alone_unlocked) ? !d->records : !any_other_thread(d))
 		return;
 	quiesce__lock(&d->driving);
 	while (!done(d, cookie)) {

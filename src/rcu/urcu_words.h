@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* urcu_words.h - the internal interface of urcu_words.c: what a fork has to do. */
+/* urcu_words.h - the internal interface of urcu_words.c, which is the handlers of a fork. */
 #ifndef QUIESCE_SRC_URCU_WORDS_H
 #define QUIESCE_SRC_URCU_WORDS_H
 

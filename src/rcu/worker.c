@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* worker.c - the thread that makes the passes.
  *
- * I1. It sleeps only after a fence and one more look at the lists.  Who lists a queue or wants a pass executes a fence, too,
- *     before it looks whether the worker sleeps; that is rare, so neither of the two need be a heavy one.
- * I2. It makes a pass if something is listed, or if somebody wants one newer than the last that was made; it does not look
- *     at whether those that it woke have run.
- * I3. Small batches wait for more, a millisecond.  But what callbacks retired is gone on with at once, as chains of objects
- *     of which each retires the next take a pass for each; not where a callback queues its own object again, and for a part of
- *     the time only, because two may do that for each other.
- * I4. Nobody waits for free().  So where a pass found little, and only objects of kfree_rcu() have come since, the next one is made PACE_NS
- *     later: a thread that retires slowly does not pay an interrupt of all CPUs for each object.  That sleep ends early when a
- *     callback is queued, which the program may wait for, when a queue has QUIESCE_PACED objects, when somebody waits, and above the
- *     ceiling.  Because it is long, it begins as the one of I1.
+ * I1. Before the worker sleeps it announces its sleep, executes a full fence, and checks the lists once more.  A thread that lists a queue
+ *     or wants a pass executes a full fence, too, before it checks whether the worker sleeps.  Both are rare, so each executes its own
+ *     fence, and neither a heavy one.
+ * I2. The worker makes a pass if a queue is listed, or if a caller wants a newer pass than the last one.  It does not check whether the
+ *     callers that it has woken have run.
+ * I3. The worker waits up to a millisecond for a batch to grow.  But if callbacks have retired objects, it makes the next pass at once: a
+ *     chain of objects, each of whose callbacks retires the next one, takes a pass for each.  It does so for a limited time only, as two
+ *     objects may retire each other for ever, and not where a callback has queued its own object again.
+ * I4. No caller waits for free().  So where a pass found few objects, and only objects of kfree_rcu() were queued since, the next one is
+ *     made PACE_NS later: this pacing spares a thread that retires slowly an interrupt of all CPUs for each object.  It ends early when a
+ *     callback is queued, which the program may wait for, when a queue has QUIESCE_PACED objects, when a caller waits, or when garbage
+ *     is above the ceiling.  The sleep is long, so the worker goes to sleep as in I1; for a batch, it skips the fence and the check.
  *
  * CB9  queue listed, then sleep read        | asleep, then lists read
- * CB4  the thread's last word               | started again
+ * CB4  the worker's last access             | the next worker's first access
  *
- * Of passes, see pass.c.
+ * The ledger of passes is in pass.c.
  */
 #include "queue.h"
 #include "rcu.h"
@@ -25,24 +26,24 @@
 #include "runtime/pace.h"
 #include "runtime/thread.h"
 
-#define BATCH_NS 1000000u /* the worker gathers this long, or less where queues fill quickly, at least */
-#define BATCH_MIN_NS 50000u
-#define PACE_NS 50000000u /* from a pass to the next one's grace period, if nobody waits and little is retired */
-#define CHAIN_NS 400000u  /* and goes on so long, without, with what callbacks retired */
-#define CHAIN_DEAR 8u     /* a pass that takes longer than CHEAP_NS, because it interrupts others, counts so many times */
-#define CHEAP_NS 8000u
+#define BATCH_NS 1000000u   /* longest time that the worker waits for a batch to grow */
+#define BATCH_MIN_NS 50000u /* shortest such time, where queues fill quickly */
+#define PACE_NS 50000000u   /* time from a small pass to the next one's grace period, if pacing does not end early */
+#define CHAIN_NS 400000u    /* time of passes that follow each other without batching, because callbacks retire objects */
+#define CHAIN_IPI_FACTOR 8u /* factor by which a pass that interrupts other CPUs uses up more of CHAIN_NS */
+#define CHEAP_NS 8000u      /* longest time of a pass that interrupts none */
 #define STOP_STEP_NS 2000000u
 
 struct quiesce__worker quiesce__worker;
 
-/* The worker's own. */
-static uint64_t chain_left; /* of CHAIN_NS */
-static uint64_t batch_ns;   /* BATCH_MIN_NS to BATCH_NS */
-static uint64_t paced_until; /* 0: the last pass found much */
+/* Only the worker accesses these. */
+static uint64_t chain_left;  /* time left of CHAIN_NS */
+static uint64_t batch_ns;    /* time that the next batch may grow */
+static uint64_t paced_until; /* time until which a small pass is put off; 0: the last pass was not small */
 
 bool quiesce__gp_wanted(void)
 {
-	uint64_t cookie = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: CB9. */
+	uint64_t cookie = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: CB9 orders it. */
 
 	return cookie && !quiesce__rcu_cookie_done(cookie);
 }
@@ -54,17 +55,17 @@ bool quiesce__gp_overdue(uint64_t cookie)
 	return wanted && (int64_t)((wanted << 16) - (cookie << 16)) >= 0 && quiesce__pace(&quiesce__worker.gp_due, QUIESCE_OVERDUE_NS);
 }
 
-/* Does somebody wait for a pass? */
-static bool somebody_waits(void)
+/* True if a caller waits for a pass, for a requested grace period, or for the end of the worker. */
+static bool any_waiter(void)
 {
-	/* Relaxed: CB9. */
+	/* Relaxed: CB9 orders it. */
 	return quiesce__pass_wanted() || quiesce_load_relaxed(&quiesce__worker.stop) || quiesce__gp_wanted();
 }
 
-/* Relaxed: best-effort hints, or CB9. */
-static bool must_not_gather(void)
+/* True if the next pass must not wait for a batch to grow.  Relaxed: best-effort hints. */
+static bool must_not_batch(void)
 {
-	return quiesce_load_relaxed(&quiesce__worker.urgent) || quiesce_load_relaxed(&quiesce__worker.filled) || somebody_waits();
+	return quiesce_load_relaxed(&quiesce__worker.urgent) || quiesce_load_relaxed(&quiesce__worker.filled) || any_waiter();
 }
 
 /* ---- sleeping ---- */
@@ -75,7 +76,7 @@ void quiesce__worker_wake(void)
 	if (quiesce_xchg(CB9, &quiesce__worker.sleep, QUIESCE_AWAKE) != QUIESCE_AWAKE)
 		platform_futex_wake(&quiesce__worker.sleep, 1);
 	else
-		quiesce__rcu_raise_urgency(QUIESCE_NORMAL); /* it may be in a grace period */
+		quiesce__rcu_raise_urgency(QUIESCE_NORMAL); /* the worker may be in a grace period, which the caller waits for */
 }
 
 void quiesce__worker_wake_for_sure(void)
@@ -85,54 +86,55 @@ void quiesce__worker_wake_for_sure(void)
 		platform_futex_wake(&quiesce__worker.sleep, 1);
 }
 
-/* Relaxed: as above. */
+/* True if the next pass must not be put off by pacing.  Relaxed: best-effort hints, or CB9. */
 static bool must_not_pace(void)
 {
-	return must_not_gather() || quiesce_load_relaxed(&quiesce__worker.prompt);
+	return must_not_batch() || quiesce_load_relaxed(&quiesce__worker.prompt);
 }
 
 void quiesce__worker_prompt(void)
 {
 	if (QUIESCE_MUTANT(cb_prompt_lost))
 		return;
-	if (!quiesce_load_relaxed(&quiesce__worker.prompt)) { /* Relaxed: the fence. */
+	if (!quiesce_load_relaxed(&quiesce__worker.prompt)) { /* Relaxed: the caller's fence precedes it. */
 		quiesce_store_relaxed(&quiesce__worker.prompt, 1); /* Relaxed: the fence follows. */
 		/* CB9: full, pairs with CB9 in worker_sleep() */
 		quiesce_fence_full(CB9);
 	}
-	if (quiesce_load_relaxed(&quiesce__worker.sleep) == QUIESCE_PACING) /* Relaxed: CB9. */
+	if (quiesce_load_relaxed(&quiesce__worker.sleep) == QUIESCE_PACING) /* Relaxed: CB9 orders it. */
 		quiesce__worker_wake();
 }
 
+/* Sleep for @ns at most, in the state @how, unless there is work that this state does not put off. */
 static void worker_sleep(uint32_t how, uint64_t ns)
 {
-	bool rest = true;
+	bool may_sleep = true;
 
 	quiesce_store_relaxed(&quiesce__worker.sleep, how); /* Relaxed: the fence follows. */
 	if (how != QUIESCE_BATCHING && !QUIESCE_MUTANT(cb_sleep_unchecked)) {
 		/* CB9: full, pairs with CB9 in wake_if_asleep() */
 		quiesce_fence_full(CB9);
-		rest = how == QUIESCE_ASLEEP ? !quiesce__queues_listed() : !must_not_pace();
+		may_sleep = how == QUIESCE_ASLEEP ? !quiesce__queues_listed() : !must_not_pace();
 	}
-	if (rest && !somebody_waits())
+	if (may_sleep && !any_waiter())
 		platform_futex_wait(&quiesce__worker.sleep, how, ns);
-	quiesce_store_relaxed(&quiesce__worker.sleep, QUIESCE_AWAKE); /* Relaxed: the worker looks next. */
+	quiesce_store_relaxed(&quiesce__worker.sleep, QUIESCE_AWAKE); /* Relaxed: the worker checks the lists next. */
 }
 
 /* ---- working ---- */
 
-/* Did callbacks of the last pass retire something, other than themselves? */
-static bool chain_goes_on(void)
+/* True if callbacks of the last pass have retired objects, and none has queued its own object again (I3). */
+static bool chain_continues(void)
 {
 	const struct quiesce__queue *own = quiesce__self()->queue;
 
-	if (!own || quiesce__pass_came_back())
+	if (!own || quiesce__pass_requeued())
 		return false;
 	return quiesce_load_relaxed(&own->callbacks.queued) != own->running.taken || /* Relaxed: the thread's own. */
 	       quiesce_load_relaxed(&own->frees.queued) != own->frees_snap.nr;       /* Relaxed: the thread's own. */
 }
 
-/* I4. */
+/* True if the next pass is to be put off (I4). */
 static bool is_paced(uint64_t now)
 {
 	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */
@@ -142,12 +144,12 @@ static bool is_paced(uint64_t now)
 	       !quiesce__garbage_above(ceiling / 2) && !QUIESCE_MUTANT(cb_unpaced);
 }
 
-/* Gather for a while, unless there is a reason not to. */
-static void gather(void)
+/* Let the next pass wait, by pacing or for a batch to grow, unless a waiter or a chain needs it at once. */
+static void batch(void)
 {
 	uint64_t now = platform_now_ns();
 
-	if (must_not_gather() || (chain_left && chain_goes_on()))
+	if (must_not_batch() || (chain_left && chain_continues()))
 		return;
 	chain_left = CHAIN_NS;
 	if (is_paced(now))
@@ -156,7 +158,8 @@ static void gather(void)
 		worker_sleep(QUIESCE_BATCHING, batch_ns);
 }
 
-/* So that the next pass finds queues well filled: by itself, because an owner that wakes the worker pays for it. */
+/* Adapt the time of a batch, so that the fullest queue of the next pass is well filled: an owner that finds its queue overfull has to wake
+ * the worker, at its own expense. */
 static void adapt(void)
 {
 	uint64_t most = quiesce__pass_most();
@@ -167,6 +170,7 @@ static void adapt(void)
 	batch_ns = ns < BATCH_MIN_NS ? BATCH_MIN_NS : ns > BATCH_NS ? BATCH_NS : ns;
 }
 
+/* Make a pass, and measure it for the next one. */
 static void pass(void)
 {
 	uint64_t ns = platform_now_ns(), now, most;
@@ -182,16 +186,16 @@ static void pass(void)
 		paced_until = most < QUIESCE_PACED ? now + PACE_NS : 0;
 	ns = now - ns;
 	if (ns > CHEAP_NS)
-		ns *= CHAIN_DEAR;
+		ns *= CHAIN_IPI_FACTOR;
 	chain_left -= ns < chain_left ? ns : chain_left;
 }
 
 static void worker_step(void)
 {
-	uint64_t now = platform_now_ns(), due = quiesce__linger_due();
+	uint64_t now = platform_now_ns(), due = quiesce__visit_due();
 
-	if (quiesce__queues_listed() || somebody_waits()) {
-		gather();
+	if (quiesce__queues_listed() || any_waiter()) {
+		batch();
 		pass();
 	} else if (due <= now) {
 		pass();
@@ -209,29 +213,30 @@ static void worker_main(void)
 	batch_ns = BATCH_NS;
 	paced_until = 0;
 	quiesce__self()->state |= QUIESCE_TLS_WORKER;
-	quiesce_store_relaxed(&quiesce__worker.running, QUIESCE_WORKER_RUNS); /* Relaxed: it only ever helps. */
-	while (!quiesce_load_relaxed(&quiesce__worker.stop)) /* Relaxed: woken after it was set. */
+	quiesce_store_relaxed(&quiesce__worker.running, QUIESCE_WORKER_RUNS); /* Relaxed: an owner that sees it late takes its slow path. */
+	while (!quiesce_load_relaxed(&quiesce__worker.stop)) /* Relaxed: the worker is woken after it was set. */
 		worker_step();
 }
 
-/* Asked to stop, or a callback has ended it. */
+/* Called when the worker ends: it was asked to stop, or a callback has ended its thread. */
 static void worker_over(void)
 {
-	quiesce__self()->state &= ~QUIESCE_TLS_WORKER; /* a destructor may fork yet, and the child has no worker */
+	quiesce__self()->state &= ~QUIESCE_TLS_WORKER; /* a destructor of this thread may fork, and the child has no worker then */
 	/* CB4: full, pairs with CB4 in quiesce__worker_stop() */
 	quiesce_xchg(CB4, &quiesce__worker.running, QUIESCE_WORKER_NONE);
 	/* CB9: full, pairs with CB9 in wake_if_asleep() */
 	quiesce_fence_full(CB9);
-	/* Somebody may have queued, or begun to wait, trusting in this thread. */
+	/* A thread may have listed a queue, or begun to wait, while it saw this worker: then there must be a new one. */
 	if (quiesce__queues_listed() || quiesce__pass_wanted() || quiesce__gp_wanted() ||
-	    quiesce__linger_due() != PLATFORM_FOREVER)
+	    quiesce__visit_due() != PLATFORM_FOREVER)
 		worker_start();
 	platform_futex_wake(&quiesce__worker.running, INT32_MAX);
 }
 
 bool quiesce__reclaim_has_worker(void)
 {
-	return quiesce_load_relaxed(&quiesce__worker.running) != QUIESCE_WORKER_NONE; /* Relaxed: it only ever helps. */
+	/* Relaxed: worker_over() makes up for a caller that relies on a worker that has just ended. */
+	return quiesce_load_relaxed(&quiesce__worker.running) != QUIESCE_WORKER_NONE;
 }
 
 static bool worker_start(void)
@@ -245,7 +250,7 @@ static bool worker_start(void)
 	quiesce_store_relaxed(&w->stop, 0); /* Relaxed: before the thread begins. */
 	if (quiesce__thread_start(QUIESCE_THREAD_WORKER, worker_main, worker_over))
 		return true;
-	/* Relaxed: owners that trusted in this start come back. */
+	/* Relaxed: owners that relied on this start try again in their next calls. */
 	quiesce_store_relaxed(&w->running, QUIESCE_WORKER_NONE);
 	return false;
 }
@@ -264,7 +269,7 @@ void quiesce__report_no_worker(void)
 {
 	static uint32_t reported;
 
-	/* Relaxed: only how often matters. */
+	/* Relaxed: the exchange lets one thread report. */
 	if (!quiesce_load_relaxed(&reported) && !quiesce_fetch_add_relaxed(&reported, 1u))
 		quiesce__say("no worker thread can be started, and garbage is above its ceiling: callbacks wait for "
 			     "rcu_barrier() or rcu_throttle()");
@@ -278,10 +283,10 @@ bool quiesce__worker_stop(uint64_t deadline)
 	quiesce_store_relaxed(&w->stop, 1); /* Relaxed: the wake-up is a fence. */
 	/* CB4: acquire, pairs with CB4 in worker_over() */
 	while ((running = quiesce_load_acquire(CB4, &w->running))) {
-		if (!quiesce_load_relaxed(&w->stop)) /* Relaxed: asked again soon. */
-			return false; /* somebody queued meanwhile and has started another: leave it to them */
+		if (!quiesce_load_relaxed(&w->stop)) /* Relaxed: loaded again after each sleep. */
+			return false; /* a new worker was started meanwhile, for objects that were queued */
 		if (deadline && platform_now_ns() >= deadline)
-			break; /* it will end when it can */
+			break; /* the worker ends later, after its pass */
 		quiesce__worker_wake();
 		platform_futex_wait(&w->running, running, STOP_STEP_NS);
 	}
@@ -292,7 +297,7 @@ void quiesce__reclaim_request_gp(uint64_t cookie)
 {
 	uint64_t old;
 
-	quiesce__fork_check(); /* first: it forgets what the parent wanted */
+	quiesce__fork_check(); /* this comes first, because it clears the parent's request in a child */
 	if (!quiesce__gp_wanted())
 		quiesce__pace_begin(&quiesce__worker.gp_due, QUIESCE_OVERDUE_NS);
 	old = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: the exchange decides. */

@@ -122,11 +122,28 @@ static void refuse_copies(void)
 			copies);
 }
 
+#if QUIESCE_TSAN
+static void warn_of_tsan(void)
+{
+}
+#else
+extern void __tsan_acquire(void *address) __attribute__((weak)); /* part of ThreadSanitizer's runtime */
+
+/* The sanitizer does not see this library's accesses, so it reports races that do not exist. */
+static void warn_of_tsan(void)
+{
+	if (__tsan_acquire)
+		quiesce__say("this program is built with ThreadSanitizer and this library is not, so that correct programs "
+			     "get reports of races; link with the library of pkg-config quiesce-tsan");
+}
+#endif
+
 /* The library's threads, handlers of fork() and destructors of threads execute code of the object that contains the library, perhaps a
  * plug-in: so that is never unloaded. */
 __attribute__((constructor)) static void at_load(void)
 {
 	quiesce__init();
+	warn_of_tsan();
 	refuse_copies();
 	quiesce__keep_loaded(&init_state);
 }

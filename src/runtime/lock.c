@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* lock.c - slow paths of lock.h: spinning, sleeping, priority inheritance. */
+/* lock.c - slow paths of lock.h: spinning, sleeping, priority inheritance.
+ *
+ * LK1  accesses under the lock, then released | lock taken, then accesses under it
+ */
 #include "lock.h"
 
 #if defined(QUIESCE_SIM)

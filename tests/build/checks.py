@@ -43,9 +43,18 @@ FAULTS = [
     ("barriers", "src/runtime/lock.c", "pairs with LK1", "pairs with RU1", "says that it pairs"),
     ("barriers", "src/runtime/lock.h", "Relaxed: ", "", "without 'Relaxed"),
     ("barriers", "src/platform/labels.h", "X(LK1)", "X(LK9)", "not declared"),
+    ("barriers", "src/runtime/lock.c", " * LK1  ", " * LK1: ", "claims what LK1 orders"),
+    ("barriers", "src/runtime/lock.c", "released | lock", "released, lock", "has one side only"),
+    ("ordering", "src/runtime/lock.c", "LK1 in quiesce__unlock()", "LK1 in quiesce__lock()", "the sources say otherwise"),
+    ("ordering", "src/runtime/lock.c", " * LK1  ", " * LK1  sometimes, ", "the sources say otherwise"),
+    ("ordering", "docs/ordering.md", "<!-- ledger WF LQ", "<!-- ledger WF", "the labels LQ have 0 tables"),
+    ("ordering", "docs/ordering.md", None, "`no_such_function()`\n", "there is no no_such_function()"),
     ("barriers", "tests/mutants.list", None, "LK9:rmw\tsim\tnothing\n", "there is no mutant"),
     ("barriers", "tests/mutants.list", "LK1:rmw\t", "LK9:rmw\t", "is not in tests/mutants.list"),
 ]
+
+PARTS = ("include", "src", "tests/mutants.list")
+PARTS_OF_ORDERING = ("liburcu", "docs/ordering.md", "tests/litmus", "tests/model")
 
 
 def plant(tree, name, old, new):
@@ -93,11 +102,11 @@ def main():
             continue
         with tempfile.TemporaryDirectory() as tmp:
             tree = pathlib.Path(tmp)
-            for part in ("include", "src", "tests/mutants.list"):
+            for part in PARTS + (PARTS_OF_ORDERING if check == "ordering" else ()):
                 if (ROOT / part).is_dir():
                     shutil.copytree(ROOT / part, tree / part)
                 elif (ROOT / part).is_file():
-                    (tree / part).parent.mkdir(exist_ok=True)
+                    (tree / part).parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy(ROOT / part, tree / part)
             if not plant(tree, name, old, new):
                 tap.result(False, title, f"{old!r} is not in {name}: nothing to plant")

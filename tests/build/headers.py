@@ -28,7 +28,7 @@ COMPILERS = [("gcc", "g++"), ("clang-19", "clang++-19"), ("clang", "clang++")]
 # What programs ask for, and get from headers that they include by -I.
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wcast-qual", "-Wcast-align",
         "-Wshadow", "-Wundef", "-Wwrite-strings", "-Wpointer-arith", "-Wswitch-default", "-Wswitch-enum", "-Wfloat-equal", "-Wformat=2", "-Wvla",
-        "-Werror", "-fsyntax-only"]
+        "-Wredundant-decls", "-Werror", "-fsyntax-only"]
 WARN_OF = {"gcc": ["-Wlogical-op", "-Wduplicated-cond", "-Wduplicated-branches", "-Wcast-align=strict", "-Wbad-function-cast",
                    "-Wjump-misses-init"],
            "g++": ["-Wlogical-op", "-Wduplicated-cond", "-Wduplicated-branches", "-Wcast-align=strict", "-Wuseless-cast",

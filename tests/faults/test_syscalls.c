@@ -346,7 +346,7 @@ static const struct group groups[] = {
 	  { "", "register machine sleep fence probe", "probe", "" } },
 	{ "`synchronize_rcu()`, `synchronize_rcu_expedited()`, polls", rcu_waits,
 	  { "sleep fence yield", "register machine thread", "probe turns", "report" } },
-	{ "the same with `quiesce_set_holdout_hook()`", rcu_hooked,
+	{ "waits of RCU with `quiesce_set_holdout_hook()`", rcu_hooked,
 	  { "sleep fence yield probe", "register machine thread", "turns", "report" } },
 	{ "`call_rcu()`, `rcu_barrier()`", rcu_callbacks,
 	  { "sleep fence yield signals", "register machine thread", "probe turns", "report" } },
@@ -570,7 +570,7 @@ static int print_table(void)
 			printf(" %s |", groups[i].sets[c][0] ? groups[i].sets[c] : "-");
 		putchar('\n');
 	}
-	puts("\n| of these | system calls |\n|---|---|");
+	puts("\n| word | system calls |\n|---|---|");
 	for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
 		printf("| %s | %s |\n", sets[i].name, sets[i].calls);
 	return 0;

@@ -33,7 +33,7 @@ MUTANTS = {"hashmap": ("map_unchecked", "table_merge_unlocked"), "hashtable": ("
            "hashmap_cleared": ("table_walk_wide", "table_update_blind"), "hashtable_cleared": ("table_walk_wide",),
            "idr": ("radix_two_loads", "radix_shrink_clears", "radix_free_now"),
            "xarray": ("radix_two_loads", "radix_shrink_clears", "radix_free_now"),
-           "lfqueue": ("lfq_tail_first",), "walk_tree": ("hazptr_no_look",)}
+           "lfqueue": ("lfq_tail_first",), "walk_tree": ("hazptr_no_scan",)}
 REFERENCES = ("reference", "reference_cleared")  # the recorder's own tables, which are right
 HANG = 60  # seconds; without a mutant the recorder has an alarm of its own
 RIGHT, WRONG = 0, 1

@@ -21,9 +21,9 @@
  *   KEEPS       a leader that stops checks for waiters before it takes the lock
  *
  * Source: src/hazard/shazptr_wait.c enter_queue quiesce__lock( ; quiesce__shazptr_scan.queue = me ; leads = may_lead && !quiesce__shazptr_scan.leading ; quiesce__unlock(
- * Source: src/hazard/shazptr_wait.c stop_leading go_on() ; pass_on() ; !quiesce__shazptr_thread_running() && lead_who_is_left()
+ * Source: src/hazard/shazptr_wait.c stop_leading keep_lead() ; pass_on() ; !quiesce__shazptr_thread_running() && take_lead_if_needed()
  * Source: src/hazard/shazptr_wait.c pass_on have_thread() ; quiesce__lock( ; quiesce__shazptr_complete(next, QUIESCE_LEADS ; quiesce__unlock( ; wake_thread()
- * Source: src/hazard/shazptr_wait.c thread_over quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0) ; lead_who_is_left() ; stop_leading()
+ * Source: src/hazard/shazptr_wait.c thread_over quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0) ; take_lead_if_needed() ; stop_leading()
  * Source: src/hazard/shazptr_wait.c wait_for_completion quiesce_cmpxchg(SH5 ; QUIESCE_COMPLETED ; QUIESCE_LEADS ; scan_instead( ; platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP
  */
 #ifndef NW
@@ -109,7 +109,7 @@ inline have_thread(r)
 	fi
 }
 
-inline lead_who_is_left(r)
+inline take_lead_if_needed(r)
 {
 	atomic { r = !leading && any_left; leading = leading || r }
 }
@@ -162,7 +162,7 @@ inline stop_leading(r)
 #else
 			if
 			:: running -> r = false
-			:: else -> lead_who_is_left(r)
+			:: else -> take_lead_if_needed(r)
 			fi
 #endif
 		:: else
@@ -202,7 +202,7 @@ proctype caller(byte me; bool skips)
 		if
 		:: running
 		:: else ->
-			lead_who_is_left(r);
+			take_lead_if_needed(r);
 			if
 			:: r -> stop_leading(r)
 			:: else
@@ -222,7 +222,7 @@ proctype caller(byte me; bool skips)
 		:: atomic { state[me] == LEADS -> state[me] = WAITS }; r = true
 		:: atomic { !looked_instead && state[me] == ASLEEP -> looked_instead = true };
 			look();
-			lead_who_is_left(r)
+			take_lead_if_needed(r)
 		fi;
 		if
 		:: r ->
@@ -270,7 +270,7 @@ endidle:		!idle
 	od;
 	running = false;
 #ifndef LEAVES
-	lead_who_is_left(r);
+	take_lead_if_needed(r);
 	if
 	:: r -> stop_leading(r)
 	:: else

@@ -15,7 +15,7 @@
  * Wrong forms, each of which must fail:
  *   UNMARKED     hazptr_drain_unmarked: the sweeper drains and leaves the limit as it is
  *   OWNER_KEEPS  an owner that has emptied its queue leaves its limit at a batch
- *   LOOKS_ONCE   hazptr_look_once: the sweeper does not check the queue once more after it has drained it
+ *   LOOKS_ONCE   hazptr_check_once: the sweeper does not check the queue once more after it has drained it
  *   TRUSTS_OWNER the second check is left out if the owner has the lock, because it will list the queue (with BARRIER)
  *   UNFENCED     HP5: the helper does not fence between "no further visit" and its last check
  *   UNCHECKED    hazptr_rest_unchecked: the helper makes no last check
@@ -25,7 +25,7 @@
  * Source: src/hazard/hazptr_retire.c queue push(r, item) ; quiesce_fence_mode(HP4) ; quiesce_load_relaxed(&r->limit) ; at_limit(r
  * Source: src/hazard/hazptr_queue.c quiesce__retired_drain quiesce__retired_waiting(r) ; quiesce_store_relaxed(&r->limit, 0) ; quiesce_store_relaxed(&r->taken
  * Source: src/hazard/hazptr_sweep.c scan_again quiesce_fence_full(HP6) ; scan_again_at(r
- * Source: src/hazard/hazptr_helper.c come_again_in say( ; quiesce_fence_full(HP5) ; anything_left(ns)
+ * Source: src/hazard/hazptr_helper.c schedule_next_step set_scheduled( ; quiesce_fence_full(HP5) ; anything_left(ns)
  */
 #ifndef N
 #define N 3
@@ -94,7 +94,7 @@ inline heavy()
 	d_step { drain_reader() }
 }
 
-inline fence_before_look()
+inline fence_before_scan()
 {
 #ifndef NO_HEAVY
 	heavy();
@@ -120,7 +120,7 @@ inline tell()
 inline reclaim_own()
 {
 	d_step { drain_owner() };
-	fence_before_look();
+	fence_before_scan();
 	atomic { found = slot; nr = len(ring) };
 	do
 	:: atomic { nr > 0 -> ring?k; taken++; nr-- };
@@ -240,7 +240,7 @@ inline drain_ring()
 
 inline part()
 {
-	fence_before_look();
+	fence_before_scan();
 	found = slot;
 	k = 1;
 	do

@@ -50,7 +50,7 @@ RUNS = [
     ("lead", "SKIP FAILS LATE", [("COMPLETED_LEADS", "scan_completed_leads")]),
     ("lead", "LATE", []),
     ("lead", "SKIP STOP", []),
-    ("limit", "", [("UNMARKED", "hazptr_drain_unmarked"), ("OWNER_KEEPS", ""), ("LOOKS_ONCE", "hazptr_look_once"),
+    ("limit", "", [("UNMARKED", "hazptr_drain_unmarked"), ("OWNER_KEEPS", ""), ("LOOKS_ONCE", "hazptr_check_once"),
                    ("UNFENCED", "HP5:full"), ("UNCHECKED", "hazptr_rest_unchecked"), ("NO_HEAVY", "HP1:heavy")]),
     ("limit", "N=3 BATCH=4 BARRIER", [("NO_RELOOK", ""), ("TRUSTS_OWNER", "")]),
     ("rcu_sync", "", []),

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/claim.h - taking a hazard slot near the CPU; private, for shazptr.h.
+/* quiesce/detail/claim.h - claims of hazard slots near the CPU; private, for shazptr.h and hazptr.h.
  *
  * A claim finds a slot empty and fills it.
- *   In the thread's own line: a load and a store.  Nobody else claims there, but a signal handler may
- *   get between the two: it must clear what it claims before it returns.
- *   In the block of the thread's id (concurrency id or CPU number), where the thread last found
- *   room: in one step that nothing gets into, a restartable sequence or
- *   a compare-and-exchange.
+ *   In the thread's own line it is a load and a store.  No other thread claims there; a signal
+ *   handler may claim between the two, and must clear its slot before it returns.
+ *   In the block of the thread's id (concurrency id or CPU number), at the place where the thread
+ *   claimed last, it is one step: a restartable sequence or a compare-and-exchange.
  */
 #ifndef QUIESCE_DETAIL_CLAIM_H
 #define QUIESCE_DETAIL_CLAIM_H
@@ -18,20 +17,26 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* The block of an id, in bytes: slots in the first half, the scan's words in the second. */
+/* Both shazptr.h and hazptr.h declare a wait that is this call. */
+QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
+
+/* The block of an id has slots in its first half, and the scan's words in the second; this is the
+ * logarithm of its size in bytes. */
 #define QUIESCE_BLOCK_SHIFT 10
 #define QUIESCE_BLOCK_WORDS ((size_t)1 << (QUIESCE_BLOCK_SHIFT - 3))
 
-/* Set by the scan in a slot that it waits for.  A holder clears it together with the address, so a
- * slot without it has been cleared since. */
+/* A scan sets this tag in a slot that it waits for.  The holder clears the tag together with the
+ * address, so a slot without the tag has been cleared since. */
 #define QUIESCE_SLOT_TAG ((uintptr_t)1 << 63)
-/* Bits of attention, below: a scan has set tags; and a guard of this process has gone without a slot, so that words with a tag may be
- * counts of such guards.  While no other bit is set, a slot without a tag is cleared by a store. */
+/* Bits of quiesce_shazptr_v1.attention.  WAIT: a scan has set tags.  FALLBACK: this process has had
+ * guards without a slot, so a word with a tag may be a count of such guards.  While no other bit is
+ * set, a slot without a tag is cleared by a store. */
 #define QUIESCE_SLOTS_WAIT ((uint64_t)1)
 #define QUIESCE_SLOTS_FALLBACK ((uint64_t)4)
 
-/* The slot of @cached if the thread has its id; NULL: it has not, or the slot is taken.  Acquire of the
- * empty slot, release of the value.  quiesce_claim_own(): of what the thread keeps in its block. */
+/* Claim the slot of @cached; NULL: the thread does not have that id, or the slot is taken.  This is
+ * an acquire of the empty slot and a release of the value.  quiesce_claim_own() claims the cached
+ * slot in the thread's own block. */
 #define quiesce_claim(label, cached, value) quiesce__claim_rseq((cached), (value))
 #if QUIESCE_OWN_BY_SEGMENT
 #define quiesce_claim_own(label, self, value) quiesce__claim_rseq_own((self), (value))
@@ -45,7 +50,7 @@ int64_t quiesce__claim_id(void);
 
 #else
 
-/* The calling thread's id, -1: none.  A hint: it may be another thread's by now. */
+/* Returns the calling thread's id, -1: none; a hint, because another thread may have it by now. */
 QUIESCE_FAST int64_t quiesce__claim_id(void)
 {
 	/* Relaxed: fixed before first use; the id is the kernel's word to this thread. */
@@ -56,8 +61,8 @@ QUIESCE_FAST int64_t quiesce__claim_id(void)
 
 #endif
 
-/* The same by compare-and-exchange, which is the fence of full-fence mode too.  Look first:
- * a failing exchange takes the line from its owner. */
+/* Claim @slot by compare-and-exchange, which is the fence of full-fence mode, too.  A load comes
+ * first, because a failing exchange would take the cache line from its owner. */
 QUIESCE_FAST uintptr_t *quiesce__claim_cas(uintptr_t *slot, uintptr_t value)
 {
 	uintptr_t none = 0;
@@ -69,7 +74,8 @@ QUIESCE_FAST uintptr_t *quiesce__claim_cas(uintptr_t *slot, uintptr_t value)
 	return quiesce_likely(quiesce_cmpxchg(SH1, slot, &none, value)) ? slot : NULL;
 }
 
-/* In the thread's own line.  Acquire: a guard that was handed over may have been cleared by another thread. */
+/* Claim @slot of the thread's own line.  Acquire: another thread may have cleared a guard that was
+ * handed over to it. */
 QUIESCE_FAST bool quiesce__claim_own(uintptr_t *slot, uintptr_t value)
 {
 	/* SH2: acquire, pairs with SH2 in quiesce__shazptr_release() */
@@ -80,8 +86,9 @@ QUIESCE_FAST bool quiesce__claim_own(uintptr_t *slot, uintptr_t value)
 	return true;
 }
 
-/* Debug builds keep account of who has taken which slot of hazptr.h, and report who exits with one; and who frees or uses one
- * that is free: these are false then.  @array: of pointers to slots; is the one at @nr among those before it? */
+/* Debug builds record which thread has taken which slot of hazptr.h, and report a thread that exits
+ * with a slot.  They report a free slot that is freed or used; given_back() and used() are false
+ * then.  repeated() is true, and reports, if slot @nr of @array is also before it in @array. */
 QUIESCE_API void quiesce__slot_taken_debug(const void *slot);
 QUIESCE_API bool quiesce__slot_given_back_debug(const void *slot);
 QUIESCE_API bool quiesce__slot_used_debug(const void *slot, const char *call);

@@ -2,7 +2,10 @@
 /* quiesce/detail/lfstack.h - private: the steps of a lock-free stack.
  *
  * ds/lfstack.h is the manual: it has the table of concurrent calls, and says why a pop needs a
- * section. */
+ * section.
+ *
+ * LS1  object and link written, then pushed | found on top, or all taken, then link and object read
+ */
 #ifndef QUIESCE_DETAIL_LFSTACK_H
 #define QUIESCE_DETAIL_LFSTACK_H
 

@@ -4,7 +4,11 @@
  *
  * A link is a pointer to the next node, in a head or in a node.  Updaters exclude each other;
  * readers follow links inside a section.  Each store to a link that a reader may load is a
- * release, that of a removal, too: see quiesce__link_pass() and docs/design/rculist.md. */
+ * release, that of a removal, too: see quiesce__link_pass() and docs/design/rculist.md.
+ *
+ * LI1  entry initialised, then linked      | link loaded, then the entry read
+ *      the entry behind a removed one linked, then the link past that one | link loaded, then that entry read
+ */
 #ifndef QUIESCE_DETAIL_LINK_H
 #define QUIESCE_DETAIL_LINK_H
 

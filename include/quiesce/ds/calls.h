@@ -17,6 +17,10 @@
 #include <quiesce/ds/wfstack.h>
 #include <quiesce/ds/xarray.h>
 
+/* A call that is a function anyway is declared by its own header as well. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wredundant-decls"
+
 QUIESCE_BEGIN_DECLS
 
 /* quiesce/ds/hash.h */
@@ -242,5 +246,7 @@ QUIESCE_API struct lfs_node *quiesce_lfs_pop(struct lfs_stack *s);
 QUIESCE_API struct lfs_head *quiesce_lfs_pop_all(struct lfs_stack *s);
 
 QUIESCE_END_DECLS
+
+#pragma GCC diagnostic pop
 
 #endif

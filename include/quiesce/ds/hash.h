@@ -31,8 +31,8 @@ QUIESCE_FAST uint64_t quiesce__fold(uint64_t x, uint64_t odd)
  * Context: any. */
 QUIESCE_FAST uint64_t quiesce_hash_u64(uint64_t key, uint64_t seed)
 {
-	/* Odd numbers without a pattern: the fractions of the golden ratio and of the square root
-	 * of 2. */
+	/* The factors are odd and have no pattern: they are the fractions of the golden ratio and
+	 * of the square root of 2. */
 	return quiesce__fold(quiesce__fold(key ^ seed, 0x9e3779b97f4a7c15ull) ^ seed, 0x6a09e667f3bcc909ull);
 }
 

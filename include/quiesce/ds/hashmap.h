@@ -35,7 +35,7 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* A map, allocated by the caller; 64 bytes. */
+/* A map; the caller allocates its 64 bytes. */
 struct hashmap {
 	struct quiesce__table table;
 };

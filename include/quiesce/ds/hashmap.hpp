@@ -180,11 +180,11 @@ public:
 	size_type size() const noexcept { return ::hashmap_count(&map_); }
 	bool empty() const noexcept { return size() == 0; }
 
-	/* In a section that lasts longer than the iterators.  A key that is there throughout is
-	 * visited once. */
+	/* Iterators are used in a section that outlives them.  A key that is there throughout the
+	 * iteration is visited once. */
 	iterator begin() const noexcept { return iterator(&map_); }
 	std::default_sentinel_t end() const noexcept { return {}; }
-	/* The same iteration, in a section of its own: @fn(key, value). */
+	/* Calls @fn(key, value) for all keys, in a section of its own. */
 	template<std::invocable<const K &, const V &> F> void for_each(F fn) const
 	{
 		rcu_reader section;
@@ -193,8 +193,8 @@ public:
 			fn(key, value);
 	}
 
-	/* The same iteration, in several sections, so that no grace period waits for the whole; not
-	 * to be called in a section. */
+	/* Calls @fn(key, value) for all keys, in several sections, so that no grace period waits
+	 * for the whole iteration; not to be called in a section. */
 	template<std::invocable<const K &, const V &> F> void for_each_in_steps(F fn) const
 	{
 		struct ::hashmap_walk walk;
@@ -210,7 +210,7 @@ public:
 
 	native_handle_type native_handle() noexcept { return &map_; }
 
-	/* The words that represent a key and a value in the table, for C code that shares it. */
+	/* C code that uses the map, too, needs the words that represent a key and a value. */
 	static std::uint64_t word_of_key(const K &key) noexcept { return bytes(key); }
 	static std::uint64_t word_of(const V &value) noexcept
 	{

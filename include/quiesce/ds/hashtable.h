@@ -107,16 +107,16 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 
 /* ---- types ---- */
 
-/** HASHTABLE_TYPE - define name_type and name_lookup() for objects of type @T with the key @field.
+/** HASHTABLE_TYPE - define name_type, and calls with its types, for objects @T with the key @field.
  *
  * The key is compared and hashed byte by byte: an integer, or a struct without padding.
- * name_lookup(ht, &key) takes a pointer to the type of the field; name_insert(),
- * name_insert_unique(), name_set(), name_remove() and name_remove_key() are the functions of any
- * table, with these types. */
+ * name_lookup(), name_insert(), name_insert_unique(), name_set(), name_remove() and
+ * name_remove_key() are hashtable_lookup() and so on, with an object of type @T, and a pointer to
+ * the type of @field for the key.  name_hash(), name_key() and name_equal() are for name_type. */
 #define HASHTABLE_TYPE(name, T, field)                                                                                     \
 	HASHTABLE_TYPE_HASHED(name, T, field, quiesce_hash(key, sizeof(QUIESCE_NULL(T)->field), seed))
 
-/** HASHTABLE_TYPE_HASHED - as HASHTABLE_TYPE(), with another hash.
+/** HASHTABLE_TYPE_HASHED - do what HASHTABLE_TYPE() does, with another hash.
  * @hash: an expression of type uint64_t, with const void *key and uint64_t seed.  Its bits from 6
  *   on select the bucket, the upper 8 are a tag in it: each must depend on all of the key (and on
  *   the seed: see hash.h).  A number without a hash will not do. */
@@ -133,8 +133,8 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 	char copy[QUIESCE__IS_SMALL(field) ? sizeof(field) : 1] __attribute__((__aligned__(__alignof__(field))));          \
 	memcpy(copy, key, sizeof(copy))
 
-/** HASHTABLE_TYPE_STRING - as HASHTABLE_TYPE(), if @field is a string, an array or a pointer.
- * name_lookup(ht, "text"). */
+/** HASHTABLE_TYPE_STRING - do what HASHTABLE_TYPE() does, for a string in @field.
+ * The field is an array or a pointer; the key that calls take is a string: name_lookup(ht, "x"). */
 #define HASHTABLE_TYPE_STRING(name, T, field)                                                                              \
 	QUIESCE__HASHTABLE_TYPE(name, T, field, const char *,                                                              \
 				quiesce_hash_bytes(key, strlen(QUIESCE_CAST(const char *, key)), seed),                    \
@@ -152,7 +152,7 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 		QUIESCE_IN_SECTION(#name "_lookup()");                                                                             \
 		if (quiesce_likely(quiesce__hashtable_try(ht, &name##_type, key, &lookup)))                                   \
 			return QUIESCE_CAST(T *, lookup.object); \
-		COPY; /* so that the key itself may stay in a register */                                                  \
+		COPY; /* lets the key itself stay in a register */                                                         \
 		return QUIESCE_CAST(T *, quiesce__hashtable_search(lookup.array, lookup.hash, &name##_type, COPIED)); \
 	}                                                                                                                  \
 	static inline __attribute__((__unused__)) int name##_insert(struct hashtable *ht, T *object)                       \

@@ -160,7 +160,7 @@ public:
 		if (quiesce_likely(::quiesce__hashtable_try(&table_, &lookups, &key, &lookup)))
 			return static_cast<T *>(lookup.object);
 		if constexpr (std::is_trivially_copy_constructible_v<query> && sizeof(query) <= 16) {
-			const query copy = key; // so that the key itself may stay in a register
+			const query copy = key; // lets the key itself stay in a register
 			return static_cast<T *>(::quiesce__hashtable_search(lookup.array, lookup.hash, &lookups, &copy));
 		} else {
 			return static_cast<T *>(::quiesce__hashtable_search(lookup.array, lookup.hash, &lookups, &key));

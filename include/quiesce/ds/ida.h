@@ -74,8 +74,8 @@ QUIESCE_PLAIN void ida_init(struct ida *ida)
  * Orders: acquire, after the ida_free() of that number. */
 QUIESCE_PLAIN int ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max) { return quiesce_ida_alloc_range(ida, min, max); }
 
-/** ida_alloc, ida_alloc_min, ida_alloc_max - ida_alloc_range() of all numbers, from @min on, up to
- * @max. */
+/** ida_alloc, ida_alloc_min, ida_alloc_max - allocate the lowest free number of all, from @min on,
+ * or up to @max; otherwise as ida_alloc_range(). */
 QUIESCE_PLAIN int ida_alloc(struct ida *ida) { return quiesce_ida_alloc_range(ida, 0, INT_MAX); }
 QUIESCE_PLAIN int ida_alloc_min(struct ida *ida, unsigned int min) { return quiesce_ida_alloc_range(ida, min, INT_MAX); }
 QUIESCE_PLAIN int ida_alloc_max(struct ida *ida, unsigned int max) { return quiesce_ida_alloc_range(ida, 0, max); }

@@ -72,7 +72,7 @@ template<class T> class idr {
 public:
 	using native_handle_type = struct ::idr *;
 
-	/* For range-for, inside a section: pairs of id and pointer. */
+	/* Visits pairs of id and pointer, inside a section; for range-for. */
 	class iterator {
 	public:
 		using iterator_category = std::input_iterator_tag;
@@ -118,7 +118,7 @@ public:
 	/* The idr has no readers any more: they would access the idr itself. */
 	~idr() { ::idr_destroy(&idr_); }
 
-	/* The object, or null.  In a section. */
+	/* Returns the object, or null.  To be called in a section. */
 	T *find(unsigned long id) const noexcept { return pointer_of(::idr_find(&idr_, id)); }
 
 	/* The lowest free id in [start, end); end 0: up to INT_MAX.  None if all are taken.  A null
@@ -150,10 +150,10 @@ public:
 	/* Returns the object, or null. */
 	T *remove(unsigned long id) noexcept { return pointer_of(::idr_remove(&idr_, id)); }
 
-	/* In a section; iterators are invalid after it. */
+	/* Iterators are used in a section, and are invalid after it. */
 	iterator begin() const noexcept { return iterator(&idr_, 0); }
 	detail::end_of_range end() const noexcept { return {}; }
-	/* The iteration from @id on. */
+	/* Begins the iteration at @id. */
 	iterator lower_bound(int id) const noexcept { return iterator(&idr_, id); }
 
 	bool empty() const noexcept { return ::idr_is_empty(&idr_); }

@@ -51,10 +51,10 @@ public:
 	/* No thread uses the queue any more.  Objects that are still in it are not touched. */
 	~lfqueue() = default;
 
-	/* In a section. */
+	/* To be called in a section. */
 	void enqueue(T &object) noexcept { ::lfq_enqueue(&queue_, &(object.*Member)); }
-	/* The oldest object; null if the queue is empty.  In a section.  The node of the object is
-	 * not changed for a grace period. */
+	/* Returns the oldest object; null if the queue is empty.  To be called in a section.  The
+	 * node of the object must not change for a grace period. */
 	T *dequeue() noexcept
 	{
 		::lfq_node *node = ::lfq_dequeue(&queue_);

@@ -128,7 +128,7 @@ QUIESCE_FAST struct lfs_head *lfs_pop_all(struct lfs_stack *s)
 #define lfs_for_each_safe(head, node, n)                                                                            \
 	for ((node) = quiesce__lfs_first(head); (node) && ((n) = quiesce__lfs_below(node), 1); (node) = (n))
 
-/* Private: the object of a node; NULL for NULL. */
+/* Private.  The macro returns the object of a node, and NULL for NULL. */
 #define quiesce__lfs_entry(pos, where, member) quiesce__entry_of(pos, where, NULL, member, struct lfs_node)
 
 /** lfs_entry - return the object of which @node, not NULL, is the @member. */

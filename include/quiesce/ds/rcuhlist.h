@@ -179,8 +179,8 @@ QUIESCE_FAST void hlists_swap_heads_rcu(struct hlist_head *left, struct hlist_he
 	quiesce__hlist_pass(&right->first, first);
 }
 
-/** hlist_add_fake - make an entry that is in no list look as if it were: hlist_unhashed() is false
- * of it, and it can be removed.
+/** hlist_add_fake - make hlist_unhashed() false of an entry that is in no list, so that it can be
+ * removed.
  * @node: no reader is at it. */
 QUIESCE_FAST void hlist_add_fake(struct hlist_node *node)
 {

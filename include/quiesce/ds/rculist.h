@@ -50,7 +50,7 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* A node in an entry, or the head of a list. */
+/* This is a node in an entry, or the head of a list. */
 struct list_head {
 	struct list_head *next; /* written by updaters; read by readers */
 	struct list_head *prev; /* accessed by updaters only */
@@ -253,7 +253,8 @@ QUIESCE_FAST bool list_is_singular(const struct list_head *head)
 	return !list_empty(head) && quiesce__link_peek(&head->next) == head->prev;
 }
 
-/** list_add, list_add_tail - as list_add_rcu() and list_add_tail_rcu(), for lists without readers. */
+/** list_add, list_add_tail - add an entry to a list without readers; otherwise as list_add_rcu()
+ * and list_add_tail_rcu(). */
 QUIESCE_FAST void list_add(struct list_head *fresh, struct list_head *after) { list_add_rcu(fresh, after); }
 QUIESCE_FAST void list_add_tail(struct list_head *fresh, struct list_head *before) { list_add_tail_rcu(fresh, before); }
 

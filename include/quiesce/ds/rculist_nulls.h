@@ -51,10 +51,9 @@
 QUIESCE_BEGIN_DECLS
 
 struct hlist_nulls_node {
-	/* written by updaters; read by readers, in the entry's next life, too */
+	/* @next is written by updaters, and read by readers, also in the entry's next life. */
 	struct hlist_nulls_node *next;
-	/* for updaters: the link that leads here; NULL: in no chain */
-	struct hlist_nulls_node **pprev;
+	struct hlist_nulls_node **pprev; /* updaters: the link to this node; NULL: in no chain */
 };
 
 struct hlist_nulls_head {
@@ -173,8 +172,8 @@ QUIESCE_FAST void hlist_nulls_del_init_rcu(struct hlist_nulls_node *node)
 		quiesce__nulls_unlink(node, NULL);
 }
 
-/** hlist_nulls_add_fake - make an entry that is in no chain look as if it were:
- * hlist_nulls_unhashed() is false of it, and it can be removed.
+/** hlist_nulls_add_fake - make hlist_nulls_unhashed() false of an entry that is in no chain, so
+ * that it can be removed.
  *
  * A reader that is at it since its last life finds an end mark of no chain, and restarts.  (Linux
  * stores the end mark of chain 0, so a lookup in chain 0 may miss its entry.) */

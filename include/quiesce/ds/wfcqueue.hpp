@@ -104,7 +104,7 @@ public:
 
 		return node == WFCQ_WOULDBLOCK ? std::nullopt : std::optional<T *>(object_of(node));
 	}
-	/* The two forms with the state. */
+	/* dequeue() and try_dequeue(), which also return whether the queue is empty afterwards. */
 	dequeued dequeue_with_state() noexcept
 	{
 		int state;

@@ -178,7 +178,7 @@ QUIESCE_FAST struct wfs_head *wfs_pop_all(struct wfs_stack *s)
 #define wfs_for_each_blocking_safe(head, node, next)                                                                \
 	for ((node) = wfs_first(head); (node) && ((next) = wfs_next_blocking(node), 1); (node) = (next))
 
-/* Private: the object of a node; NULL for NULL. */
+/* Private.  The macro returns the object of a node, and NULL for NULL. */
 #define quiesce__wfs_entry(pos, where, member) quiesce__entry_of(pos, where, NULL, member, struct wfs_node)
 
 /** wfs_entry - return the object of which @node, not NULL, is the @member. */

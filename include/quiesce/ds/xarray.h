@@ -65,7 +65,7 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* Private. */
+/* An xarray; its member is private. */
 struct xarray {
 	struct quiesce__radix tree;
 };
@@ -84,7 +84,7 @@ typedef unsigned int xa_mark_t;
 #define XA_MARK_MAX XA_MARK_2
 #define XA_PRESENT 3u
 
-/** struct xa_limit - the range of xa_alloc(), both ends included. */
+/** struct xa_limit - a range of indices for xa_alloc(); both ends are included. */
 struct xa_limit {
 	uint32_t max;
 	uint32_t min;

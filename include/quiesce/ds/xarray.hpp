@@ -58,7 +58,7 @@ public:
 	using index_type = unsigned long;
 	using value_type = std::pair<index_type, T *>;
 
-	/* For range-for, inside a section: pairs of index and entry, upwards or downwards. */
+	/* Visits pairs of index and entry, up or down, inside a section; for range-for. */
 	template<bool down> class basic_iterator {
 	public:
 		using iterator_category = std::input_iterator_tag;
@@ -134,7 +134,7 @@ public:
 	/* The xarray has no readers any more: they would access the xarray itself. */
 	~xarray() { ::xa_destroy(&xa_); }
 
-	/* The entry, or null.  In a section. */
+	/* Returns the entry, or null.  To be called in a section. */
 	T *load(index_type index) const noexcept { return pointer_of(::xa_load(&xa_, index)); }
 
 	/* ---- updates ---- */
@@ -168,7 +168,7 @@ public:
 	void reserve(index_type index) { checked(::xa_reserve(&xa_, index)); }
 	void release(index_type index) noexcept { ::xa_release(&xa_, index); }
 
-	/* The lowest free index from @min to @max; none if all are taken. */
+	/* Allocates the lowest free index from @min to @max; none if all are taken. */
 	std::optional<std::uint32_t> alloc(T *entry, std::uint32_t min = 0, std::uint32_t max = UINT32_MAX)
 	{
 		std::uint32_t id = 0;
@@ -192,7 +192,8 @@ public:
 	bool get_mark(index_type index, xa_mark mark) const noexcept { return ::xa_get_mark(&xa_, index, bare(mark)); }
 	bool any_marked(xa_mark mark) const noexcept { return ::xa_marked(&xa_, bare(mark)); }
 
-	/* The first entry from @index to @last; the first entry after @index. */
+	/* find() returns the first entry from @index to @last, find_after() the first after
+	 * @index. */
 	std::optional<value_type> find(index_type index, index_type last = ULONG_MAX, xa_mark filter = xa_mark::present) const noexcept
 	{
 		void *found = ::xa_find(&xa_, &index, last, bare(filter));
@@ -207,7 +208,8 @@ public:
 		return pair_of(index, found);
 	}
 
-	/* The last entry from @index down to @first; the last entry before @index. */
+	/* find_reverse() returns the last entry from @index down to @first, find_before() the last
+	 * before @index. */
 	std::optional<value_type> find_reverse(index_type index, index_type first = 0, xa_mark filter = xa_mark::present) const noexcept
 	{
 		void *found = ::xa_find_reverse(&xa_, &index, first, bare(filter));
@@ -221,8 +223,8 @@ public:
 		return pair_of(index, found);
 	}
 
-	/* Ranges, in order: all entries; from @first to @last, both included; downwards; with a
-	 * mark. */
+	/* A range has all entries; or those from @first to @last, both included, upwards or
+	 * downwards; or those with a mark. */
 	iterator begin() const noexcept { return range().begin(); }
 	detail::end_of_range end() const noexcept { return {}; }
 	basic_range<false> range(index_type first = 0, index_type last = ULONG_MAX) const noexcept

@@ -15,10 +15,10 @@
 QUIESCE_FAST void quiesce__urcu_fence(bool light)
 {
 	if (light)
-		/* UW1: pairs with UW1 in fence_before_look() */
+		/* UW1: pairs with UW1 in fence_before_scan() */
 		quiesce_fence_light(UW1);
 	else
-		/* UW1: full, pairs with UW1 in fence_before_look() */
+		/* UW1: full, pairs with UW1 in fence_before_scan() */
 		quiesce_fence_full(UW1);
 }
 

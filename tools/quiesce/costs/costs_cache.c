@@ -12,6 +12,7 @@
 
 #include <quiesce/atomic.h>
 
+#include "cgroup.h"
 #include "costs.h"
 #include "team.h"
 
@@ -73,10 +74,10 @@ static uint64_t least(uint64_t a, uint64_t b)
 /* Bytes of memory that may be used without harm to other processes. */
 static uint64_t spare_bytes(void)
 {
-	uint64_t limit = read_bytes("/sys/fs/cgroup/memory.max");
 	uint64_t free = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+	struct cgroup_limit limit;
 
-	return least(MOST_BYTES, limit ? least(free, limit / 2) : free);
+	return least(MOST_BYTES, cgroup_memory("", &limit) == CGROUP_LIMIT ? least(free, (uint64_t)limit.value / 2) : free);
 }
 
 static uint64_t power_of_two(uint64_t n)

@@ -12,6 +12,7 @@
 
 #include <quiesce/control.h>
 
+#include "cgroup.h"
 #include "doctor.h"
 #include "team.h"
 
@@ -62,18 +63,28 @@ static const char *first_line(const char *path)
 	return line;
 }
 
+static void find_quota(struct findings *f)
+{
+	const char *topic = "CPU limit of control groups";
+	struct cgroup_limit limit;
+
+	switch (cgroup_cpus("", &limit)) {
+	case CGROUP_LIMIT:
+		finding(f, topic, "a reader that is throttled delays every grace period", "%.2f CPUs (%s)", limit.value, limit.group);
+		return;
+	case CGROUP_NONE: finding(f, topic, NULL, "none"); return;
+	default: finding(f, topic, NULL, "unknown: the control groups of this process cannot be read");
+	}
+}
+
 static void find_cpus(struct findings *f)
 {
-	const char *quota = first_line("/sys/fs/cgroup/cpu.max");
 	int allowed = cpus_online();
 
 	finding(f, "CPUs", allowed == 1 ? "with one CPU a reader runs only while the updater does not" : NULL,
 		"%d for this process, %ld online, %ld possible", allowed, sysconf(_SC_NPROCESSORS_ONLN),
 		sysconf(_SC_NPROCESSORS_CONF));
-	if (quota && strncmp(quota, "max", 3))
-		finding(f, "CPU limit of the control group", "a throttled reader delays every grace period", "%s", quota);
-	else
-		finding(f, "CPU limit of the control group", NULL, "%s", quota ? "none" : "unknown (no cgroup v2 file here)");
+	find_quota(f);
 }
 
 static void find_limit(struct findings *f, const char *topic, int resource, const char *note)

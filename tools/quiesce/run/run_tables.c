@@ -10,9 +10,10 @@ void run_print_head(struct sheet *s)
 {
 	if (s->markdown) {
 		fputs("# Performance\n", s->out);
-		sheet_note(s, "Written by `quiesce run --markdown`; not edited. What each type is: `quiesce refscale --help` and the other "
-			      "subcommands, which show spreads and percentiles too. Read ratios, not absolutes: below 2 ns the placement "
-			      "of code alone moves figures by tens of percent, and a few cores do not show what 256 do.");
+		sheet_note(s, "Written by `quiesce run --markdown`; not edited. `quiesce refscale --help` and that of the other "
+			      "subcommands explain the types; these commands show spreads and percentiles too. Compare ratios, not "
+			      "absolute figures: below 2 ns the placement of code alone moves figures by tens of percent, and a few "
+			      "cores do not show what 256 do.");
 		fputs("\nMachine: ", s->out);
 	}
 	emit_head(s->out);
@@ -331,9 +332,9 @@ void run_print_retire(struct sheet *s, const struct results *results)
 	};
 
 	print_table(s, results, (struct table){ "Deferred reclamation",
-		    "Objects allocated, retired and freed per second, higher is better: while nobody reads, by 1 and 2 threads; stalled: "
-		    "while one reader stays all the time. Garbage: how many are then waiting; lower is better.", RUN_YARDSTICK, columns,
-		    retire_table, NULL, NULL });
+		    "Objects allocated, retired and freed per second, higher is better: without readers, by 1 and 2 threads; "
+		    "stalled: while one reader stays in its section. Garbage: number of objects that then wait; lower is better.",
+		    RUN_YARDSTICK, columns, retire_table, NULL, NULL });
 }
 
 void run_print_lookups(struct sheet *s, const struct results *results)

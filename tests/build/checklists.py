@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The checklists of CONTRIBUTING.md are true.
+
+	checklists.py --root DIR                 each file that a checklist names exists; a new CPU's list names each file that asks for the CPU
+	checklists.py --root DIR --meson MESON   a new type and a new peer of the tool, made in a copy of the tree in just the files that
+	                                         the checklists name, are built and measured
+
+Prints TAP.  Where there is a compiler cache, files that were compiled before come from it.
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+from tap import Tap, execute
+
+ROOMS = ("include/", "src/", "tools/", "tests/", "liburcu/")
+NOT_THE_LIBRARY = ("tests/kernel/", "tests/build/checks.py", "tests/build/checklists.py", "tests/build/fibers.c")
+ASKS = re.compile(r"#.*\bdefined\(__(?:x86_64|aarch64|riscv|s390x|SSE2)__?\)|#if(?:n?def)? __(?:x86_64|aarch64|SSE2)__|\.cpu_family\(\)")
+
+TYPE_C = """/* SPDX-License-Identifier: MIT */
+/* checked.c - a section of RCU, as the type of a checklist. */
+#include <quiesce/rcu.h>
+
+#include "loop.h"
+#include "table.h"
+
+OP_READ(checked, rcu_read_lock(), OP_LOAD, rcu_read_unlock());
+
+const struct op op_checked = {
+	.name = "checked",
+	.what = "a type that follows a checklist",
+	.read = &checked_read,
+};
+"""
+PEER_C = """/* SPDX-License-Identifier: MIT */
+/* other.c - a lock of the C library, as the peer of a checklist. */
+#include <pthread.h>
+
+#include "loop.h"
+#include "table.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+OP_READ(other_lock, pthread_mutex_lock(&lock), OP_LOAD, pthread_mutex_unlock(&lock));
+
+const struct op op_other_lock = {
+	.name = "other_lock",
+	.what = "a type of a peer that follows a checklist",
+	.read = &other_lock_read,
+};
+"""
+# Each file that the checklist names, with the text behind which a line is added (None: the file is new), and that line.
+TYPE = {
+    "tools/quiesce/ops/X.c": (None, TYPE_C),
+    "tools/quiesce/ops/table.h": ("X(percpu_ref) ", "X(checked) "),
+    "tools/meson.build": ("'quiesce/ops/percpu_ref.c',", " 'quiesce/ops/checked.c',"),
+}
+PEER = {
+    "tools/quiesce/ops/X.c": (None, PEER_C),
+    "tools/quiesce/ops/table.h": ("OP_CK_LOCKS(P) OP_TBB(P)", " OP_OTHER(P)\n#define OP_OTHER(P) P(other_lock)"),
+    "tools/quiesce/ops/retire_table.h": ("#define RETIRE_TBB(P)", "\n#define RETIRE_OTHER(P)"),
+    "tools/quiesce/ops/rwlock.h": ("#define RWLOCK_LIBCDS(P)", "\n#define RWLOCK_OTHER(P)"),
+    "tools/quiesce/ops/hash_table.h": ("#define HASH_LIBCDS(P) P(libcds_michael_hp) P(libcds_split_rcu)", "\n#define HASH_OTHER(P)"),
+    "tools/quiesce/ops/queue.h": ("#define QUEUE_TBB(P)", "\n#define QUEUE_OTHER(P)"),
+    "tools/quiesce/walk/walk_table.h": ("#define WALK_TBB(P)", "\n#define WALK_OTHER(P)"),
+    "tools/quiesce/peers.c": ("struct peer peers[] = {", '\n\t{ .name = "other", .library = "another library" },'),
+    "tools/peers/meson.build": ("peers = {}", "\npeers += {'other': [threads, files('../quiesce/ops/other.c')]}"),
+    "scripts/bootstrap.sh": ("run  - pc:tbb libtbb-dev\n", "run  - cmd:true coreutils\n"),
+    "tests/build/peers.py": ('PEERS = {', '"other": "other_lock", '),
+    "tests/build/run.py": ("note: (?:", "other|"),
+    "tools/report/plots.py": ('PEERS = (', '"other", '),
+}
+LEFT_OUT = "tools/quiesce/walk/walk_table.h"  # without its line the module must not compile
+
+
+def checklists(root):
+    """{title: (name of the example, [path ...])}"""
+    text = (root / "CONTRIBUTING.md").read_text()
+    found = {}
+    for title, body in re.findall(r"^### ([^\n]*)\n(.*?)(?=^##)", text[text.index("\n## Checklists"):], re.M | re.S):
+        example = re.search(r"Example: `([^`]+)`", body)
+        rows = re.findall(r"^\| (`[^|]*) \|", body, re.M)
+        found[title] = example and example.group(1), [path for row in rows for path in re.findall(r"`([^`]+)`", row)]
+    return found
+
+
+def tracked(root):
+    run = execute(["git", "-C", root, "ls-files", "-z"])
+    if run.returncode == 0 and run.stdout:
+        return [name for name in run.stdout.split("\0") if name and (root / name).is_file()]
+    names = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]
+    return [name for name in names if not name.startswith((".git/", "build"))]
+
+
+def stem(path, name):
+    """The path with the name in the place of each X that is a word of its own."""
+    return re.sub(r"(?<![A-Za-z])X(?![A-Za-z])", name, path)
+
+
+def check_paths(tap, root):
+    for title, (example, paths) in checklists(root).items():
+        missing = [path for path in paths if not list(root.glob(stem(path, example or "X")))]
+        tap.result(example and paths and not missing, f"{title}: the files of the example {example} are there", "\n".join(missing))
+
+
+def check_cpu(tap, root):
+    _, paths = checklists(root)["A CPU"]
+    asking = [name for name in tracked(root) if name.startswith(ROOMS) and not name.startswith(NOT_THE_LIBRARY)
+              and re.search(r"(?:\.(?:c|h|hpp|cc|cpp)|meson\.build)$", name) and ASKS.search((root / name).read_text(errors="replace"))]
+    missing = [name for name in asking if not any(pathlib.PurePath(name).match(path) for path in paths)]
+    tap.result(asking and not missing, f"A CPU: the {len(asking)} files that ask for the CPU are named", "\n".join(missing))
+
+
+def follow(tap, tree, title, named, edits, name, left_out=None):
+    """Change the files that the checklist names, and no others; only @left_out is left as it is."""
+    good = tap.result(set(named) == set(edits), f"{title}: each file that is named needs a change, and no other",
+                      "\n".join(sorted(set(named) ^ set(edits))))
+    for path in named:
+        if path in edits and path != left_out:
+            good = change(tap, tree / stem(path, name), *edits[path]) and good
+    return good
+
+
+def change(tap, file, anchor, more):
+    text = "" if anchor is None else file.read_text()
+    if anchor is not None and text.count(anchor) != 1:
+        return tap.result(False, f"{file.name}: {anchor!r} is there once", f"{text.count(anchor)} times")
+    file.write_text(more if anchor is None else text.replace(anchor, anchor + more))
+    return True
+
+
+def measured(tap, tool, name):
+    tap.run(f"{name} is measured", [tool, "refscale", f"--type={name}", "--readers=1", "--runs=1", "--loops=1000"], text=name)
+
+
+def check_building(tap, root, meson, tmp):
+    tree, lists = tmp / "tree", checklists(root)
+    for name in tracked(root):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(root / name, tree / name)
+    # No C++ compiler, no optimisation, no debugging information: the build takes seconds, and its directory is not part of what is cached.
+    setup = [meson, "setup", tree / "build", tree, "--buildtype=plain", "-Dtests=false", "-Dpeers=disabled", "-Dliburcu=false", "--werror"]
+    ninja = ["ninja", "-C", tree / "build", "tools/quiesce"]
+    if not follow(tap, tree, "type", lists["A type of benchmark"][1], TYPE, "checked"):
+        return
+    if not follow(tap, tree, "peer", lists["A peer"][1], PEER, "other", LEFT_OUT):
+        return
+    if not tap.run("the build is set up", setup, env={"CXX": "false"}):
+        return
+    tap.run(f"without a line in {LEFT_OUT} the peer's module does not compile", [*ninja, "tools/peers/other.so"], want=1, text="WALK_OTHER")
+    change(tap, tree / LEFT_OUT, *PEER[LEFT_OUT])
+    if tap.run("the tool and the module are built", [*ninja, "tools/peers/other.so"]):
+        measured(tap, tree / "build/tools/quiesce", "checked")
+        measured(tap, tree / "build/tools/quiesce", "other_lock")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", type=pathlib.Path, required=True)
+    parser.add_argument("--meson", help="build the types that follow the checklists")
+    args = parser.parse_args()
+    root, tap = args.root.resolve(), Tap()
+    if args.meson:
+        with tempfile.TemporaryDirectory() as tmp:
+            check_building(tap, root, args.meson, pathlib.Path(tmp))
+    else:
+        check_paths(tap, root)
+        check_cpu(tap, root)
+    return tap.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
