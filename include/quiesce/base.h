@@ -22,14 +22,11 @@
 #error "quiesce needs a 64-bit CPU: the reader's state is one 64-bit word that must not tear"
 #endif
 
-/* Inside extern "C" clang++ warns of casts in the style of C, and g++ does not. */
-#if defined(__cplusplus) && defined(__clang__)
+/* The bodies are C's, with its casts. */
+#if defined(__cplusplus)
 #define QUIESCE_BEGIN_DECLS \
-	extern "C" { _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wold-style-cast\"")
-#define QUIESCE_END_DECLS _Pragma("clang diagnostic pop") }
-#elif defined(__cplusplus)
-#define QUIESCE_BEGIN_DECLS extern "C" {
-#define QUIESCE_END_DECLS }
+	extern "C" { _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wold-style-cast\"")
+#define QUIESCE_END_DECLS _Pragma("GCC diagnostic pop") }
 #else
 #define QUIESCE_BEGIN_DECLS
 #define QUIESCE_END_DECLS
@@ -80,8 +77,38 @@ struct quiesce__lock {
 	uint32_t word;
 };
 
-/* A function that is always inlined: programs depend on the speed of the fast paths. */
-#define QUIESCE_FAST static inline __attribute__((__always_inline__, __unused__))
+/* Functions of the headers.  FAST: always inlined, since programs depend on the speed of the fast
+ * paths; PLAIN: inlined where the compiler chooses to; SLOW: never inlined; LOCAL: as FAST, and each
+ * file has its own, also in C++.
+ * In C all are static.  In C++ a template that a module exports can call functions with external
+ * linkage alone, so there they are inline.  The tag keeps them apart from functions of the program's
+ * with the same name, and from those of files that are compiled with other settings or another
+ * version; hidden, they stay apart from those of other shared objects. */
+#define QUIESCE_LOCAL static inline __attribute__((__always_inline__, __unused__))
+#ifdef __cplusplus
+#ifdef QUIESCE_DEBUG
+#define QUIESCE__TAG_DEBUG "_debug"
+#else
+#define QUIESCE__TAG_DEBUG ""
+#endif
+#ifdef QUIESCE_FIBERS
+#define QUIESCE__TAG_FIBERS "_fibers"
+#else
+#define QUIESCE__TAG_FIBERS ""
+#endif
+#define QUIESCE__TAG(major, minor) QUIESCE__TAG_OF(major, minor)
+#define QUIESCE__TAG_OF(major, minor) "quiesce_" #major "_" #minor QUIESCE__TAG_DEBUG QUIESCE__TAG_FIBERS
+#define QUIESCE__INLINE(...) \
+	extern "C++" inline __attribute__((__visibility__("hidden"), __VA_ARGS__, \
+					   __abi_tag__(QUIESCE__TAG(QUIESCE_VERSION_MAJOR, QUIESCE_VERSION_MINOR))))
+#define QUIESCE_FAST QUIESCE__INLINE(__always_inline__)
+#define QUIESCE_PLAIN QUIESCE__INLINE(__unused__)
+#define QUIESCE_SLOW QUIESCE__INLINE(__noinline__)
+#else
+#define QUIESCE_FAST QUIESCE_LOCAL
+#define QUIESCE_PLAIN static inline
+#define QUIESCE_SLOW static __attribute__((__noinline__, __unused__))
+#endif
 
 /* Callbacks do not throw, so no function of the library does. */
 #ifdef __cplusplus

@@ -58,7 +58,7 @@ QUIESCE_API void *quiesce__counted_load_slow(void **where, size_t offset);
  *   not wait for callbacks.  It must return, as described at call_rcu().
  *
  * Context: any; no other thread has the object yet. */
-static inline void counted_init(struct counted *counted, void (*release)(struct counted *counted))
+QUIESCE_PLAIN void counted_init(struct counted *counted, void (*release)(struct counted *counted))
 {
 	counted->release = release;
 	quiesce_store_relaxed(&counted->refs, (int64_t)1); /* Relaxed: no other thread sees it. */

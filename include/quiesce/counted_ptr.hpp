@@ -33,18 +33,19 @@
 
 #include <quiesce/counted_ptr.h>
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/counted_ptr.hpp needs C++20; counted_ptr.h is for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "quiesce/counted_ptr.hpp needs C++17; counted_ptr.h is for C and for C++11"
 #endif
 
-#include <compare>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <new>
 #include <type_traits>
 #include <utility>
+#if __cplusplus >= 202002L
+#include <compare>
+#endif
 
 namespace quiesce {
 
@@ -69,6 +70,11 @@ private:
 	struct counted count_ {}; /* first: it has the address of the base */
 };
 
+/* Private: an object is reached from its base, which is not virtual. */
+template <class T, class = void> inline constexpr bool counted_base_is_direct = false;
+template <class T>
+inline constexpr bool counted_base_is_direct<T, std::void_t<decltype(static_cast<T *>(std::declval<counted_obj_base *>()))>> = true;
+
 /* Private.  This class finds the count of a T. */
 template <class T> struct counted_traits {
 	static_assert(std::is_object_v<T> && !std::is_array_v<T> && !std::is_volatile_v<T>, "counted pointers are to single objects");
@@ -88,7 +94,7 @@ template <class T> struct counted_traits {
 	{
 		if constexpr (intrusive) {
 			static_assert(std::is_convertible_v<object *, counted_obj_base *>, "one counted_obj_base, public");
-			static_assert(requires(counted_obj_base *b) { static_cast<object *>(b); }, "counted_obj_base may not be virtual");
+			static_assert(counted_base_is_direct<object>, "counted_obj_base may not be virtual");
 			constexpr std::uintptr_t any = 4096;
 			return reinterpret_cast<std::uintptr_t>(static_cast<counted_obj_base *>(reinterpret_cast<object *>(any))) - any;
 		} else {
@@ -137,9 +143,10 @@ template <class T> struct counted_traits {
 
 /* True if a pointer to U converts to one to T, with the count in the same place. */
 template <class U, class T>
-concept counted_convertible = std::is_convertible_v<U *, T *> &&
-	(std::is_same_v<std::remove_cv_t<U>, std::remove_cv_t<T>> ||
-	 (std::is_base_of_v<counted_obj_base, U> && std::is_base_of_v<counted_obj_base, T>));
+inline constexpr bool counted_convertible = std::conjunction_v<
+	std::is_convertible<U *, T *>,
+	std::disjunction<std::is_same<std::remove_cv_t<U>, std::remove_cv_t<T>>, /* U may be incomplete */
+			 std::conjunction<std::is_base_of<counted_obj_base, U>, std::is_base_of<counted_obj_base, T>>>>;
 
 /** counted_ptr - a reference to an object, or none.  Like std::shared_ptr, with the differences
  * listed at the top of this header. */
@@ -151,9 +158,9 @@ public:
 	constexpr counted_ptr(std::nullptr_t) noexcept {}
 	counted_ptr(const counted_ptr &other) noexcept : ptr_(other.ptr_) { get_reference(); }
 	counted_ptr(counted_ptr &&other) noexcept : ptr_(other.release()) {}
-	template <class U> requires counted_convertible<U, T>
+	template <class U, class = std::enable_if_t<counted_convertible<U, T>>>
 	counted_ptr(const counted_ptr<U> &other) noexcept : ptr_(other.get()) { get_reference(); }
-	template <class U> requires counted_convertible<U, T>
+	template <class U, class = std::enable_if_t<counted_convertible<U, T>>>
 	counted_ptr(counted_ptr<U> &&other) noexcept : ptr_(other.release()) {}
 	~counted_ptr() { put_reference(); }
 
@@ -204,10 +211,24 @@ private:
 
 template <class T, class U> bool operator==(const counted_ptr<T> &a, const counted_ptr<U> &b) noexcept { return a.get() == b.get(); }
 template <class T> bool operator==(const counted_ptr<T> &a, std::nullptr_t) noexcept { return !a; }
+#if __cplusplus >= 202002L
 template <class T, class U> std::strong_ordering operator<=>(const counted_ptr<T> &a, const counted_ptr<U> &b) noexcept
 {
 	return std::compare_three_way()(a.get(), b.get());
 }
+#else /* C++17 makes none of these of the two above, and has no <=> */
+template <class T> bool operator==(std::nullptr_t, const counted_ptr<T> &a) noexcept { return !a; }
+template <class T> bool operator!=(std::nullptr_t, const counted_ptr<T> &a) noexcept { return static_cast<bool>(a); }
+template <class T> bool operator!=(const counted_ptr<T> &a, std::nullptr_t) noexcept { return static_cast<bool>(a); }
+template <class T, class U> bool operator!=(const counted_ptr<T> &a, const counted_ptr<U> &b) noexcept { return !(a == b); }
+template <class T, class U> bool operator<(const counted_ptr<T> &a, const counted_ptr<U> &b) noexcept
+{
+	return std::less<std::common_type_t<T *, U *>>()(a.get(), b.get());
+}
+template <class T, class U> bool operator>(const counted_ptr<T> &a, const counted_ptr<U> &b) noexcept { return b < a; }
+template <class T, class U> bool operator<=(const counted_ptr<T> &a, const counted_ptr<U> &b) noexcept { return !(b < a); }
+template <class T, class U> bool operator>=(const counted_ptr<T> &a, const counted_ptr<U> &b) noexcept { return !(a < b); }
+#endif
 template <class T> void swap(counted_ptr<T> &a, counted_ptr<T> &b) noexcept { a.swap(b); }
 
 /** make_counted - make a new T, and return the first reference to it.

@@ -98,13 +98,13 @@ QUIESCE_API void quiesce_hazptr_protect_batch(hazptr_t *const *batch, void **con
  * Context: any thread; not in a signal handler.
  * Cost: about a store if the thread has cleaned up a context before, else a search for a free line.
  * Return: 0, -ENOMEM. */
-static inline int init_hazptr_context(struct hazptr_context *ctx) { return quiesce_init_hazptr_context(ctx); }
+QUIESCE_PLAIN int init_hazptr_context(struct hazptr_context *ctx) { return quiesce_init_hazptr_context(ctx); }
 
 /** cleanup_hazptr_context - release the slots of @ctx.
  *
  * Every slot must have been freed.  A slot that was not is reported, and by default aborts; if a
  * misuse hook returns, the slots keep protecting until they are freed, and their memory stays. */
-static inline void cleanup_hazptr_context(struct hazptr_context *ctx) { quiesce_cleanup_hazptr_context(ctx); }
+QUIESCE_PLAIN void cleanup_hazptr_context(struct hazptr_context *ctx) { quiesce_cleanup_hazptr_context(ctx); }
 
 /** hazptr_alloc - take a slot.
  * @ctx: the context, NULL: the calling thread's own.
@@ -136,7 +136,7 @@ QUIESCE_FAST hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
  * For a signal handler that hands the slot over: the interrupted code may have found a slot of its
  * thread free, and be about to take it.
  * Cost: a call, a locked instruction.  Return: as hazptr_alloc(NULL). */
-static inline hazptr_t *hazptr_alloc_detached(void) { return quiesce_hazptr_alloc_detached(); }
+QUIESCE_PLAIN hazptr_t *hazptr_alloc_detached(void) { return quiesce_hazptr_alloc_detached(); }
 
 /** hazptr_free - free a slot, and end its protection.
  * @ctx: the context that hazptr_alloc() was given.
@@ -344,7 +344,7 @@ QUIESCE_FAST void hazptr_free_array(struct hazptr_context *ctx, hazptr_t *row, s
 
 /** hazptr_alloc_batch - take @nr slots, or none.
  * Context, cost: as hazptr_alloc(), one call.  Return: true; false: too few, all @ret_slots are NULL. */
-static inline bool hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots, size_t nr)
+QUIESCE_PLAIN bool hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots, size_t nr)
 {
 	if (!quiesce_hazptr_alloc_batch(ctx, ret_slots, nr))
 		return false;
@@ -358,7 +358,7 @@ static inline bool hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret
  * The pointers are not loaded at one moment.  Cost: full fences: one fence for all, unless some change.
  * Misuse: a slot protects one pointer, so it must not occur twice: the debug build reports that
  *   (QUIESCE_MISUSE_TWICE), and nothing is protected. */
-static inline void hazptr_protect_batch(hazptr_t *const *batch, void **const *where, void **ret_ptrs, size_t nr)
+QUIESCE_PLAIN void hazptr_protect_batch(hazptr_t *const *batch, void **const *where, void **ret_ptrs, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		if (!QUIESCE__SLOT_USED(batch[i], "hazptr_protect_batch()") || QUIESCE__SLOT_REPEATED(batch, i)) {
@@ -370,14 +370,14 @@ static inline void hazptr_protect_batch(hazptr_t *const *batch, void **const *wh
 }
 
 /** hazptr_clear_batch - hazptr_clear() of @nr slots. */
-static inline void hazptr_clear_batch(hazptr_t *const *batch, size_t nr)
+QUIESCE_PLAIN void hazptr_clear_batch(hazptr_t *const *batch, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		hazptr_clear(batch[i]);
 }
 
 /** hazptr_free_batch - hazptr_free() of @nr slots. */
-static inline void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const *batch, size_t nr)
+QUIESCE_PLAIN void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const *batch, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		hazptr_free(ctx, batch[i]);
@@ -390,7 +390,7 @@ static inline void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const
  *   hazptr_head where they protect by field.  NULL: returns at once.
  *
  * The wait is that of synchronize_shazptr(), which see: both scan slots and guards. */
-static inline void synchronize_hazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }
+QUIESCE_PLAIN void synchronize_hazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }
 
 QUIESCE_END_DECLS
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* quiesce/hazptr.hpp - hazard pointers as C++26 has them in <hazard_pointer>, in namespace quiesce; for
- * C++20 and newer.
+ * C++17 and newer; its batches, which are std::spans, from C++20 on.
  *
  * retire() may run deleters in the calling thread, of any object that this thread has retired: hold
  * no lock that they take.  retire_to_worker() leaves them to a thread of the library.
@@ -31,8 +31,8 @@
 
 #include <quiesce/hazptr.h>
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/hazptr.hpp needs C++20; hazptr.h is for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "quiesce/hazptr.hpp needs C++17; hazptr.h is for C and for C++11"
 #endif
 
 #include <atomic>
@@ -41,9 +41,11 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
-#include <span>
 #include <type_traits>
 #include <utility>
+#if __cplusplus >= 202002L
+#include <span>
+#endif
 
 /* The draft with batches gives __cpp_lib_hazard_pointer this value. */
 #define QUIESCE_CPP_LIB_HAZARD_POINTER 202606L
@@ -56,8 +58,10 @@ class hazard_pointer_cohort;
 
 [[__nodiscard__]] hazard_pointer make_hazard_pointer();
 void swap(hazard_pointer &, hazard_pointer &) noexcept;
+#if __cplusplus >= 202002L
 void make_hazard_pointer_batch(std::span<hazard_pointer>);
 void clear_hazard_pointer_batch(std::span<hazard_pointer>) noexcept;
+#endif
 
 namespace detail {
 
@@ -88,11 +92,10 @@ template<class T> using hazard_base_of = decltype(detail::hazard_base(static_cas
 template<class Base, class T> inline constexpr bool hazard_base_is_for = false;
 template<class D, class T> inline constexpr bool hazard_base_is_for<hazard_pointer_obj_base<T, D> *, T> = true;
 
-template<class T>
-concept hazard_protectable = std::is_class_v<T> && requires(T *object) {
-	detail::hazard_base(object);
-	static_cast<T *>(detail::hazard_base(object)); /* fails for a virtual base */
-} && hazard_base_is_for<hazard_base_of<T>, T>;
+template<class T, class = void> inline constexpr bool hazard_protectable = false;
+template<class T> /* A virtual base has no cast to T. */
+inline constexpr bool hazard_protectable<T, std::void_t<decltype(static_cast<T *>(detail::hazard_base(std::declval<T *>())))>> =
+	std::is_class_v<T> && hazard_base_is_for<hazard_base_of<T>, T>;
 
 /* The requirements on T, checked where T must be complete. */
 template<class T> constexpr void require_hazard_protectable() noexcept
@@ -143,7 +146,8 @@ public:
 		::call_hazptr_sized(&quiesce__head.head, quiesce__reclaim, sizeof(T));
 	}
 
-	/* Extension: retire into @cohort, whose objects are deleted in any retire() into it. */
+	/* Extension: retire into @cohort, whose objects are deleted in any retire() into it.  A
+	 * cohort has a bound of the objects that wait, not of their bytes: call_hazptr_cohort(). */
 	void retire(hazard_pointer_cohort &cohort, D d = D()) noexcept;
 
 protected:
@@ -259,7 +263,9 @@ private:
 	}
 
 	friend hazard_pointer make_hazard_pointer();
+#if __cplusplus >= 202002L
 	friend void make_hazard_pointer_batch(std::span<hazard_pointer>);
+#endif
 	template<std::size_t> friend class hazard_pointer_array;
 };
 
@@ -276,6 +282,7 @@ private:
 
 inline void swap(hazard_pointer &a, hazard_pointer &b) noexcept { a.swap(b); }
 
+#if __cplusplus >= 202002L
 inline void clear_hazard_pointer_batch(std::span<hazard_pointer> batch) noexcept
 {
 	for (hazard_pointer &h : batch)
@@ -307,6 +314,7 @@ inline void make_hazard_pointer_batch(std::span<hazard_pointer> batch)
 	if (!all)
 		detail::throw_bad_alloc();
 }
+#endif
 
 /* ---- extensions ---- */
 

@@ -39,8 +39,11 @@ QUIESCE_API void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
  * instruction.  Only this call and synchronize_hazptr_cohort() reclaim the objects: callbacks run
  * in the caller, once per batch, so it must hold no lock that they take.  If a callback ends its
  * thread, the rest of its batch is left to the next one.
+ * A batch is full by number alone, that of quiesce_set_hazptr_batch() (1024 objects), and not by
+ * HAZPTR_BATCH_BYTES: a cohort of objects of 1 MiB keeps a GiB of them.  Where objects are large,
+ * set smaller batches, or call synchronize_hazptr_cohort() when as many bytes wait as may.
  * Context: as call_hazptr_inline(); may wait for the cohort's lock, which is held for short times. */
-static inline void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
+QUIESCE_PLAIN void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head *head,
 				      void (*func)(struct hazptr_head *head))
 {
 	QUIESCE__CALL_HAZPTR_COHORT(cohort, head, func);
@@ -56,7 +59,7 @@ static inline void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazpt
  *   wait for that callback while it protects a member.  In a callback of this cohort, or of one
  *   that such a callback waits for: reported, aborts.
  * After the call, once no thread retires into @cohort any more, its memory may be freed. */
-static inline void synchronize_hazptr_cohort(struct hazptr_cohort *cohort) { quiesce_synchronize_hazptr_cohort(cohort); }
+QUIESCE_PLAIN void synchronize_hazptr_cohort(struct hazptr_cohort *cohort) { quiesce_synchronize_hazptr_cohort(cohort); }
 
 QUIESCE_END_DECLS
 

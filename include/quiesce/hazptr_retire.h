@@ -62,7 +62,7 @@ QUIESCE_API bool quiesce_hazptr_try_barrier(void);
  *   fill.
  * Cost: a few stores; once per batch a push to a list.  Without memory the call is slower, and the
  *   callback still runs. */
-static inline void call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
+QUIESCE_PLAIN void call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
 {
 	QUIESCE__CALL_HAZPTR(head, func, QUIESCE_OBJECT_BYTES);
 }
@@ -70,7 +70,7 @@ static inline void call_hazptr(struct hazptr_head *head, void (*func)(struct haz
 /** call_hazptr_sized - call_hazptr() of an object of @bytes.
  *
  * A batch is also full with HAZPTR_BATCH_BYTES.  Plain calls count as QUIESCE_OBJECT_BYTES. */
-static inline void call_hazptr_sized(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
+QUIESCE_PLAIN void call_hazptr_sized(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
 	QUIESCE__CALL_HAZPTR(head, func, bytes);
 }
@@ -92,13 +92,13 @@ static inline void call_hazptr_sized(struct hazptr_head *head, void (*func)(stru
  *   thread leaves behind.
  * Cost: a few stores; once per batch a membarrier (full fences: a fence), a load of each slot in
  *   use, and the callbacks. */
-static inline void call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
+QUIESCE_PLAIN void call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head))
 {
 	QUIESCE__CALL_HAZPTR_INLINE(head, func, QUIESCE_OBJECT_BYTES);
 }
 
 /** call_hazptr_inline_sized - call_hazptr_inline() of an object of @bytes, as call_hazptr_sized(). */
-static inline void call_hazptr_inline_sized(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
+QUIESCE_PLAIN void call_hazptr_inline_sized(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
 	QUIESCE__CALL_HAZPTR_INLINE(head, func, bytes);
 }
@@ -133,13 +133,13 @@ static inline void call_hazptr_inline_sized(struct hazptr_head *head, void (*fun
  * Context: as call_hazptr_inline(), also in destructors of thread-local storage, where it does not
  *   wait for the thread's own slots; without memory it may sleep.
  * Cost: as call_hazptr_inline(), and a cache line for the note. */
-static inline void hazptr_retire(void *object, void (*deleter)(void *object))
+QUIESCE_PLAIN void hazptr_retire(void *object, void (*deleter)(void *object))
 {
 	QUIESCE__HAZPTR_RETIRE(object, deleter, QUIESCE_OBJECT_BYTES);
 }
 
 /** hazptr_retire_sized - hazptr_retire() of an object of @bytes, as call_hazptr_sized(). */
-static inline void hazptr_retire_sized(void *object, void (*deleter)(void *object), size_t bytes)
+QUIESCE_PLAIN void hazptr_retire_sized(void *object, void (*deleter)(void *object), size_t bytes)
 {
 	QUIESCE__HAZPTR_RETIRE(object, deleter, bytes);
 }
@@ -155,6 +155,8 @@ static inline void hazptr_retire_sized(void *object, void (*deleter)(void *objec
  * object, and keeps n objects of each thread that retires, besides those that are protected.
  * Batches of 64 keep a sixteenth of the garbage of the default and cost sixteen times as many
  * scans.
+ * These are numbers of objects.  A batch of a thread is also full with HAZPTR_BATCH_BYTES; that of
+ * a cohort, which has @least objects, is not.
  * Threads that retire adopt the limits with their next scan.
  * Context: any thread, any time.  Return: 0; -EINVAL. */
 QUIESCE_API int quiesce_set_hazptr_batch(uint32_t least, uint32_t most);
@@ -171,7 +173,7 @@ QUIESCE_API int quiesce_set_thread_hazptr_batch(uint32_t least, uint32_t most);
  * run in the caller, so it must hold no lock that they take.
  * Context: may sleep; not in a callback (reported, aborts); not while the caller protects one of
  *   the objects (a deadlock, which the stall report names).  May create the helper thread. */
-static inline void hazptr_barrier(void) { quiesce_hazptr_barrier(); }
+QUIESCE_PLAIN void hazptr_barrier(void) { quiesce_hazptr_barrier(); }
 
 /** hazptr_try_barrier - reclaim what was retired before the call, except objects that are protected.
  *
@@ -180,7 +182,7 @@ static inline void hazptr_barrier(void) { quiesce_hazptr_barrier(); }
  * later as usual.
  * Context: as hazptr_barrier(); waits for no protection, but for callbacks that other threads run.
  * Return: true: none remain; false: some do.  In a callback false, and it is reported. */
-static inline bool hazptr_try_barrier(void) { return quiesce_hazptr_try_barrier(); }
+QUIESCE_PLAIN bool hazptr_try_barrier(void) { return quiesce_hazptr_try_barrier(); }
 
 QUIESCE_END_DECLS
 

@@ -116,7 +116,7 @@ QUIESCE_API void quiesce_percpu_ref_resurrect(struct percpu_ref *ref);
  *
  * Context: a thread; no other thread has @ref yet.  May allocate.
  * Return: 0; -ENOMEM: no memory for per-CPU words; @ref is usable and stays atomic. */
-static inline int percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *release, unsigned int flags)
+QUIESCE_PLAIN int percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *release, unsigned int flags)
 {
 	return quiesce_percpu_ref_init(QUIESCE_LAYOUT, ref, release, flags);
 }
@@ -127,7 +127,7 @@ static inline int percpu_ref_init(struct percpu_ref *ref, percpu_ref_func_t *rel
  *   @ref was not killed: in the release function, for example, or after a failure to create the
  *   object.  A second call is harmless; a later get or put is reported.
  * Misuse: with other references: reported (QUIESCE_MISUSE_IN_USE), without effect. */
-static inline void percpu_ref_exit(struct percpu_ref *ref)
+QUIESCE_PLAIN void percpu_ref_exit(struct percpu_ref *ref)
 {
 	quiesce_percpu_ref_exit(ref);
 }
@@ -151,7 +151,7 @@ QUIESCE_FAST void percpu_ref_get(struct percpu_ref *ref)
  *
  * Context, misuse: as percpu_ref_get().
  * Cost: a locked instruction on a shared line in both modes. */
-static inline void percpu_ref_get_many(struct percpu_ref *ref, unsigned long nr)
+QUIESCE_PLAIN void percpu_ref_get_many(struct percpu_ref *ref, unsigned long nr)
 {
 	quiesce__percpu_ref_get_slow(ref, nr);
 }
@@ -174,7 +174,7 @@ QUIESCE_FAST void percpu_ref_put(struct percpu_ref *ref)
  *
  * Context, misuse, order: as percpu_ref_put().
  * Cost: a locked instruction on a shared line in both modes. */
-static inline void percpu_ref_put_many(struct percpu_ref *ref, unsigned long nr)
+QUIESCE_PLAIN void percpu_ref_put_many(struct percpu_ref *ref, unsigned long nr)
 {
 	quiesce__percpu_ref_put_slow(ref, nr);
 }
@@ -197,7 +197,7 @@ QUIESCE_FAST bool percpu_ref_tryget(struct percpu_ref *ref)
  *
  * Context, return, order: as percpu_ref_tryget().
  * Cost: a locked instruction on a shared line in both modes. */
-static inline bool percpu_ref_tryget_many(struct percpu_ref *ref, unsigned long nr)
+QUIESCE_PLAIN bool percpu_ref_tryget_many(struct percpu_ref *ref, unsigned long nr)
 {
 	return quiesce__percpu_ref_tryget_slow(ref, nr, false);
 }
@@ -227,13 +227,13 @@ QUIESCE_FAST bool percpu_ref_tryget_live(struct percpu_ref *ref)
  * Cost: a membarrier in per-CPU mode: microseconds, and an interrupt of every CPU that runs this
  *   process.  Reads two words for each possible CPU.
  * Misuse: a second kill: reported (QUIESCE_MISUSE_COUNT), without effect. */
-static inline void percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_ref_func_t *confirm)
+QUIESCE_PLAIN void percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_ref_func_t *confirm)
 {
 	quiesce_percpu_ref_kill_and_confirm(ref, confirm);
 }
 
 /** percpu_ref_kill - percpu_ref_kill_and_confirm() without a confirm function. */
-static inline void percpu_ref_kill(struct percpu_ref *ref)
+QUIESCE_PLAIN void percpu_ref_kill(struct percpu_ref *ref)
 {
 	quiesce_percpu_ref_kill_and_confirm(ref, NULL);
 }
@@ -247,7 +247,7 @@ static inline void percpu_ref_kill(struct percpu_ref *ref)
  *   may wait for the release of another count of the array.
  * Misuse: a count that is dead, or named twice: reported (QUIESCE_MISUSE_COUNT); NULL: reported
  *   (QUIESCE_MISUSE_NULL); both without effect, and the others are killed. */
-static inline void percpu_ref_kill_many(struct percpu_ref **refs, size_t nr)
+QUIESCE_PLAIN void percpu_ref_kill_many(struct percpu_ref **refs, size_t nr)
 {
 	quiesce_percpu_ref_kill_many(refs, nr);
 }
@@ -257,14 +257,14 @@ static inline void percpu_ref_kill_many(struct percpu_ref **refs, size_t nr)
  * @confirm: called before the return, when all threads count there; NULL: none.
  *
  * Context, cost: as percpu_ref_kill_and_confirm(); the caller has a reference. */
-static inline void percpu_ref_switch_to_atomic(struct percpu_ref *ref, percpu_ref_func_t *confirm)
+QUIESCE_PLAIN void percpu_ref_switch_to_atomic(struct percpu_ref *ref, percpu_ref_func_t *confirm)
 {
 	quiesce_percpu_ref_switch_to_atomic(ref, confirm);
 }
 
 /** percpu_ref_switch_to_atomic_sync - percpu_ref_switch_to_atomic() without a confirm function.
  * In this library every change of mode is complete when the call returns. */
-static inline void percpu_ref_switch_to_atomic_sync(struct percpu_ref *ref)
+QUIESCE_PLAIN void percpu_ref_switch_to_atomic_sync(struct percpu_ref *ref)
 {
 	quiesce_percpu_ref_switch_to_atomic(ref, NULL);
 }
@@ -275,7 +275,7 @@ static inline void percpu_ref_switch_to_atomic_sync(struct percpu_ref *ref)
  * Context: a thread; the caller has a reference.  Sleeps while another thread changes the mode of
  *   @ref.
  * Misuse: without PERCPU_REF_ALLOW_REINIT: reported (QUIESCE_MISUSE_COUNT), without effect. */
-static inline void percpu_ref_switch_to_percpu(struct percpu_ref *ref)
+QUIESCE_PLAIN void percpu_ref_switch_to_percpu(struct percpu_ref *ref)
 {
 	quiesce_percpu_ref_switch_to_percpu(ref);
 }
@@ -287,7 +287,7 @@ static inline void percpu_ref_switch_to_percpu(struct percpu_ref *ref)
  *   that the release function does not free the object.  Other threads may try to get meanwhile.
  * Misuse: not dead, references left, or no PERCPU_REF_ALLOW_REINIT: reported
  *   (QUIESCE_MISUSE_COUNT), without effect. */
-static inline void percpu_ref_reinit(struct percpu_ref *ref)
+QUIESCE_PLAIN void percpu_ref_reinit(struct percpu_ref *ref)
 {
 	quiesce_percpu_ref_reinit(ref);
 }
@@ -297,7 +297,7 @@ static inline void percpu_ref_reinit(struct percpu_ref *ref)
  *
  * Context, misuse: as percpu_ref_reinit(), but references may be left: then the caller makes sure
  * that the last one is not put meanwhile, or that the release does no harm. */
-static inline void percpu_ref_resurrect(struct percpu_ref *ref)
+QUIESCE_PLAIN void percpu_ref_resurrect(struct percpu_ref *ref)
 {
 	quiesce_percpu_ref_resurrect(ref);
 }

@@ -142,7 +142,7 @@ QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
 
 /** percpu_init_rwsem - initialise a lock.
  * Return: 0; -ENOMEM: no memory for its counters: the lock works, but its readers share a line. */
-static inline int percpu_init_rwsem(struct percpu_rw_semaphore *sem) { return quiesce_percpu_init_rwsem(QUIESCE_LAYOUT, sem); }
+QUIESCE_PLAIN int percpu_init_rwsem(struct percpu_rw_semaphore *sem) { return quiesce_percpu_init_rwsem(QUIESCE_LAYOUT, sem); }
 
 /** percpu_rwsem_after_fork_child - in a child of fork(): make the lock free, without holders and
  * waiters.
@@ -153,12 +153,12 @@ static inline int percpu_init_rwsem(struct percpu_rw_semaphore *sem) { return qu
  *   there; the caller did not hold it at the fork.
  * Cost: a read of the counters of all CPUs.
  * Misuse: in a process that is not a forked child: reported, and the lock stays as it is. */
-static inline void percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem) { quiesce_percpu_rwsem_after_fork_child(sem); }
+QUIESCE_PLAIN void percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem) { quiesce_percpu_rwsem_after_fork_child(sem); }
 
 /** percpu_free_rwsem - end the use of a lock.
  * Context: may sleep until readers are fast again, after a recent write; allowed in callbacks.
  * Misuse: of a lock that is held or waited for: reported, and the lock stays as it is. */
-static inline void percpu_free_rwsem(struct percpu_rw_semaphore *sem) { quiesce_percpu_free_rwsem(sem); }
+QUIESCE_PLAIN void percpu_free_rwsem(struct percpu_rw_semaphore *sem) { quiesce_percpu_free_rwsem(sem); }
 
 /** percpu_down_read - acquire the lock for reading.
  *
@@ -168,7 +168,7 @@ static inline void percpu_free_rwsem(struct percpu_rw_semaphore *sem) { quiesce_
  *   a call, a sequence and a locked instruction; with full fences a call and a locked instruction.
  * Orders: everything that earlier writers did under the lock happens before what follows. */
 #ifdef QUIESCE_DEBUG
-static inline void percpu_down_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_down_read_debug(sem); }
+QUIESCE_PLAIN void percpu_down_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_down_read_debug(sem); }
 #else
 QUIESCE_FAST void percpu_down_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_down_read(sem); }
 #endif
@@ -177,14 +177,14 @@ QUIESCE_FAST void percpu_down_read(struct percpu_rw_semaphore *sem) { quiesce__p
  * Context: any; signal handlers too, even if they interrupt a call on the same lock.
  * Return: true: acquired.  It fails while a writer is inside or next. */
 #ifdef QUIESCE_DEBUG
-static inline bool percpu_down_read_trylock(struct percpu_rw_semaphore *sem) { return quiesce__percpu_down_read_until_debug(sem, 0); }
+QUIESCE_PLAIN bool percpu_down_read_trylock(struct percpu_rw_semaphore *sem) { return quiesce__percpu_down_read_until_debug(sem, 0); }
 #else
 QUIESCE_FAST bool percpu_down_read_trylock(struct percpu_rw_semaphore *sem) { return quiesce__percpu_down_read_trylock(sem); }
 #endif
 
 /** percpu_down_read_timeout - acquire the lock for reading, waiting at most @timeout_ns.
  * Return: true: acquired. */
-static inline bool percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+QUIESCE_PLAIN bool percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
 {
 #ifdef QUIESCE_DEBUG
 	return quiesce__percpu_down_read_until_debug(sem, timeout_ns);
@@ -198,7 +198,7 @@ static inline bool percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uin
  * Cost: as percpu_down_read(); a system call if a writer waits for this reader.
  * Orders: release. */
 #ifdef QUIESCE_DEBUG
-static inline void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_up_read_debug(sem); }
+QUIESCE_PLAIN void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_up_read_debug(sem); }
 #else
 QUIESCE_FAST void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_up_read(sem); }
 #endif
@@ -211,7 +211,7 @@ QUIESCE_FAST void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__per
  *   CPUs, which reads a line of each twice; later ones the sum only.  Sleeps while readers are
  *   inside.
  * Orders: everything done under the lock earlier happens before what follows. */
-static inline void percpu_down_write(struct percpu_rw_semaphore *sem)
+QUIESCE_PLAIN void percpu_down_write(struct percpu_rw_semaphore *sem)
 {
 #ifdef QUIESCE_DEBUG
 	quiesce__percpu_down_write_debug(sem);
@@ -228,7 +228,7 @@ static inline void percpu_down_write(struct percpu_rw_semaphore *sem)
  *   percpu_up_write().
  * Misuse: a lock that is named twice: reported (QUIESCE_MISUSE_TWICE), acquired once, and to be
  *   released once; NULL: reported (QUIESCE_MISUSE_NULL).  The others are acquired. */
-static inline void percpu_down_write_many(struct percpu_rw_semaphore *const *sems, size_t nr)
+QUIESCE_PLAIN void percpu_down_write_many(struct percpu_rw_semaphore *const *sems, size_t nr)
 {
 #ifdef QUIESCE_DEBUG
 	quiesce__percpu_down_write_many_debug(sems, nr);
@@ -242,7 +242,7 @@ static inline void percpu_down_write_many(struct percpu_rw_semaphore *const *sem
  * After a timeout the readers that queued behind the caller go on.  The membarrier, the caller's
  * or that of another writer, is not included in the time.
  * Return: true: acquired. */
-static inline bool percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
+QUIESCE_PLAIN bool percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
 {
 #ifdef QUIESCE_DEBUG
 	return quiesce__percpu_down_write_until_debug(sem, timeout_ns);
@@ -256,7 +256,7 @@ static inline bool percpu_down_write_timeout(struct percpu_rw_semaphore *sem, ui
  * Context: not in a signal handler.
  * Cost: as percpu_down_write() if no reader is inside.
  * Return: true: acquired. */
-static inline bool percpu_down_write_trylock(struct percpu_rw_semaphore *sem)
+QUIESCE_PLAIN bool percpu_down_write_trylock(struct percpu_rw_semaphore *sem)
 {
 	return percpu_down_write_timeout(sem, 0);
 }
@@ -266,7 +266,7 @@ static inline bool percpu_down_write_trylock(struct percpu_rw_semaphore *sem)
  * Cost: a lock, and one or two system calls if there are waiters.
  * Misuse: a lock that no writer holds: reported.
  * Orders: release. */
-static inline void percpu_up_write(struct percpu_rw_semaphore *sem)
+QUIESCE_PLAIN void percpu_up_write(struct percpu_rw_semaphore *sem)
 {
 #ifdef QUIESCE_DEBUG
 	quiesce__percpu_up_write_debug(sem);
@@ -278,23 +278,23 @@ static inline void percpu_up_write(struct percpu_rw_semaphore *sem)
 /** percpu_is_read_locked - test whether a reader holds the lock or tries to acquire it.
  * A snapshot, for assertions.
  * Orders: nothing. */
-static inline bool percpu_is_read_locked(const struct percpu_rw_semaphore *sem) { return quiesce_percpu_is_read_locked(sem); }
+QUIESCE_PLAIN bool percpu_is_read_locked(const struct percpu_rw_semaphore *sem) { return quiesce_percpu_is_read_locked(sem); }
 
 /** percpu_is_write_locked - test whether a writer is inside, or next.
  * A snapshot, for assertions.
  * Orders: nothing. */
-static inline bool percpu_is_write_locked(const struct percpu_rw_semaphore *sem) { return quiesce_percpu_is_write_locked(sem); }
+QUIESCE_PLAIN bool percpu_is_write_locked(const struct percpu_rw_semaphore *sem) { return quiesce_percpu_is_write_locked(sem); }
 
 /** percpu_is_write_locked_by_me - test whether this thread acquired the lock for writing, and no
  * thread has released it since. */
-static inline bool percpu_is_write_locked_by_me(const struct percpu_rw_semaphore *sem)
+QUIESCE_PLAIN bool percpu_is_write_locked_by_me(const struct percpu_rw_semaphore *sem)
 {
 	return quiesce_percpu_is_write_locked_by_me(sem);
 }
 
 /** percpu_rwsem_is_held - test whether this thread holds the lock, for reading or writing.
  * Release builds do not record readers: there it is true if any reader is inside. */
-static inline bool percpu_rwsem_is_held(const struct percpu_rw_semaphore *sem)
+QUIESCE_PLAIN bool percpu_rwsem_is_held(const struct percpu_rw_semaphore *sem)
 {
 #ifdef QUIESCE_DEBUG
 	return quiesce__percpu_rwsem_held_debug(sem, false) || quiesce__percpu_rwsem_held_debug(sem, true);
@@ -304,7 +304,7 @@ static inline bool percpu_rwsem_is_held(const struct percpu_rw_semaphore *sem)
 }
 
 /** percpu_rwsem_assert_held - report, and by default abort, unless percpu_rwsem_is_held(). */
-static inline void percpu_rwsem_assert_held(const struct percpu_rw_semaphore *sem)
+QUIESCE_PLAIN void percpu_rwsem_assert_held(const struct percpu_rw_semaphore *sem)
 {
 	if (quiesce_unlikely(!percpu_rwsem_is_held(sem)))
 		quiesce__percpu_rwsem_not_held(sem, "read or write");
@@ -312,7 +312,7 @@ static inline void percpu_rwsem_assert_held(const struct percpu_rw_semaphore *se
 
 /** percpu_rwsem_assert_held_write - report, and by default abort, unless this thread holds the lock
  * for writing. */
-static inline void percpu_rwsem_assert_held_write(const struct percpu_rw_semaphore *sem)
+QUIESCE_PLAIN void percpu_rwsem_assert_held_write(const struct percpu_rw_semaphore *sem)
 {
 	if (quiesce_unlikely(!percpu_is_write_locked_by_me(sem)))
 		quiesce__percpu_rwsem_not_held(sem, "write");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/percpu_rwsem.hpp - percpu_rwsem.h as a shared mutex, in namespace quiesce; C++20 and
+/* quiesce/percpu_rwsem.hpp - percpu_rwsem.h as a shared mutex, in namespace quiesce; C++17 and
  * later.
  *
  * Use in place of std::shared_timed_mutex for data that are rarely written: readers share no cache
@@ -29,8 +29,8 @@
 
 #include <quiesce/percpu_rwsem.h>
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/percpu_rwsem.hpp needs C++20; percpu_rwsem.h is for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "quiesce/percpu_rwsem.hpp needs C++17; percpu_rwsem.h is for C and for C++11"
 #endif
 
 #include <chrono>

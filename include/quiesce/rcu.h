@@ -49,7 +49,7 @@ QUIESCE_BEGIN_DECLS
  * Orders: see "Ordering" above; it is not an acquire operation by itself.
  */
 #ifdef QUIESCE_DEBUG
-static inline void rcu_read_lock(void) { quiesce__rcu_lock_debug(QUIESCE_LAYOUT); }
+QUIESCE_PLAIN void rcu_read_lock(void) { quiesce__rcu_lock_debug(QUIESCE_LAYOUT); }
 #else
 QUIESCE_FAST void rcu_read_lock(void) { quiesce__rcu_read_lock(); }
 #endif
@@ -221,7 +221,7 @@ QUIESCE_FAST int rcu_read_lock_held(void)
  *   quiesce_set_yield().
  * Orders: full fence before and after.
  */
-static inline void synchronize_rcu(void) { quiesce_synchronize_rcu(); }
+QUIESCE_PLAIN void synchronize_rcu(void) { quiesce_synchronize_rcu(); }
 
 /** synchronize_rcu_expedited - synchronize_rcu() with a shorter wait, at the expense of readers.
  *
@@ -230,7 +230,7 @@ static inline void synchronize_rcu(void) { quiesce_synchronize_rcu(); }
  *
  * Context: that of synchronize_rcu().
  * Orders: full fence before and after. */
-static inline void synchronize_rcu_expedited(void) { quiesce_synchronize_rcu_expedited(); }
+QUIESCE_PLAIN void synchronize_rcu_expedited(void) { quiesce_synchronize_rcu_expedited(); }
 
 /* ---- polled grace periods: cookies, from any thread ---- */
 
@@ -238,12 +238,12 @@ static inline void synchronize_rcu_expedited(void) { quiesce_synchronize_rcu_exp
  *
  * Context: any thread, also in a section.
  * Cost: a full fence.  It starts no grace period. */
-static inline struct rcu_gp_seq get_state_synchronize_rcu(void) { return quiesce_get_state_synchronize_rcu(); }
+QUIESCE_PLAIN struct rcu_gp_seq get_state_synchronize_rcu(void) { return quiesce_get_state_synchronize_rcu(); }
 
 /** start_poll_synchronize_rcu - return a cookie, and start a grace period that will complete it.
  *
  * Context: any thread, also in a section; does not sleep. */
-static inline struct rcu_gp_seq start_poll_synchronize_rcu(void) { return quiesce_start_poll_synchronize_rcu(); }
+QUIESCE_PLAIN struct rcu_gp_seq start_poll_synchronize_rcu(void) { return quiesce_start_poll_synchronize_rcu(); }
 
 /** poll_state_synchronize_rcu - check whether the grace period of a cookie has completed.
  * @seq: the cookie.
@@ -256,15 +256,15 @@ static inline struct rcu_gp_seq start_poll_synchronize_rcu(void) { return quiesc
  * Context: any but signal handlers.
  * Return: non-zero if it has completed, else 0.
  * Orders: full fence if it has completed. */
-static inline int poll_state_synchronize_rcu(struct rcu_gp_seq seq) { return quiesce_poll_state_synchronize_rcu(seq); }
+QUIESCE_PLAIN int poll_state_synchronize_rcu(struct rcu_gp_seq seq) { return quiesce_poll_state_synchronize_rcu(seq); }
 
 /** cond_synchronize_rcu - call synchronize_rcu() unless a cookie has completed already.
  * @seq: the cookie.
  * Context: that of synchronize_rcu(). */
-static inline void cond_synchronize_rcu(struct rcu_gp_seq seq) { quiesce_cond_synchronize_rcu(seq); }
+QUIESCE_PLAIN void cond_synchronize_rcu(struct rcu_gp_seq seq) { quiesce_cond_synchronize_rcu(seq); }
 
 /** get_completed_synchronize_rcu - return a cookie that always polls as completed. */
-static inline struct rcu_gp_seq get_completed_synchronize_rcu(void)
+QUIESCE_PLAIN struct rcu_gp_seq get_completed_synchronize_rcu(void)
 {
 	struct rcu_gp_seq seq = { 0 };
 	return seq;
@@ -274,7 +274,7 @@ static inline struct rcu_gp_seq get_completed_synchronize_rcu(void)
  * @a: a cookie.
  * @b: a cookie.
  * Return: non-zero if they do, else 0. */
-static inline int same_state_synchronize_rcu(struct rcu_gp_seq a, struct rcu_gp_seq b) { return a.value == b.value; }
+QUIESCE_PLAIN int same_state_synchronize_rcu(struct rcu_gp_seq a, struct rcu_gp_seq b) { return a.value == b.value; }
 
 /* ---- deferred reclamation ---- */
 
@@ -315,7 +315,7 @@ static inline int same_state_synchronize_rcu(struct rcu_gp_seq a, struct rcu_gp_
  *   malloc().
  * Return: nothing; without memory the call takes longer, but the callback is not lost.
  */
-static inline void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head))
+QUIESCE_PLAIN void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
 	QUIESCE__CALL_RCU(head, func, QUIESCE_OBJECT_BYTES);
 }
@@ -325,7 +325,7 @@ static inline void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head 
  * @func: the callback, as for call_rcu().
  * @bytes: bytes that the object adds to the garbage until it is reclaimed; call_rcu() assumes
  * 64. */
-static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
+QUIESCE_PLAIN void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
 {
 	QUIESCE__CALL_RCU(head, func, bytes);
 }
@@ -371,7 +371,7 @@ static inline void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
  * Context: may sleep; neither in a section nor in a callback (reported, aborts), nor under a
  *   lock that callbacks take.  May create a thread; where none can be started it runs the
  *   callbacks itself, including callbacks of SRCU domains that are ready. */
-static inline void rcu_barrier(void) { quiesce_rcu_barrier(); }
+QUIESCE_PLAIN void rcu_barrier(void) { quiesce_rcu_barrier(); }
 
 /** rcu_throttle - wait until the process has less garbage than its ceiling.
  *
@@ -383,7 +383,7 @@ static inline void rcu_barrier(void) { quiesce_rcu_barrier(); }
  *   one of an SRCU domain.  In a callback it does nothing.  May create a thread; where none can be
  *   started it runs the callbacks itself, also below the ceiling.
  * Cost: below the ceiling an addition to a word of the process. */
-static inline void rcu_throttle(void) { quiesce_rcu_throttle(); }
+QUIESCE_PLAIN void rcu_throttle(void) { quiesce_rcu_throttle(); }
 
 QUIESCE_END_DECLS
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/rcu.hpp - RCU as C++26 has it in <rcu>, in namespace quiesce; for C++20 and newer.
+/* quiesce/rcu.hpp - RCU as C++26 has it in <rcu>, in namespace quiesce; for C++17 and newer.
  *
  * Use for objects that C++ code owns; it may be mixed with rcu.h, and a program that is written to
  * this header moves to std:: by changing a namespace.
@@ -26,8 +26,8 @@
 
 #include <quiesce/rcu.h>
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/rcu.hpp needs C++20; rcu.h is for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "quiesce/rcu.hpp needs C++17; rcu.h is for C and for C++11"
 #endif
 
 #include <memory>
@@ -68,7 +68,7 @@ private:
 /* Visible, so that all parts of a program use one object. */
 [[gnu::__visibility__("default")]] inline rcu_domain &rcu_default_domain() noexcept
 {
-	static constinit rcu_domain domain;
+	static rcu_domain domain;
 
 	return domain;
 }
@@ -96,11 +96,10 @@ template<class T> using rcu_base_of = decltype(detail::rcu_base(static_cast<T *>
 template<class Base, class T> inline constexpr bool rcu_base_is_for = false;
 template<class D, class T> inline constexpr bool rcu_base_is_for<rcu_obj_base<T, D> *, T> = true;
 
-template<class T>
-concept rcu_protectable = std::is_class_v<T> && requires(T *object) {
-	detail::rcu_base(object);
-	static_cast<T *>(detail::rcu_base(object)); /* fails for a virtual base */
-} && rcu_base_is_for<rcu_base_of<T>, T>;
+template<class T, class = void> inline constexpr bool rcu_protectable = false;
+template<class T> /* A virtual base has no cast to T. */
+inline constexpr bool rcu_protectable<T, std::void_t<decltype(static_cast<T *>(detail::rcu_base(std::declval<T *>())))>> =
+	std::is_class_v<T> && rcu_base_is_for<rcu_base_of<T>, T>;
 
 /* The requirements on T of a container that is read in regions of RCU and retires its objects: the
  * retire() of a T is that of a rcu_obj_base, and deletes the whole T; and no reader protects a T by
@@ -109,9 +108,14 @@ template<class T, class B, class D>
 std::bool_constant<std::is_same_v<B, T> || std::has_virtual_destructor_v<B> || !std::is_same_v<D, std::default_delete<B>>>
 rcu_retires_whole(rcu_obj_base<B, D> *);
 template<class T, class D> void hazard_base_of_retired(const hazard_pointer_obj_base<T, D> *);
+template<class T, class = void> inline constexpr bool rcu_is_retired_whole = false;
 template<class T>
-concept rcu_retirable = requires(T *object) { requires decltype(detail::rcu_retires_whole<T>(object))::value; } &&
-			!requires(T *object) { detail::hazard_base_of_retired(object); };
+inline constexpr bool rcu_is_retired_whole<T, std::void_t<decltype(detail::rcu_retires_whole<T>(std::declval<T *>()))>> =
+	decltype(detail::rcu_retires_whole<T>(std::declval<T *>()))::value;
+template<class T, class = void> inline constexpr bool rcu_has_hazard_base = false;
+template<class T>
+inline constexpr bool rcu_has_hazard_base<T, std::void_t<decltype(detail::hazard_base_of_retired(std::declval<T *>()))>> = true;
+template<class T> inline constexpr bool rcu_retirable = rcu_is_retired_whole<T> && !rcu_has_hazard_base<T>;
 
 /* The memory that rcu_retire() allocates. */
 template<class T, class D> struct rcu_node {
@@ -185,7 +189,7 @@ template<class T, class D = std::default_delete<T>> void rcu_retire(T *p, D d = 
 	using node_type = detail::rcu_node<T, D>;
 
 	static_assert(std::is_move_constructible_v<D>, "D must be move-constructible");
-	static_assert(requires { d(p); }, "d(p) must be well-formed");
+	static_assert(std::is_invocable_v<D &, T *&>, "d(p) must be well-formed");
 	auto *node = new node_type(p, std::move(d));
 
 	::call_rcu_sized(&node->head, node_type::reclaim, node_type::bytes());

@@ -89,13 +89,13 @@ QUIESCE_API void quiesce_rcu_sync_exit(struct rcu_sync *rss);
 QUIESCE_API void quiesce_rcu_sync_dtor(struct rcu_sync *rss);
 
 /** rcu_sync_init - initialise @rss for readers in sections of RCU. */
-static inline void rcu_sync_init(struct rcu_sync *rss) { quiesce_rcu_sync_init(rss, NULL, NULL); }
+QUIESCE_PLAIN void rcu_sync_init(struct rcu_sync *rss) { quiesce_rcu_sync_init(rss, NULL, NULL); }
 
 /** rcu_sync_init_ops - initialise @rss for another kind of readers.
  * @ops: the kind of grace periods; not copied.  &quiesce_rcu_sync_rcu_expedited: RCU, whose
  *   readers yield while an updater waits.
  * @domain: argument of its functions, such as a struct srcu_struct. */
-static inline void rcu_sync_init_ops(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain)
+QUIESCE_PLAIN void rcu_sync_init_ops(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain)
 {
 	quiesce_rcu_sync_init(rss, ops, domain);
 }
@@ -116,18 +116,18 @@ QUIESCE_FAST bool rcu_sync_is_idle(const struct rcu_sync *rss)
  *   there is one rcu_sync_exit(), in the same thread or in another.
  * Cost: the first of a burst: one grace period; otherwise a lock.
  * Orders: see above. */
-static inline void rcu_sync_enter(struct rcu_sync *rss) { quiesce_rcu_sync_enter(rss); }
+QUIESCE_PLAIN void rcu_sync_enter(struct rcu_sync *rss) { quiesce_rcu_sync_enter(rss); }
 
 /** rcu_sync_exit - let readers be fast again after a grace period, if no other updater is inside.
  * Context: does not sleep, unless the callback cannot be queued; the first call of a process
  *   starts a thread.
  * Misuse: without an enter: reported. */
-static inline void rcu_sync_exit(struct rcu_sync *rss) { quiesce_rcu_sync_exit(rss); }
+QUIESCE_PLAIN void rcu_sync_exit(struct rcu_sync *rss) { quiesce_rcu_sync_exit(rss); }
 
 /** rcu_sync_dtor - end the use of @rss; waits for a pending callback.
  * Context: may sleep; in a callback only if @rss is of the kind of fences.
  * Misuse: with an updater inside: reported, without effect. */
-static inline void rcu_sync_dtor(struct rcu_sync *rss) { quiesce_rcu_sync_dtor(rss); }
+QUIESCE_PLAIN void rcu_sync_dtor(struct rcu_sync *rss) { quiesce_rcu_sync_dtor(rss); }
 
 QUIESCE_END_DECLS
 

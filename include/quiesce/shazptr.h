@@ -164,7 +164,7 @@ QUIESCE_FAST void quiesce__shazptr_clear(struct shazptr_guard guard)
  * Orders: what follows in program order happens after the protection is visible; see "Ordering".
  */
 #ifdef QUIESCE_DEBUG
-static inline struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire_debug(ptr); }
+QUIESCE_PLAIN struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire_debug(ptr); }
 #else
 QUIESCE_FAST struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire(ptr); }
 #endif
@@ -175,7 +175,7 @@ QUIESCE_FAST struct shazptr_guard shazptr_acquire(const void *ptr) { return quie
  * interrupted code may have found the slot of its thread empty, and be about to fill it.
  * Cost: a call, and a restartable sequence or a locked instruction.
  */
-static inline struct shazptr_guard shazptr_acquire_detached(const void *ptr)
+QUIESCE_PLAIN struct shazptr_guard shazptr_acquire_detached(const void *ptr)
 {
 	return quiesce_shazptr_acquire_detached(ptr);
 }
@@ -189,7 +189,7 @@ QUIESCE_API void quiesce__shazptr_detach_debug(struct shazptr_guard guard);
  * The debug build then no longer counts the guard as held by the calling thread; other builds do
  * nothing.
  */
-static inline void shazptr_detach(struct shazptr_guard guard)
+QUIESCE_PLAIN void shazptr_detach(struct shazptr_guard guard)
 {
 #ifdef QUIESCE_DEBUG
 	quiesce__shazptr_detach_debug(guard);
@@ -209,7 +209,7 @@ static inline void shazptr_detach(struct shazptr_guard guard)
  * Orders: release.
  */
 #ifdef QUIESCE_DEBUG
-static inline void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear_debug(guard); }
+QUIESCE_PLAIN void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear_debug(guard); }
 #else
 QUIESCE_FAST void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear(guard); }
 #endif
@@ -329,7 +329,7 @@ QUIESCE_API enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard);
  *   thread cannot be started, the caller scans itself.
  * Orders: full fence before; everything before a clear that was waited for happens before the return.
  */
-static inline void synchronize_shazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }
+QUIESCE_PLAIN void synchronize_shazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }
 
 QUIESCE_END_DECLS
 

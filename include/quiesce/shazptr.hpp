@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* quiesce/shazptr.hpp - guards of shazptr.h as objects that clear themselves, in namespace quiesce;
- * for C++20 and newer.
+ * for C++17 and newer.
  *
  * Updaters call synchronize_shazptr() of that header, or synchronize() of the guards' type.
  *
@@ -24,11 +24,12 @@
 
 #include <quiesce/shazptr.h>
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/shazptr.hpp needs C++20; shazptr.h is for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "quiesce/shazptr.hpp needs C++17; shazptr.h is for C and for C++11"
 #endif
 
 #include <atomic>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 

@@ -113,7 +113,7 @@ QUIESCE_API void quiesce_srcu_after_fork_child(struct srcu_struct *ssp);
  *   reported as QUIESCE_MISUSE_IN_USE; the domain then stays usable.
  * The last srcu_read_unlock() need not have returned: it is enough that synchronize_srcu() has
  * waited for its section. */
-static inline void cleanup_srcu_struct(struct srcu_struct *ssp) { quiesce_cleanup_srcu_struct(ssp); }
+QUIESCE_PLAIN void cleanup_srcu_struct(struct srcu_struct *ssp) { quiesce_cleanup_srcu_struct(ssp); }
 
 /** srcu_after_fork_child - in a child of fork(): close all sections of the domain.
  * @ssp: a domain that other threads of the parent may have been inside of.
@@ -125,7 +125,7 @@ static inline void cleanup_srcu_struct(struct srcu_struct *ssp) { quiesce_cleanu
  *   handler.
  * Cost: a read of the counters of all CPUs.
  * Misuse: in a process that is not a forked child: reported, and the domain stays as it is. */
-static inline void srcu_after_fork_child(struct srcu_struct *ssp) { quiesce_srcu_after_fork_child(ssp); }
+QUIESCE_PLAIN void srcu_after_fork_child(struct srcu_struct *ssp) { quiesce_srcu_after_fork_child(ssp); }
 
 /* ---- readers ---- */
 
@@ -173,7 +173,7 @@ QUIESCE_FAST void quiesce__srcu_read_unlock(struct srcu_struct *ssp, int index)
  * Return: the index for srcu_read_unlock(): 0 or 1.  Cannot fail.
  * Orders: see "Ordering" above; it is not an acquire operation by itself. */
 #ifdef QUIESCE_DEBUG
-static inline int srcu_read_lock(struct srcu_struct *ssp) { return quiesce__srcu_lock_debug(ssp); }
+QUIESCE_PLAIN int srcu_read_lock(struct srcu_struct *ssp) { return quiesce__srcu_lock_debug(ssp); }
 #else
 QUIESCE_FAST int srcu_read_lock(struct srcu_struct *ssp) { return quiesce__srcu_read_lock(ssp); }
 #endif
@@ -190,7 +190,7 @@ QUIESCE_FAST int srcu_read_lock(struct srcu_struct *ssp) { return quiesce__srcu_
  *   an @idx that is neither 0 nor 1; a release build in most cases the latter.
  * Orders: release. */
 #ifdef QUIESCE_DEBUG
-static inline void srcu_read_unlock(struct srcu_struct *ssp, int idx) { quiesce__srcu_unlock_debug(ssp, idx); }
+QUIESCE_PLAIN void srcu_read_unlock(struct srcu_struct *ssp, int idx) { quiesce__srcu_unlock_debug(ssp, idx); }
 #else
 QUIESCE_FAST void srcu_read_unlock(struct srcu_struct *ssp, int idx) { quiesce__srcu_read_unlock(ssp, idx); }
 #endif
@@ -215,7 +215,7 @@ QUIESCE_FAST int srcu_down_read(struct srcu_struct *ssp) { return quiesce__srcu_
 
 /** srcu_up_read - end a section that srcu_down_read() began, in any thread. */
 #ifdef QUIESCE_DEBUG
-static inline void srcu_up_read(struct srcu_struct *ssp, int idx) { quiesce__srcu_up_debug(ssp, idx); }
+QUIESCE_PLAIN void srcu_up_read(struct srcu_struct *ssp, int idx) { quiesce__srcu_up_debug(ssp, idx); }
 #else
 QUIESCE_FAST void srcu_up_read(struct srcu_struct *ssp, int idx) { quiesce__srcu_read_unlock(ssp, idx); }
 #endif
@@ -225,7 +225,7 @@ QUIESCE_FAST void srcu_up_read(struct srcu_struct *ssp, int idx) { quiesce__srcu
  * Context: any; for assertions.
  * Return: non-zero, unless the debug build knows that the thread is in none. */
 #ifdef QUIESCE_DEBUG
-static inline int srcu_read_lock_held(const struct srcu_struct *ssp) { return quiesce__srcu_held_debug(ssp); }
+QUIESCE_PLAIN int srcu_read_lock_held(const struct srcu_struct *ssp) { return quiesce__srcu_held_debug(ssp); }
 #else
 QUIESCE_FAST int srcu_read_lock_held(const struct srcu_struct *ssp)
 {
@@ -260,11 +260,11 @@ QUIESCE_API void quiesce_synchronize_srcu_expedited(struct srcu_struct *ssp);
  *   of the time as long as that helps; if it does not help, less and less often: see
  *   quiesce_set_yield().
  * Orders: full fence before and after. */
-static inline void synchronize_srcu(struct srcu_struct *ssp) { quiesce_synchronize_srcu(ssp); }
+QUIESCE_PLAIN void synchronize_srcu(struct srcu_struct *ssp) { quiesce_synchronize_srcu(ssp); }
 
 /** synchronize_srcu_expedited - as synchronize_srcu(), but readers yield at once, and up to half of
  * the time. */
-static inline void synchronize_srcu_expedited(struct srcu_struct *ssp) { quiesce_synchronize_srcu_expedited(ssp); }
+QUIESCE_PLAIN void synchronize_srcu_expedited(struct srcu_struct *ssp) { quiesce_synchronize_srcu_expedited(ssp); }
 
 QUIESCE_API struct rcu_gp_seq quiesce_get_state_synchronize_srcu(struct srcu_struct *ssp);
 QUIESCE_API struct rcu_gp_seq quiesce_start_poll_synchronize_srcu(struct srcu_struct *ssp);
@@ -277,19 +277,19 @@ QUIESCE_API unsigned long quiesce_srcu_batches_completed(struct srcu_struct *ssp
  * Context: any thread, also in a section; not in a signal handler.  Does not sleep, runs no
  *   callbacks, starts no grace period.
  * Cost: a full fence. */
-static inline struct rcu_gp_seq get_state_synchronize_srcu(struct srcu_struct *ssp)
+QUIESCE_PLAIN struct rcu_gp_seq get_state_synchronize_srcu(struct srcu_struct *ssp)
 {
 	return quiesce_get_state_synchronize_srcu(ssp);
 }
 
 /** same_state_synchronize_srcu - test whether two cookies of one domain stand for the same grace
  * period. */
-static inline int same_state_synchronize_srcu(struct rcu_gp_seq a, struct rcu_gp_seq b) { return a.value == b.value; }
+QUIESCE_PLAIN int same_state_synchronize_srcu(struct rcu_gp_seq a, struct rcu_gp_seq b) { return a.value == b.value; }
 
 /** start_poll_synchronize_srcu - return a cookie, and start a grace period that will complete it.
  *
  * Context: as get_state_synchronize_srcu(); may start the helper thread. */
-static inline struct rcu_gp_seq start_poll_synchronize_srcu(struct srcu_struct *ssp)
+QUIESCE_PLAIN struct rcu_gp_seq start_poll_synchronize_srcu(struct srcu_struct *ssp)
 {
 	return quiesce_start_poll_synchronize_srcu(ssp);
 }
@@ -303,13 +303,13 @@ static inline struct rcu_gp_seq start_poll_synchronize_srcu(struct srcu_struct *
  *   callback of the domain (perhaps the one that calls this) or has no CPU, one call in each
  *   millisecond does so.
  * Return: non-zero if it has completed; then the call is a full fence. */
-static inline int poll_state_synchronize_srcu(struct srcu_struct *ssp, struct rcu_gp_seq seq)
+QUIESCE_PLAIN int poll_state_synchronize_srcu(struct srcu_struct *ssp, struct rcu_gp_seq seq)
 {
 	return quiesce_poll_state_synchronize_srcu(ssp, seq);
 }
 
 /** get_completed_synchronize_srcu - return a cookie that polls as completed in any domain. */
-static inline struct rcu_gp_seq get_completed_synchronize_srcu(void)
+QUIESCE_PLAIN struct rcu_gp_seq get_completed_synchronize_srcu(void)
 {
 	struct rcu_gp_seq seq = { 0 };
 	return seq;
@@ -318,7 +318,7 @@ static inline struct rcu_gp_seq get_completed_synchronize_srcu(void)
 /** srcu_batches_completed - return the number of grace periods that the domain has completed.
  * Context: as for polling.
  * Orders: nothing. */
-static inline unsigned long srcu_batches_completed(struct srcu_struct *ssp) { return quiesce_srcu_batches_completed(ssp); }
+QUIESCE_PLAIN unsigned long srcu_batches_completed(struct srcu_struct *ssp) { return quiesce_srcu_batches_completed(ssp); }
 
 /* ---- callbacks ---- */
 
@@ -352,7 +352,7 @@ QUIESCE_API void quiesce_srcu_barrier(struct srcu_struct *ssp);
  *   them (see the table above), or for the next thread that can be created.
  * Return: nothing; cannot fail.
  */
-static inline void call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head))
+QUIESCE_PLAIN void call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
 	QUIESCE__CALL_SRCU(ssp, head, func, QUIESCE_OBJECT_BYTES);
 }
@@ -360,7 +360,7 @@ static inline void call_srcu(struct srcu_struct *ssp, struct rcu_head *head, voi
 /** call_srcu_sized - call_srcu(), with the number of bytes that wait for reclamation.
  * @bytes: counted as garbage until @func has run.
  * Context: as call_srcu(). */
-static inline void call_srcu_sized(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head),
+QUIESCE_PLAIN void call_srcu_sized(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head),
 				   size_t bytes)
 {
 	QUIESCE__CALL_SRCU(ssp, head, func, bytes);
@@ -371,7 +371,7 @@ static inline void call_srcu_sized(struct srcu_struct *ssp, struct rcu_head *hea
  * Context: may sleep; neither in a section of the domain nor in a callback of any kind (reported).
  *   May start the helper thread; without one it runs callbacks, of any domain.
  * It is not a grace period: it returns at once when no callback is queued. */
-static inline void srcu_barrier(struct srcu_struct *ssp) { quiesce_srcu_barrier(ssp); }
+QUIESCE_PLAIN void srcu_barrier(struct srcu_struct *ssp) { quiesce_srcu_barrier(ssp); }
 
 QUIESCE_END_DECLS
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/srcu.hpp - domains of srcu.h and their sections as objects, in namespace quiesce; C++20
+/* quiesce/srcu.hpp - domains of srcu.h and their sections as objects, in namespace quiesce; C++17
  * and later.
  *
  * Use where readers sleep, stay in a section for long, or end it in another thread; else use
@@ -64,7 +64,7 @@ public:
 		using node_type = detail::rcu_node<T, D>;
 
 		static_assert(std::is_move_constructible_v<D>, "D must be move-constructible");
-		static_assert(requires { d(p); }, "d(p) must be well-formed");
+		static_assert(std::is_invocable_v<D &, T *&>, "d(p) must be well-formed");
 		auto *node = new node_type(p, std::move(d));
 
 		::call_srcu_sized(&domain, &node->head, node_type::reclaim, node_type::bytes());

@@ -13,7 +13,7 @@
 uintptr_t quiesce__no_slot = QUIESCE_SLOT_TAG;
 
 #if !defined(QUIESCE_SIM)
-__thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((tls_model("initial-exec"))) = NEW_THREAD;
+__thread struct quiesce_tls_v1 quiesce_tls_v1 QUIESCE__TLS_MODEL = NEW_THREAD;
 #endif
 
 /* Used by programs on CPUs where inline code cannot reach the block otherwise.  The simulator has

@@ -8,7 +8,8 @@ headers' inline code must prevent that.
 1. fibers.c, which has each inlined call several times in one function, is compiled, and every path through each function is followed:
 a value that comes from the thread pointer, or was loaded through it, is not used after a call of switch_(), and an address that comes
 from it is not stored outside of the stack, where coroutines keep values that live over a co_await.
-2. With QUIESCE_FIBERS a program for a CPU that has no file in quiesce/arch/ does not name the variable.
+2. With QUIESCE_FIBERS a program for a CPU that has no file in quiesce/arch/ does not name the variable; nor does a shared object for a
+C library that provides no room for it.
 3. unit/test_fibers.c and coroutines.cpp are linked and run.
 
 Prints TAP. Compilers that are not installed are reported as skipped.
@@ -263,6 +264,13 @@ def examine(tap, opt, job, source, more, planted):
         tap.result(not missed and len(found) >= 4, f"{title}: what was planted is found", missed)
 
 
+def way(command):
+    """Return whether inlined calls name the thread-local variable, and whether they call the library for it."""
+    run = execute([*command, "-S", HERE / "fibers.c", "-DSELF=0", "-o", "-"])
+    text = re.sub(r"^planted_\w+:.*?^\s*(\.Lfunc_end|\.size\s+planted_)", "", run.stdout, flags=re.M | re.S)
+    return bool(re.search(r"[\s@(,:]quiesce_tls_v1", text)), "quiesce__own_call" in text
+
+
 def elsewhere(tap, opt):
     """Check CPUs that use the generic path."""
     for cpu in ("powerpc64le", "loongarch64"):
@@ -272,11 +280,20 @@ def elsewhere(tap, opt):
             continue
         names = []
         for more in ([], ["-DQUIESCE_FIBERS"]):
-            run = execute(["clang-19", f"--target={cpu}-linux-gnu", "-ffreestanding", "-nostdlibinc", *C, "-O2", *more, "-S",
-                           f"-I{opt.include}", HERE / "fibers.c", "-DSELF=0", "-o", "-"])
-            text = re.sub(r"^planted_\w+:.*?^\.Lfunc_end", "", run.stdout, flags=re.M | re.S)
-            names.append((bool(re.search(r"[@(, ]quiesce_tls_v1", text)), "quiesce__own_call" in text))
+            names.append(way(["clang-19", f"--target={cpu}-linux-gnu", "-ffreestanding", "-nostdlibinc", *C, "-O2", *more, f"-I{opt.include}"]))
         tap.result(names == [(True, False), (False, True)], title, names)
+
+
+def shared_objects(tap, opt):
+    """Check the code of programs and of shared objects for C libraries that load no object with initial-exec variables."""
+    for compiler in ("gcc", "clang-19", "aarch64-linux-gnu-gcc"):
+        title = f"{compiler}: with QUIESCE_TLS_DYNAMIC a shared object calls, and a program does not"
+        if not shutil.which(compiler):
+            tap.skip(title, "not installed here")
+            continue
+        names = [way([compiler, *C, "-O2", *more, f"-I{opt.include}"]) for more in
+                 (["-fPIC", "-DQUIESCE_TLS_DYNAMIC=1"], ["-fPIE", "-DQUIESCE_TLS_DYNAMIC=1"], ["-fPIC", "-DQUIESCE_TLS_DYNAMIC=0"])]
+        tap.result(names == [(False, True), (True, False), (True, False)], title, names)
 
 
 def run_all(tap, opt):
@@ -313,6 +330,7 @@ def main():
     for job in COROUTINES:
         examine(tap, opt, job, HERE / "coroutines.cpp", [], False)
     elsewhere(tap, opt)
+    shared_objects(tap, opt)
     outline = (opt.include.parent / "src/outline.c").read_text()
     missing = [name for name in sorted(set(re.findall(r"^\w.*\bquiesce_([a-z]\w+)\(", outline, re.M)))
                if f"CALL({name}," not in (HERE / "fibers.c").read_text()]

@@ -16,11 +16,13 @@ import sys
 
 C = ["c11", "gnu11", "c17"]
 CXX = ["c++11", "c++17", "c++20"]
-# The C++ faces: the oldest and the newest that each compiler has, one of them with all that is asked for rarely, and
-# the other standard library.  tests/conformance has more.
+# The C++ faces: the oldest language, that of the draft's names, and the newest that each compiler has, one of them with all that is
+# asked for rarely, and the other standard library.  tests/conformance has more.
 RARE = ["-DQUIESCE_DEBUG", "-fno-exceptions", "-fno-rtti"]
-FACES = {"g++": [["c++20"], ["c++23", *RARE]], "clang++": [["c++20", *RARE], ["c++26", "-stdlib=libc++"]]}
+FACES = {"g++": [["c++17"], ["c++20"], ["c++23", *RARE]], "clang++": [["c++17"], ["c++20", *RARE], ["c++26", "-stdlib=libc++"]]}
 FACES["clang++-19"] = FACES["clang++"]
+# The faces that need C++20, and report that in older ones.
+NEWER = ("hashmap.hpp", "hashtable.hpp")
 CPU_FILES = ("x86_64.h", "x86_64_rseq.h", "arm64.h", "riscv64.h", "s390x.h")
 COMPILERS = [("gcc", "g++"), ("clang-19", "clang++-19"), ("clang", "clang++")]
 # Programs ask for these warnings, and get them from headers that they include by -I.
@@ -64,8 +66,16 @@ def face_jobs(include, headers):
     for entry in tried:
         cxx, std, flags = entry
         command = [cxx, "-x", "c++", f"-std={std}", *flags, *warnings(cxx, "c++"), "-Wnon-virtual-dtor", f"-I{include}"]
-        for group in [[n] for n in names] if entry == tried[-1] else [names]:
+        fit = [n for n in names if std != "c++17" or n.name not in NEWER]
+        for group in [[n] for n in fit] if entry == tried[-1] else [fit]:
             yield " ".join([title_of(group), cxx, std, *flags]), command, group
+
+
+def too_old(include, compiler):
+    """Return the faces of NEWER that do not report their language by one error, and that alone."""
+    command = [compiler, "-x", "c++", "-std=c++17", "-fsyntax-only", f"-I{include}"]
+    text = {name: compile_text(command, f"#include <quiesce/ds/{name}>\n") for name in NEWER}
+    return [name for name, (ok, err) in text.items() if ok or err.count("error: ") != 1 or f"{name} needs C++20, " not in err]
 
 
 def title_of(group):
@@ -116,6 +126,11 @@ def examples(include):
             "\n".join(inside) + "\n}\n")
 
 
+def stds_of(text):
+    """Return the years of C++ in which an example compiles."""
+    return (20,) if re.search(r"constinit|ds/hash\w+\.hpp", text) else (17, 20)
+
+
 def macros(include):
     """Return (title, command, text) for macros.cc with the warning that checks macros."""
     text = (pathlib.Path(__file__).parent / "macros.cc").read_text()
@@ -144,14 +159,15 @@ def main():
         return 1
     shown = list(examples(include)) if shutil.which("g++") else []
     macro_checks = list(macros(include))
-    planned = len(work) + len(shown) + len(macro_checks)
-    print(f"1..{planned + 3}")
+    planned = len(work) + sum(len(stds_of(text)) for _, text in shown) + len(macro_checks)
+    print(f"1..{planned + 4}")
     for pair in COMPILERS:
         for compiler in pair:
             if not shutil.which(compiler):
                 print(f"# {compiler} is not installed: not tried")
     checks = [(title, command, including(group) + "int quiesce_test_only;\n") for title, command, group in work]
-    checks += [(f"{name} compiles", ["g++", "-x", "c++", "-std=c++20", *WARN, f"-I{include}"], text) for name, text in shown]
+    checks += [(f"{name} compiles as C++{std}", ["g++", "-x", "c++", f"-std=c++{std}", *WARN, f"-I{include}"], text)
+               for name, text in shown for std in stds_of(text)]
     checks += macro_checks
     bad = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -162,8 +178,10 @@ def main():
                 print("#", line)
     # The test itself must be able to fail.
     title, command, text = macro_checks[0]
+    old = too_old(include, command[0])
     last = [("a planted error is refused", not compile_text(work[0][1], including(work[0][2]) + "int unused(int x) { }\n")[0]),
             (f"{title}: a planted one is refused", not compile_text(command, text + "long planted = (long)1.5;\n")[0]),
+            (f"faces for C++20 report so in C++17: {old or 'yes'}", not old),
             (f"macros.cc expands all macros: {not_expanded(headers) or 'yes'}", not not_expanded(headers))]
     for i, (title, ok) in enumerate(last, planned + 1):
         print(f"{'ok' if ok else 'not ok'} {i} - {title}")

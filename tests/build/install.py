@@ -27,7 +27,7 @@ def check_tree(tap, root, libdir, headers, series):
     for name in ("libquiesce.so", soname, "libquiesce.a", "pkgconfig/quiesce.pc",
                  "cmake/quiesce/quiesce-config.cmake", "cmake/quiesce/quiesce-config-version.cmake"):
         tap.result((lib / name).exists(), f"installed: {name}")
-    wanted = [str(h.relative_to(headers)) for h in headers.rglob("*") if h.suffix in (".h", ".hpp")]
+    wanted = [str(h.relative_to(headers)) for h in headers.rglob("*") if h.suffix in (".h", ".hpp", ".cppm")]
     if (lib / "quiesce-urcu").exists():
         face = headers.parent / "liburcu/include"
         wanted += ["quiesce-urcu/" + str(h.relative_to(face)) for h in face.rglob("*.h")]

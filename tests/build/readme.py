@@ -100,7 +100,7 @@ def check_quotes(tap, root, page):
 
 
 def opening_lines(name, header):
-    opening = header[header.index(f"/* quiesce/{name}"):header.index("#ifndef")]
+    opening = header[header.index(f"/* quiesce/{name}"):header.index("\n#")]
     return re.findall(r"^ \*\t(.*)$", opening, re.M)
 
 

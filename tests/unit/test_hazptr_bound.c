@@ -388,6 +388,24 @@ static void a_wait_for_a_cohort_ends_beside_retirers(void **state)
 	assert_int_equal(flag_get(&nr_alive), 0);
 }
 
+/* The bound of a cohort is the least batch of the process, whatever the size of objects. */
+static void a_cohort_keeps_one_batch(void **state)
+{
+	static struct hazptr_cohort cohort = HAZPTR_COHORT_INIT;
+
+	for (uint32_t batch = 16; batch <= 1024; batch *= 8) {
+		assert_return_code(quiesce_set_hazptr_batch(batch, 4096), 0);
+		most_alive = nr_alive = 0;
+		for (int i = 0; i < 5000; i++)
+			call_hazptr_cohort(&cohort, born(), dies);
+		assert_int_equal(flag_get(&most_alive), batch);
+		synchronize_hazptr_cohort(&cohort);
+		assert_int_equal(flag_get(&nr_alive), 0);
+	}
+	assert_return_code(quiesce_set_hazptr_batch(0, 0), 0);
+	(void)state;
+}
+
 /* An object with a cohort as a member: its callback waits for that. */
 struct parent {
 	struct hazptr_head hazptr;
@@ -495,6 +513,7 @@ int main(int argc, char **argv)
 		TEST(a_mark_in_a_slot_keeps_no_object),
 		TEST(retired_and_reclaimed_objects_are_counted),
 		TEST(a_wait_for_a_cohort_ends_beside_retirers),
+		TEST(a_cohort_keeps_one_batch),
 		TEST(a_callback_may_wait_for_a_cohort),
 		TEST(a_callback_waits_for_what_a_cohort_has_protected),
 		TEST(a_wait_in_a_callback_leaves_the_scan_intact),

@@ -13,6 +13,8 @@
  *                              a field of the object at such an offset
  *   QUIESCE_HAVE_RSEQ          1: there are restartable sequences (rseq.h)
  *   QUIESCE_RSEQ_OFFSET        1: the C library has a constant for the offset of the thread's rseq area
+ *   QUIESCE_TLS_DYNAMIC        1: the C library loads no object later whose thread-local variables have
+ *                              the model initial-exec (detail/tls.h)
  *
  * generic.h defines all of them by the compiler's builtins; a CPU's own file replaces some.
  */

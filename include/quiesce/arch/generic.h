@@ -45,4 +45,12 @@
 #define QUIESCE_RSEQ_OFFSET 0
 #endif
 
+#ifndef QUIESCE_TLS_DYNAMIC
+#if defined(__GLIBC__)
+#define QUIESCE_TLS_DYNAMIC 0
+#else
+#define QUIESCE_TLS_DYNAMIC 1
+#endif
+#endif
+
 #endif

@@ -56,7 +56,7 @@ QUIESCE_FAST struct quiesce__bucket *quiesce__bucket_in(const struct quiesce__bu
 }
 
 /* Return the size of the array's memory in bytes. */
-static inline size_t quiesce__buckets_bytes(const struct quiesce__buckets *array)
+QUIESCE_PLAIN size_t quiesce__buckets_bytes(const struct quiesce__buckets *array)
 {
 	return (uintptr_t)(array->links + array->nr_extra) - (uintptr_t)array;
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 namespace quiesce {
 
@@ -17,11 +18,16 @@ template <class Object, class Node> struct list_member<Node Object::*> {
 	using node = Node;
 };
 
+/* Private: a static_cast from @From to @To is possible. */
+template <class From, class To, class = void> inline constexpr bool list_castable = false;
+template <class From, class To>
+inline constexpr bool list_castable<From, To, std::void_t<decltype(static_cast<To>(std::declval<From>()))>> = true;
+
 /* Private: list_offset() returns the offset of the node in a T, which the compiler computes. */
 template <auto Member, class T> inline std::size_t list_offset() noexcept
 {
 	using holder = typename list_member<decltype(Member)>::object;
-	static_assert(requires(std::conditional_t<std::is_const_v<T>, const holder, holder> *h) { static_cast<T *>(h); },
+	static_assert(list_castable<std::conditional_t<std::is_const_v<T>, const holder, holder> *, T *>,
 		      "the class that has the node may not be a virtual base");
 	constexpr std::uintptr_t any = 4096;
 

@@ -6,9 +6,10 @@
 #ifndef QUIESCE_DETAIL_POPPED_HPP
 #define QUIESCE_DETAIL_POPPED_HPP
 
+#include <quiesce/detail/range.hpp>
+
 #include <cstddef>
 #include <iterator>
-#include <ranges>
 
 namespace quiesce {
 
@@ -29,7 +30,8 @@ public:
 	value_type *operator->() const noexcept { return Way::entry(at_); }
 	popped_iterator &operator++() noexcept { return *this = popped_iterator(below_); }
 	void operator++(int) noexcept { ++*this; }
-	friend bool operator==(const popped_iterator &a, std::default_sentinel_t) noexcept { return !a.at_; }
+	friend bool operator==(const popped_iterator &a, detail::end_of_range) noexcept { return !a.at_; }
+	QUIESCE_UNEQUAL(popped_iterator, detail::end_of_range)
 
 private:
 	node *at_ = nullptr;
@@ -38,13 +40,13 @@ private:
 
 /** popped_view - popped objects, newest first.
  * One word, to be copied; the objects belong to the popper. */
-template <class Way> class popped_view : public std::ranges::view_base {
+template <class Way> class popped_view : public detail::view_base {
 public:
 	popped_view() noexcept = default;
 	explicit popped_view(typename Way::node *first) noexcept : first_(first) {}
 
 	popped_iterator<Way> begin() const noexcept { return popped_iterator<Way>(first_); }
-	std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
+	detail::end_of_range end() const noexcept { return {}; }
 	bool empty() const noexcept { return !first_; }
 
 private:
@@ -53,6 +55,8 @@ private:
 
 } // namespace quiesce
 
+#if __cplusplus >= 202002L
 template <class Way> inline constexpr bool std::ranges::enable_borrowed_range<quiesce::popped_view<Way>> = true;
+#endif
 
 #endif

@@ -3,9 +3,11 @@
 #ifndef QUIESCE_DS_RAISE_HPP
 #define QUIESCE_DS_RAISE_HPP
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "the C++ faces need C++20; the headers of C are for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "the C++ faces need C++17; the headers of C are for C and for C++11"
 #endif
+
+#include <quiesce/base.h>
 
 #include <cstdlib>
 #include <new>
@@ -29,7 +31,7 @@ namespace quiesce::detail {
 /* "It is there" and "it is not there" are results, not errors. */
 inline std::errc raise(std::errc result)
 {
-	if (result == std::errc::not_enough_memory || result == std::errc::invalid_argument) [[__unlikely__]]
+	if (quiesce_unlikely(result == std::errc::not_enough_memory || result == std::errc::invalid_argument))
 		throw_error(result);
 	return result;
 }

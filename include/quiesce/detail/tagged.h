@@ -86,8 +86,8 @@ QUIESCE_FAST const struct quiesce__bucket *quiesce__table_enter(const struct qui
 
 /* Continue a lookup whose object is not the first with its tag: check all others, the overflow
  * lines, and the next array. */
-static __attribute__((__noinline__, __unused__)) void *quiesce__hashtable_search(const struct quiesce__buckets *array, uint64_t hash,
-									 const struct hashtable_type *type, const void *key)
+QUIESCE_SLOW void *quiesce__hashtable_search(const struct quiesce__buckets *array, uint64_t hash,
+					     const struct hashtable_type *type, const void *key)
 {
 	const struct quiesce__bucket *line;
 	uint64_t header;
@@ -177,7 +177,7 @@ QUIESCE_FAST bool quiesce__table_protect(const struct quiesce__bucket *first, ui
 
 /* Search the bucket that begins with @first for the key; false: the bucket has changed, begin
  * again. */
-static inline bool quiesce__table_search_hazptr(const struct quiesce__bucket *first, uint64_t header, uintptr_t last, uint64_t hash,
+QUIESCE_PLAIN bool quiesce__table_search_hazptr(const struct quiesce__bucket *first, uint64_t header, uintptr_t last, uint64_t hash,
 						const struct hashtable_type *type, const void *key, hazptr_t *slot, size_t offset,
 						void **ret_object)
 {
@@ -206,9 +206,9 @@ static inline bool quiesce__table_search_hazptr(const struct quiesce__bucket *fi
 
 /* Search as quiesce__hashtable_search() does, and protect the object by @slot, which is cleared if
  * there is no object with the key. */
-static __attribute__((__noinline__, __unused__)) void *quiesce__hashtable_search_hazptr(const struct hashtable *ht,
-										const struct hashtable_type *type,
-										const void *key, hazptr_t *slot, size_t offset)
+QUIESCE_SLOW void *quiesce__hashtable_search_hazptr(const struct hashtable *ht,
+						    const struct hashtable_type *type,
+						    const void *key, hazptr_t *slot, size_t offset)
 {
 	uint64_t hash = type->hash(key, quiesce__seed_of(&ht->table)), header;
 	const struct quiesce__bucket *first;

@@ -61,10 +61,23 @@ struct quiesce_tls_v1 {
 	uint64_t named_at;              /* time of the last call of the holdout hook for it; set by the helper */
 };
 
+/* The block lies at a constant distance from the thread pointer (model initial-exec) if it is there
+ * when the program starts, or if the C library keeps room for it, as glibc does.  Others, such as
+ * musl, refuse to load an object later that relies on that.  So with them the code of shared objects
+ * calls the library for the block; that of programs does not.  A program that
+ * defines QUIESCE_TLS_DYNAMIC, as 0 or 1, decides by itself. */
+#if QUIESCE_TLS_DYNAMIC && defined(__PIC__) && !defined(__PIE__)
+#define QUIESCE__OWN_BY_CALL 1
+#define QUIESCE__TLS_MODEL
+#else
+#define QUIESCE__OWN_BY_CALL 0
+#define QUIESCE__TLS_MODEL __attribute__((__tls_model__("initial-exec")))
+#endif
+
 #if defined(QUIESCE_SIM)
 struct quiesce_tls_v1 *quiesce_sim_self(void);
 #else
-extern QUIESCE_DATA __thread struct quiesce_tls_v1 quiesce_tls_v1 __attribute__((__tls_model__("initial-exec")));
+extern QUIESCE_DATA __thread struct quiesce_tls_v1 quiesce_tls_v1 QUIESCE__TLS_MODEL;
 #endif
 
 /* The block of the calling thread.  There are two ways to reach it, because no language knows that
@@ -89,10 +102,10 @@ QUIESCE_API struct quiesce_tls_v1 *quiesce__own_call(void);
 
 /* The address of a thread-local @variable of @type in the second way; @call is the function that
  * returns it. */
-#if defined(quiesce__tls_offset)
+#if defined(quiesce__tls_offset) && !QUIESCE__OWN_BY_CALL
 #define QUIESCE__OWN_ADDRESS(type, variable, call) \
 	QUIESCE_CAST(type *, QUIESCE_CAST(void *, quiesce__thread_at(quiesce__tls_offset(variable))))
-#elif defined(QUIESCE_FIBERS)
+#elif defined(QUIESCE_FIBERS) || QUIESCE__OWN_BY_CALL
 #define QUIESCE__OWN_ADDRESS(type, variable, call) call()
 #else
 #define QUIESCE__OWN_ADDRESS(type, variable, call) (&variable)
@@ -101,7 +114,7 @@ QUIESCE_API struct quiesce_tls_v1 *quiesce__own_call(void);
 /* The result of quiesce__own(), and accesses to its fields.  Relaxed: the thread's own; a release
  * is for updaters, _u32() for fields that no other thread reads.  ThreadSanitizer and the
  * perturbing build need addresses. */
-#if QUIESCE_HAVE_SEGMENT && !QUIESCE_TSAN && !defined(QUIESCE_SIM) && !defined(QUIESCE_PERTURB)
+#if QUIESCE_HAVE_SEGMENT && !QUIESCE_TSAN && !defined(QUIESCE_SIM) && !defined(QUIESCE_PERTURB) && !QUIESCE__OWN_BY_CALL
 #define QUIESCE_OWN_BY_SEGMENT 1
 struct quiesce__own_block {
 	int64_t at; /* distance from the thread pointer */

@@ -87,8 +87,8 @@ QUIESCE_FAST uint64_t quiesce__map_find_in(const struct quiesce__bucket *line, u
 /* For a key that is not in the first line, if a key was written into that line meanwhile, or if the
  * bucket has moved.  The link is loaded before the words of the first line: a pair of an overflow
  * line may move to a hole of the first line, and is then found there, or in the lines of the link. */
-static __attribute__((__noinline__, __unused__)) uint64_t quiesce__hashmap_search(const struct quiesce__buckets *array, uint64_t hash,
-									  uint64_t key)
+QUIESCE_SLOW uint64_t quiesce__hashmap_search(const struct quiesce__buckets *array, uint64_t hash,
+					      uint64_t key)
 {
 	const struct quiesce__bucket *line, *next;
 	uint64_t header, value, link;
@@ -178,16 +178,16 @@ extern QUIESCE_DATA const struct quiesce__buckets_kind quiesce__hashmap_kind;
 /** hashmap_init - initialise an empty map with a random seed.
  * Allocates nothing.
  * Return: 0. */
-static inline int hashmap_init(struct hashmap *map) { return quiesce_hashmap_init(map); }
+QUIESCE_PLAIN int hashmap_init(struct hashmap *map) { return quiesce_hashmap_init(map); }
 
 /** hashmap_init_seeded - initialise an empty map with the caller's seed, for repeatable runs. */
-static inline int hashmap_init_seeded(struct hashmap *map, uint64_t seed) { return quiesce_hashmap_init_seeded(map, seed); }
+QUIESCE_PLAIN int hashmap_init_seeded(struct hashmap *map, uint64_t seed) { return quiesce_hashmap_init_seeded(map, seed); }
 
 /** hashmap_insert - give @key the value @value if it has none.
  * @ret_existing: if not NULL, set to the value that it has, or to 0.
  *
  * Return: 0; -EEXIST; -ENOMEM, and the map is unchanged; -EINVAL: @value is 0. */
-static inline int hashmap_insert(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_existing)
+QUIESCE_PLAIN int hashmap_insert(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_existing)
 {
 	return quiesce_hashmap_insert(map, key, value, ret_existing);
 }
@@ -197,7 +197,7 @@ static inline int hashmap_insert(struct hashmap *map, uint64_t key, uint64_t val
  *
  * A lookup finds the old value or the new one, never none.
  * Return: 0; -ENOMEM; -EINVAL: @value is 0. */
-static inline int hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_old)
+QUIESCE_PLAIN int hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_old)
 {
 	return quiesce_hashmap_set(map, key, value, ret_old);
 }
@@ -205,18 +205,18 @@ static inline int hashmap_set(struct hashmap *map, uint64_t key, uint64_t value,
 /** hashmap_replace - give @key the value @value if it has the value @old.
  *
  * Return: 0; -ENOENT: it has another value or none; -EINVAL: a value is 0. */
-static inline int hashmap_replace(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value)
+QUIESCE_PLAIN int hashmap_replace(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value)
 {
 	return quiesce_hashmap_replace(map, key, old, value);
 }
 
 /** hashmap_remove - remove @key.
  * Return: the value that it had; 0: none. */
-static inline uint64_t hashmap_remove(struct hashmap *map, uint64_t key) { return quiesce_hashmap_remove(map, key); }
+QUIESCE_PLAIN uint64_t hashmap_remove(struct hashmap *map, uint64_t key) { return quiesce_hashmap_remove(map, key); }
 
 /** hashmap_remove_value - remove @key if it has the value @value.
  * Return: 0; -ENOENT. */
-static inline int hashmap_remove_value(struct hashmap *map, uint64_t key, uint64_t value)
+QUIESCE_PLAIN int hashmap_remove_value(struct hashmap *map, uint64_t key, uint64_t value)
 {
 	return quiesce_hashmap_remove_value(map, key, value);
 }
@@ -230,7 +230,7 @@ static inline int hashmap_remove_value(struct hashmap *map, uint64_t key, uint64
  *
  * Return: 0; -ENOMEM, and nothing has changed: there was no value, and no memory for one, or for
  *   the map's first. */
-static inline int hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uint64_t value, void *arg), void *arg,
+QUIESCE_PLAIN int hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uint64_t value, void *arg), void *arg,
 				 uint64_t *ret_old)
 {
 	return quiesce_hashmap_update(map, key, fn, arg, ret_old);
@@ -238,19 +238,19 @@ static inline int hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*f
 
 /** hashmap_clear - remove all keys; otherwise as hashtable_clear().
  * The targets of the values belong to the caller. */
-static inline void hashmap_clear(struct hashmap *map) { quiesce_hashmap_clear(map); }
+QUIESCE_PLAIN void hashmap_clear(struct hashmap *map) { quiesce_hashmap_clear(map); }
 
 /** hashmap_reserve - make room for @nr keys, and never less; otherwise as hashtable_reserve().
  * Return: 0; -ENOMEM. */
-static inline int hashmap_reserve(struct hashmap *map, size_t nr) { return quiesce__table_reserve(&map->table, nr); }
+QUIESCE_PLAIN int hashmap_reserve(struct hashmap *map, size_t nr) { return quiesce__table_reserve(&map->table, nr); }
 
 /** hashmap_count - return the number of keys that have a value; exact while no thread updates the
  * map. */
-static inline size_t hashmap_count(const struct hashmap *map) { return quiesce__table_count(&map->table); }
+QUIESCE_PLAIN size_t hashmap_count(const struct hashmap *map) { return quiesce__table_count(&map->table); }
 
 /** hashmap_stats - return statistics of the map.
  * Cost: reads all buckets. */
-static inline void hashmap_stats(const struct hashmap *map, struct quiesce_table_stats *ret)
+QUIESCE_PLAIN void hashmap_stats(const struct hashmap *map, struct quiesce_table_stats *ret)
 {
 	quiesce__table_stats(&map->table, ret);
 }
@@ -258,7 +258,7 @@ static inline void hashmap_stats(const struct hashmap *map, struct quiesce_table
 /** hashmap_destroy - end the use of a map; the targets of its values belong to the caller.
  *
  * Context: as hashtable_destroy(): no updates any more, readers may be inside; does not sleep. */
-static inline void hashmap_destroy(struct hashmap *map) { quiesce_hashmap_destroy(map); }
+QUIESCE_PLAIN void hashmap_destroy(struct hashmap *map) { quiesce_hashmap_destroy(map); }
 
 /** hashmap_for_each - iterate over all keys, in no order.
  * @k: a uint64_t variable, for the key.
@@ -275,23 +275,23 @@ static inline void hashmap_destroy(struct hashmap *map) { quiesce_hashmap_destro
 
 /** hashmap_walk_enter - begin an iteration over all keys in several sections; see
  * hashtable_walk_enter(). */
-static inline void hashmap_walk_enter(const struct hashmap *map, struct hashmap_walk *walk)
+QUIESCE_PLAIN void hashmap_walk_enter(const struct hashmap *map, struct hashmap_walk *walk)
 {
 	quiesce__walk_enter(&walk->walk, &map->table);
 }
 
 /** hashmap_walk_start - enter a section.  False: the iteration is over, and no section is entered. */
-static inline bool hashmap_walk_start(struct hashmap_walk *walk) { return quiesce__walk_start(&walk->walk); }
+QUIESCE_PLAIN bool hashmap_walk_start(struct hashmap_walk *walk) { return quiesce__walk_start(&walk->walk); }
 
 /** hashmap_walk_next - return the next key and its value.
  * Return: false: leave the section, and start again. */
-static inline bool hashmap_walk_next(struct hashmap_walk *walk, uint64_t *ret_key, uint64_t *ret_value)
+QUIESCE_PLAIN bool hashmap_walk_next(struct hashmap_walk *walk, uint64_t *ret_key, uint64_t *ret_value)
 {
 	return quiesce_hashmap_walk_next(walk, ret_key, ret_value);
 }
 
 /** hashmap_walk_stop - leave the section. */
-static inline void hashmap_walk_stop(struct hashmap_walk *walk)
+QUIESCE_PLAIN void hashmap_walk_stop(struct hashmap_walk *walk)
 {
 	(void)walk;
 	rcu_read_unlock();

@@ -25,14 +25,12 @@
  * Exceptions: std::bad_alloc, and nothing has changed; std::invalid_argument for the value that
  *   cannot be stored.  The try_ functions return an std::errc instead.
  */
-#ifndef QUIESCE_DS_HASHMAP_HPP
+#if !defined(__cplusplus) || __cplusplus < 202002L
+#error "quiesce/ds/hashmap.hpp needs C++20, whose concepts constrain its parameters; hashmap.h is for C and for C++11"
+#elif !defined(QUIESCE_DS_HASHMAP_HPP)
 #define QUIESCE_DS_HASHMAP_HPP
 
 #include <quiesce/ds/hashmap.h>
-
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/ds/hashmap.hpp needs C++20; hashmap.h is for C and for C++11"
-#endif
 
 #include <quiesce/detail/raise.hpp>
 #include <quiesce/rcu.hpp>

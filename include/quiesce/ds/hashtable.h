@@ -142,11 +142,11 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 				QUIESCE_CAST(const T *, object)->field, (void)0, key)
 
 #define QUIESCE__HASHTABLE_TYPE(name, T, field, K, HASH, EQUAL, KEY, COPY, COPIED)                                                \
-	QUIESCE_FAST uint64_t name##_hash(const void *key, uint64_t seed) { return HASH; }                                 \
-	QUIESCE_FAST bool name##_equal(const void *object, const void *key) { return EQUAL; }                              \
+	QUIESCE_LOCAL uint64_t name##_hash(const void *key, uint64_t seed) { return HASH; }                                \
+	QUIESCE_LOCAL bool name##_equal(const void *object, const void *key) { return EQUAL; }                             \
 	static inline __attribute__((__unused__)) const void *name##_key(const void *object) { return KEY; }              \
 	static const struct hashtable_type name##_type __attribute__((__unused__)) = { name##_hash, name##_key, name##_equal }; \
-	QUIESCE_FAST T *name##_lookup(const struct hashtable *ht, K key)                                                   \
+	QUIESCE_LOCAL T *name##_lookup(const struct hashtable *ht, K key)                                                  \
 	{                                                                                                                  \
 		struct quiesce__hashtable_lookup_state lookup;                                                                         \
 		QUIESCE_IN_SECTION(#name "_lookup()");                                                                             \
@@ -222,13 +222,13 @@ QUIESCE_API int quiesce__hashtable_insert_debug(struct hashtable *ht, void *obje
  * @type: must exist as long as the table is used.
  * Allocates nothing.
  * Return: 0. */
-static inline int hashtable_init(struct hashtable *ht, const struct hashtable_type *type)
+QUIESCE_PLAIN int hashtable_init(struct hashtable *ht, const struct hashtable_type *type)
 {
 	return quiesce_hashtable_init(ht, type);
 }
 
 /** hashtable_init_seeded - initialise an empty table with the caller's seed, for repeatable runs. */
-static inline int hashtable_init_seeded(struct hashtable *ht, const struct hashtable_type *type, uint64_t seed)
+QUIESCE_PLAIN int hashtable_init_seeded(struct hashtable *ht, const struct hashtable_type *type, uint64_t seed)
 {
 	return quiesce_hashtable_init_seeded(ht, type, seed);
 }
@@ -237,12 +237,12 @@ static inline int hashtable_init_seeded(struct hashtable *ht, const struct hasht
  * @object: at an even address; not in the table already (the debug build reports that,
  *   QUIESCE_MISUSE_TWICE).
  * Return: 0; -ENOMEM, and the table is unchanged; -EINVAL: @object is NULL or at an odd address. */
-static inline int hashtable_insert(struct hashtable *ht, void *object) { return QUIESCE__HASHTABLE_INSERT(ht, object); }
+QUIESCE_PLAIN int hashtable_insert(struct hashtable *ht, void *object) { return QUIESCE__HASHTABLE_INSERT(ht, object); }
 
 /** hashtable_insert_unique - insert @object if no object has its key.
  * @ret_existing: if not NULL, set to the object that has it, or to NULL; to be used in a section.
  * Return: 0; -EEXIST; -ENOMEM. */
-static inline int hashtable_insert_unique(struct hashtable *ht, void *object, void **ret_existing)
+QUIESCE_PLAIN int hashtable_insert_unique(struct hashtable *ht, void *object, void **ret_existing)
 {
 	return quiesce_hashtable_insert_unique(ht, object, ret_existing);
 }
@@ -252,7 +252,7 @@ static inline int hashtable_insert_unique(struct hashtable *ht, void *object, vo
  *   @object, if that was in the table itself: then nothing is to be retired.
  * A lookup finds the old object or the new one, never none.
  * Return: 0; -ENOMEM; -EINVAL as insert. */
-static inline int hashtable_set(struct hashtable *ht, void *object, void **ret_old)
+QUIESCE_PLAIN int hashtable_set(struct hashtable *ht, void *object, void **ret_old)
 {
 	return quiesce_hashtable_set(ht, object, ret_old);
 }
@@ -261,7 +261,7 @@ static inline int hashtable_set(struct hashtable *ht, void *object, void **ret_o
  * Called in the section in which @old was found, because the key of @old is read first.
  * Return: 0, and the caller retires @old; -ENOENT: it is not in the table; -EINVAL: the keys
  *   differ, both are the same object and in the table, or as insert. */
-static inline int hashtable_replace(struct hashtable *ht, void *old, void *fresh)
+QUIESCE_PLAIN int hashtable_replace(struct hashtable *ht, void *old, void *fresh)
 {
 	return quiesce_hashtable_replace(ht, old, fresh);
 }
@@ -271,11 +271,11 @@ static inline int hashtable_replace(struct hashtable *ht, void *old, void *fresh
  * was found.
  * Return: 0, and the caller retires it; -ENOENT: it is not in the table; -EINVAL: NULL, or at an
  *   odd address. */
-static inline int hashtable_remove(struct hashtable *ht, void *object) { return quiesce_hashtable_remove(ht, object); }
+QUIESCE_PLAIN int hashtable_remove(struct hashtable *ht, void *object) { return quiesce_hashtable_remove(ht, object); }
 
 /** hashtable_remove_key - remove an object with @key.
  * Return: the object, which the caller retires; NULL: there was none. */
-static inline void *hashtable_remove_key(struct hashtable *ht, const void *key)
+QUIESCE_PLAIN void *hashtable_remove_key(struct hashtable *ht, const void *key)
 {
 	return quiesce_hashtable_remove_key(ht, key);
 }
@@ -293,7 +293,7 @@ static inline void *hashtable_remove_key(struct hashtable *ht, const void *key)
  * Return: 0; -ENOMEM: there was no object, and no memory for one, or for the table's first;
  *   -EINVAL: @fn returned an object with another key, or one that insert refuses.  After an error
  *   nothing has changed. */
-static inline int hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(void *object, void *arg), void *arg, void **ret_old)
+QUIESCE_PLAIN int hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(void *object, void *arg), void *arg, void **ret_old)
 {
 	return quiesce_hashtable_update(ht, key, fn, arg, ret_old);
 }
@@ -307,7 +307,7 @@ static inline int hashtable_update(struct hashtable *ht, const void *key, void *
  *   waits for the whole.
  * Cost: as an iteration, and a lock for each bucket; the table shrinks afterwards, unless room was
  *   reserved. */
-static inline void hashtable_clear(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
+QUIESCE_PLAIN void hashtable_clear(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
 {
 	quiesce_hashtable_clear(ht, drop, arg);
 }
@@ -316,16 +316,16 @@ static inline void hashtable_clear(struct hashtable *ht, void (*drop)(void *obje
  * Context: may take as long as moving all objects; not in a section, if other threads update the
  *   table.
  * Return: 0; -ENOMEM: the table is usable, and as large as memory allows. */
-static inline int hashtable_reserve(struct hashtable *ht, size_t nr) { return quiesce__table_reserve(&ht->table, nr); }
+QUIESCE_PLAIN int hashtable_reserve(struct hashtable *ht, size_t nr) { return quiesce__table_reserve(&ht->table, nr); }
 
 /** hashtable_count - return the number of objects; exact while no thread updates the table.
  * During updates it may include objects that are inserted and removed again while it counts.
  * Cost: some loads; for tables of more than about 1000 objects two for each CPU. */
-static inline size_t hashtable_count(const struct hashtable *ht) { return quiesce__table_count(&ht->table); }
+QUIESCE_PLAIN size_t hashtable_count(const struct hashtable *ht) { return quiesce__table_count(&ht->table); }
 
 /** hashtable_stats - return statistics of the table.
  * Cost: reads all buckets. */
-static inline void hashtable_stats(const struct hashtable *ht, struct quiesce_table_stats *ret)
+QUIESCE_PLAIN void hashtable_stats(const struct hashtable *ht, struct quiesce_table_stats *ret)
 {
 	quiesce__table_stats(&ht->table, ret);
 }
@@ -337,7 +337,7 @@ static inline void hashtable_stats(const struct hashtable *ht, struct quiesce_ta
  *   or nothing.  Does not sleep; may be called in a section, and is one itself: @drop must not
  *   wait for readers, and grace periods wait for the whole.
  * The struct itself may be reused or freed when its readers are gone. */
-static inline void hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
+QUIESCE_PLAIN void hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
 {
 	quiesce_hashtable_destroy(ht, drop, arg);
 }
@@ -367,20 +367,20 @@ static inline void hashtable_destroy(struct hashtable *ht, void (*drop)(void *ob
  * before hashtable_walk_next() has returned NULL, some of its last objects are visited again.
  * Context: any thread, not in a section; the table must not be destroyed meanwhile.  Leave with
  *   break only after hashtable_walk_stop(). */
-static inline void hashtable_walk_enter(const struct hashtable *ht, struct hashtable_walk *walk)
+QUIESCE_PLAIN void hashtable_walk_enter(const struct hashtable *ht, struct hashtable_walk *walk)
 {
 	quiesce__walk_enter(&walk->walk, &ht->table);
 }
 
 /** hashtable_walk_start - enter a section.  False: the iteration is over, and no section is
  * entered. */
-static inline bool hashtable_walk_start(struct hashtable_walk *walk) { return quiesce__walk_start(&walk->walk); }
+QUIESCE_PLAIN bool hashtable_walk_start(struct hashtable_walk *walk) { return quiesce__walk_start(&walk->walk); }
 
 /** hashtable_walk_next - return the next object; NULL: leave the section, and start again. */
-static inline void *hashtable_walk_next(struct hashtable_walk *walk) { return quiesce_hashtable_walk_next(walk); }
+QUIESCE_PLAIN void *hashtable_walk_next(struct hashtable_walk *walk) { return quiesce_hashtable_walk_next(walk); }
 
 /** hashtable_walk_stop - leave the section. */
-static inline void hashtable_walk_stop(struct hashtable_walk *walk)
+QUIESCE_PLAIN void hashtable_walk_stop(struct hashtable_walk *walk)
 {
 	(void)walk;
 	rcu_read_unlock();

@@ -28,14 +28,12 @@
  * Exceptions: std::bad_alloc, and nothing has changed: the caller still owns the object.  The try_
  *   functions return an std::errc instead.  Hashes and comparisons do not throw.
  */
-#ifndef QUIESCE_DS_HASHTABLE_HPP
+#if !defined(__cplusplus) || __cplusplus < 202002L
+#error "quiesce/ds/hashtable.hpp needs C++20, whose concepts constrain its parameters; hashtable.h is for C and for C++11"
+#elif !defined(QUIESCE_DS_HASHTABLE_HPP)
 #define QUIESCE_DS_HASHTABLE_HPP
 
 #include <quiesce/ds/hashtable.h>
-
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/ds/hashtable.hpp needs C++20; hashtable.h is for C and for C++11"
-#endif
 
 #include <quiesce/detail/raise.hpp>
 #include <quiesce/rcu.hpp>

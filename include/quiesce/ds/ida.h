@@ -56,7 +56,7 @@ QUIESCE_API void quiesce_ida_destroy(struct ida *ida);
  *
  * Context: no other thread has @ida.
  * Cost: allocates nothing, here or for an ida that stays empty. */
-static inline void ida_init(struct ida *ida)
+QUIESCE_PLAIN void ida_init(struct ida *ida)
 {
 	struct ida fresh = IDA_INIT(fresh);
 
@@ -72,39 +72,39 @@ static inline void ida_init(struct ida *ida)
  * Return: the number; -ENOSPC: none free there; -ENOMEM, and nothing has changed; -EINVAL: @min is
  *   more than INT_MAX.
  * Orders: acquire, after the ida_free() of that number. */
-static inline int ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max) { return quiesce_ida_alloc_range(ida, min, max); }
+QUIESCE_PLAIN int ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max) { return quiesce_ida_alloc_range(ida, min, max); }
 
 /** ida_alloc, ida_alloc_min, ida_alloc_max - allocate the lowest free number of all, from @min on,
  * or up to @max; otherwise as ida_alloc_range(). */
-static inline int ida_alloc(struct ida *ida) { return quiesce_ida_alloc_range(ida, 0, INT_MAX); }
-static inline int ida_alloc_min(struct ida *ida, unsigned int min) { return quiesce_ida_alloc_range(ida, min, INT_MAX); }
-static inline int ida_alloc_max(struct ida *ida, unsigned int max) { return quiesce_ida_alloc_range(ida, 0, max); }
+QUIESCE_PLAIN int ida_alloc(struct ida *ida) { return quiesce_ida_alloc_range(ida, 0, INT_MAX); }
+QUIESCE_PLAIN int ida_alloc_min(struct ida *ida, unsigned int min) { return quiesce_ida_alloc_range(ida, min, INT_MAX); }
+QUIESCE_PLAIN int ida_alloc_max(struct ida *ida, unsigned int max) { return quiesce_ida_alloc_range(ida, 0, max); }
 
 /** ida_free - free @id.
  *
  * Context: as ida_alloc_range().  Allocates nothing.
  * Misuse: a number that is not taken: reported.
  * Orders: release. */
-static inline void ida_free(struct ida *ida, unsigned int id) { quiesce_ida_free(ida, id); }
+QUIESCE_PLAIN void ida_free(struct ida *ida, unsigned int id) { quiesce_ida_free(ida, id); }
 
 /** ida_find_first_range - find the lowest number from @min to @max, both included, that is taken.
  *
  * Context: as ida_alloc_range().  Allocates nothing.
  * Return: the number; -ENOENT: none; -EINVAL: @min is more than INT_MAX. */
-static inline int ida_find_first_range(struct ida *ida, unsigned int min, unsigned int max)
+QUIESCE_PLAIN int ida_find_first_range(struct ida *ida, unsigned int min, unsigned int max)
 {
 	return quiesce_ida_find_first_range(ida, min, max);
 }
-static inline int ida_find_first(struct ida *ida) { return quiesce_ida_find_first_range(ida, 0, INT_MAX); }
+QUIESCE_PLAIN int ida_find_first(struct ida *ida) { return quiesce_ida_find_first_range(ida, 0, INT_MAX); }
 
 /** ida_exists - test whether @id is taken.
  * Context: as ida_alloc_range(). */
-static inline bool ida_exists(struct ida *ida, unsigned int id) { return quiesce_ida_find_first_range(ida, id, id) >= 0; }
+QUIESCE_PLAIN bool ida_exists(struct ida *ida, unsigned int id) { return quiesce_ida_find_first_range(ida, id, id) >= 0; }
 
 /** ida_is_empty - test whether no number is taken.
  * Context: any.
  * Orders: nothing. */
-static inline bool ida_is_empty(const struct ida *ida)
+QUIESCE_PLAIN bool ida_is_empty(const struct ida *ida)
 {
 	return quiesce_load_relaxed(&ida->tree.root) == 0; /* Relaxed: no order promised. */
 }
@@ -114,7 +114,7 @@ static inline bool ida_is_empty(const struct ida *ida)
  *
  * Context: a thread; no other thread uses @ida.
  * Cost: O(1); a callback does the rest. */
-static inline void ida_destroy(struct ida *ida) { quiesce_ida_destroy(ida); }
+QUIESCE_PLAIN void ida_destroy(struct ida *ida) { quiesce_ida_destroy(ida); }
 
 QUIESCE_END_DECLS
 

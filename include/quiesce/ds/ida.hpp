@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/ida.hpp - ida.h as a class, in namespace quiesce; C++20 and later.
+/* quiesce/ds/ida.hpp - ida.h as a class, in namespace quiesce; C++17 and later.
  *
  *	quiesce::ida instances;
  *
@@ -18,8 +18,8 @@
 
 #include <quiesce/ds/ida.h>
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/ds/ida.hpp needs C++20; ida.h is for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "quiesce/ds/ida.hpp needs C++17; ida.h is for C and for C++11"
 #endif
 
 #include <quiesce/detail/raise.hpp>

@@ -81,7 +81,7 @@ QUIESCE_API void quiesce_idr_preload_end(struct idr_nodes *preload);
  *
  * Context: no other thread has @idr.
  * Cost: allocates nothing, here or for an idr that stays empty. */
-static inline void idr_init(struct idr *idr)
+QUIESCE_PLAIN void idr_init(struct idr *idr)
 {
 	struct idr fresh = IDR_INIT(fresh);
 
@@ -107,7 +107,7 @@ QUIESCE_FAST void *idr_find(const struct idr *idr, unsigned long id) { return qu
  * Return: the id; -ENOSPC: none free there; -ENOMEM, and nothing has changed; -EINVAL: @start is
  *   negative.
  * Orders: release. */
-static inline int idr_alloc(struct idr *idr, void *ptr, int start, int end)
+QUIESCE_PLAIN int idr_alloc(struct idr *idr, void *ptr, int start, int end)
 {
 	return quiesce_idr_alloc(idr, ptr, start, end, NULL);
 }
@@ -119,7 +119,7 @@ static inline int idr_alloc(struct idr *idr, void *ptr, int start, int end)
  *
  * Context, cost, orders: as idr_alloc().
  * Return: 0; -ENOSPC; -ENOMEM, and nothing has changed. */
-static inline int idr_alloc_u32(struct idr *idr, void *ptr, uint32_t *nextid, unsigned long max)
+QUIESCE_PLAIN int idr_alloc_u32(struct idr *idr, void *ptr, uint32_t *nextid, unsigned long max)
 {
 	return quiesce_idr_alloc_u32(idr, ptr, nextid, max);
 }
@@ -129,7 +129,7 @@ static inline int idr_alloc_u32(struct idr *idr, void *ptr, uint32_t *nextid, un
  *
  * So an id is reused late, after 2^31 others, and not by the next caller.  The nodes of ids
  * scattered like this may be nearly empty: 576 bytes for an id in the worst case. */
-static inline int idr_alloc_cyclic(struct idr *idr, void *ptr, int start, int end)
+QUIESCE_PLAIN int idr_alloc_cyclic(struct idr *idr, void *ptr, int start, int end)
 {
 	return quiesce_idr_alloc_cyclic(idr, ptr, start, end);
 }
@@ -137,7 +137,7 @@ static inline int idr_alloc_cyclic(struct idr *idr, void *ptr, int start, int en
 /** idr_get_cursor - return the id from which idr_alloc_cyclic() will search.
  * Context: any.
  * Orders: nothing. */
-static inline unsigned int idr_get_cursor(const struct idr *idr)
+QUIESCE_PLAIN unsigned int idr_get_cursor(const struct idr *idr)
 {
 	return quiesce_load_relaxed(&idr->tree.next); /* Relaxed: no order promised. */
 }
@@ -145,7 +145,7 @@ static inline unsigned int idr_get_cursor(const struct idr *idr)
 /** idr_set_cursor - set the id from which idr_alloc_cyclic() will search.
  * Context: any.
  * Orders: nothing. */
-static inline void idr_set_cursor(struct idr *idr, unsigned int next)
+QUIESCE_PLAIN void idr_set_cursor(struct idr *idr, unsigned int next)
 {
 	quiesce_store_relaxed(&idr->tree.next, next); /* Relaxed: no order promised. */
 }
@@ -170,19 +170,19 @@ static inline void idr_set_cursor(struct idr *idr, unsigned int next)
  *   each of them uses few nodes or none.
  * Return: 0; -ENOMEM: @preload keeps what it has.
  */
-static inline int idr_preload(struct idr_nodes *preload) { return quiesce_idr_preload(preload); }
+QUIESCE_PLAIN int idr_preload(struct idr_nodes *preload) { return quiesce_idr_preload(preload); }
 
 /** idr_alloc_preloaded - idr_alloc() that takes its memory from @preload and does not allocate.
  *
  * Return: as idr_alloc(), but -ENOMEM only if idr_preload() has not returned 0 since the last
  *   call. */
-static inline int idr_alloc_preloaded(struct idr *idr, struct idr_nodes *preload, void *ptr, int start, int end)
+QUIESCE_PLAIN int idr_alloc_preloaded(struct idr *idr, struct idr_nodes *preload, void *ptr, int start, int end)
 {
 	return quiesce_idr_alloc(idr, ptr, start, end, preload);
 }
 
 /** idr_preload_end - free the rest of @preload, which may be filled again. */
-static inline void idr_preload_end(struct idr_nodes *preload) { quiesce_idr_preload_end(preload); }
+QUIESCE_PLAIN void idr_preload_end(struct idr_nodes *preload) { quiesce_idr_preload_end(preload); }
 
 /** idr_replace - replace the pointer of @id, which is taken.
  * @ret_old: if not NULL, set to the previous pointer; NULL for a reserved id.
@@ -191,7 +191,7 @@ static inline void idr_preload_end(struct idr_nodes *preload) { quiesce_idr_prel
  * Context: as idr_alloc().  Allocates nothing.
  * Return: 0; -ENOENT: @id is not taken, and *@ret_old is not changed.
  * Orders: release. */
-static inline int idr_replace(struct idr *idr, void *ptr, unsigned long id, void **ret_old)
+QUIESCE_PLAIN int idr_replace(struct idr *idr, void *ptr, unsigned long id, void **ret_old)
 {
 	return quiesce_idr_replace(idr, ptr, id, ret_old);
 }
@@ -202,7 +202,7 @@ static inline int idr_replace(struct idr *idr, void *ptr, unsigned long id, void
  * Context: as idr_alloc().  Allocates nothing; nodes that become empty are freed by call_rcu().
  * Return: the pointer; NULL: @id was reserved only, or was not taken.
  * Orders: release. */
-static inline void *idr_remove(struct idr *idr, unsigned long id) { return quiesce_idr_remove(idr, id); }
+QUIESCE_PLAIN void *idr_remove(struct idr *idr, unsigned long id) { return quiesce_idr_remove(idr, id); }
 
 /** idr_get_next_ul - find the lowest id from *@nextid on that has a pointer.
  * @nextid: set to that id; not changed if there is none.
@@ -210,13 +210,13 @@ static inline void *idr_remove(struct idr *idr, unsigned long id) { return quies
  * Context: inside a section, or where no updater can be.
  * Cost: as several idr_find(), and a check of each reserved id on the way.
  * Return: the pointer, or NULL.  An id that has a pointer throughout the call is not missed. */
-static inline void *idr_get_next_ul(const struct idr *idr, unsigned long *nextid)
+QUIESCE_PLAIN void *idr_get_next_ul(const struct idr *idr, unsigned long *nextid)
 {
 	return quiesce_idr_get_next_ul(idr, nextid);
 }
 
 /** idr_get_next - idr_get_next_ul() for ids up to INT_MAX, as an int. */
-static inline void *idr_get_next(const struct idr *idr, int *nextid)
+QUIESCE_PLAIN void *idr_get_next(const struct idr *idr, int *nextid)
 {
 	unsigned long id = (unsigned long)*nextid;
 	void *ptr = *nextid < 0 ? NULL : quiesce_idr_get_next_ul(idr, &id);
@@ -228,7 +228,7 @@ static inline void *idr_get_next(const struct idr *idr, int *nextid)
 }
 
 /* Private: the id after @id, or one that has no successor. */
-static inline int quiesce__idr_after(int id) { return id == INT_MAX ? -1 : id + 1; }
+QUIESCE_PLAIN int quiesce__idr_after(int id) { return id == INT_MAX ? -1 : id + 1; }
 
 /** idr_for_each_entry - visit all ids that have a pointer, in order.
  * @idr: a pointer.
@@ -257,7 +257,7 @@ static inline int quiesce__idr_after(int id) { return id == INT_MAX ? -1 : id + 
  *
  * Context: as idr_for_each_entry().
  * Return: the last value that @fn returned; 0 without ids. */
-static inline int idr_for_each(const struct idr *idr, int (*fn)(int id, void *ptr, void *data), void *data)
+QUIESCE_PLAIN int idr_for_each(const struct idr *idr, int (*fn)(int id, void *ptr, void *data), void *data)
 {
 	int id, result = 0;
 	void *ptr;
@@ -273,7 +273,7 @@ static inline int idr_for_each(const struct idr *idr, int (*fn)(int id, void *pt
 /** idr_is_empty - test whether no id is taken or reserved.
  * Context: any.
  * Orders: nothing. */
-static inline bool idr_is_empty(const struct idr *idr)
+QUIESCE_PLAIN bool idr_is_empty(const struct idr *idr)
 {
 	return quiesce_load_relaxed(&idr->tree.root) == 0; /* Relaxed: no order promised. */
 }
@@ -281,7 +281,7 @@ static inline bool idr_is_empty(const struct idr *idr)
 /** idr_count - return the number of ids that are taken or reserved.
  * Context: any.
  * Orders: nothing. */
-static inline size_t idr_count(const struct idr *idr)
+QUIESCE_PLAIN size_t idr_count(const struct idr *idr)
 {
 	return quiesce_load_relaxed(&idr->tree.count); /* Relaxed: no order promised. */
 }
@@ -292,7 +292,7 @@ static inline size_t idr_count(const struct idr *idr)
  * may be used again or be freed itself, after a grace period if there may be readers.
  * Context: any thread, also in a section; no other updater.
  * Cost: O(1); a callback does the rest. */
-static inline void idr_destroy(struct idr *idr) { quiesce_idr_destroy(idr); }
+QUIESCE_PLAIN void idr_destroy(struct idr *idr) { quiesce_idr_destroy(idr); }
 
 QUIESCE_END_DECLS
 

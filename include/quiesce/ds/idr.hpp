@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/idr.hpp - idr.h with typed objects, in namespace quiesce; C++20 and later.
+/* quiesce/ds/idr.hpp - idr.h with typed objects, in namespace quiesce; C++17 and later.
  *
  *	quiesce::idr<session> sessions;
  *
@@ -21,10 +21,11 @@
 #ifndef QUIESCE_DS_IDR_HPP
 #define QUIESCE_DS_IDR_HPP
 
+#include <quiesce/detail/range.hpp>
 #include <quiesce/ds/idr.h>
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/ds/idr.hpp needs C++20; idr.h is for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "quiesce/ds/idr.hpp needs C++17; idr.h is for C and for C++11"
 #endif
 
 #include <cerrno>
@@ -97,7 +98,9 @@ public:
 			return old;
 		}
 		friend bool operator==(const iterator &a, const iterator &b) noexcept { return a.at_ == b.at_; }
-		friend bool operator==(const iterator &a, std::default_sentinel_t) noexcept { return !a.at_.second; }
+		friend bool operator==(const iterator &a, detail::end_of_range) noexcept { return !a.at_.second; }
+		QUIESCE_UNEQUAL(iterator, const iterator &)
+		QUIESCE_UNEQUAL(iterator, detail::end_of_range)
 
 	private:
 		friend class idr;
@@ -149,7 +152,7 @@ public:
 
 	/* Iterators are used in a section, and are invalid after it. */
 	iterator begin() const noexcept { return iterator(&idr_, 0); }
-	std::default_sentinel_t end() const noexcept { return {}; }
+	detail::end_of_range end() const noexcept { return {}; }
 	/* Begins the iteration at @id. */
 	iterator lower_bound(int id) const noexcept { return iterator(&idr_, id); }
 

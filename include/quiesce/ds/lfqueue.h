@@ -51,13 +51,13 @@ QUIESCE_BEGIN_DECLS
 
 /** lfq_init - initialise an empty queue, as LFQ_INIT does.
  * Context: no other thread has it. */
-static inline void lfq_init(struct lfq_queue *q)
+QUIESCE_PLAIN void lfq_init(struct lfq_queue *q)
 {
 	quiesce__lfq_init(q);
 }
 
 /** lfq_node_init - for programs that expect it: lfq_enqueue() needs no initialised node. */
-static inline void lfq_node_init(struct lfq_node *node)
+QUIESCE_PLAIN void lfq_node_init(struct lfq_node *node)
 {
 	quiesce_store_relaxed(&node->next, (uintptr_t)0); /* Relaxed: the caller owns it. */
 }
@@ -66,7 +66,7 @@ static inline void lfq_node_init(struct lfq_node *node)
  * Context: any.
  * Cost: reads one line.
  * Orders: nothing. */
-static inline bool lfq_empty(const struct lfq_queue *q)
+QUIESCE_PLAIN bool lfq_empty(const struct lfq_queue *q)
 {
 	return quiesce__lfq_empty(q);
 }
@@ -77,7 +77,7 @@ static inline bool lfq_empty(const struct lfq_queue *q)
  * Cost: two locked compare-and-exchanges, of the last node's link and of the tail; for an empty
  *   queue one, of the head.
  * Orders: full, between what precedes and what follows. */
-static inline void lfq_enqueue(struct lfq_queue *q, struct lfq_node *node)
+QUIESCE_PLAIN void lfq_enqueue(struct lfq_queue *q, struct lfq_node *node)
 {
 	quiesce__lfq_enqueue(q, node);
 }
@@ -91,14 +91,14 @@ static inline void lfq_enqueue(struct lfq_queue *q, struct lfq_node *node)
  *   for a fraction of a microsecond before its next attempt.
  * Return: the node; NULL: the queue was empty.
  * Orders: acquire. */
-static inline struct lfq_node *lfq_dequeue(struct lfq_queue *q) { return quiesce_lfq_dequeue(q); }
+QUIESCE_PLAIN struct lfq_node *lfq_dequeue(struct lfq_queue *q) { return quiesce_lfq_dequeue(q); }
 
 /** lfq_destroy - end the use of a queue.  It has no memory to free: this only tests whether it is
  * empty.
  *
  * Context: no other thread has it.
  * Return: 0; -EPERM: it is not empty, and remains usable. */
-static inline int lfq_destroy(struct lfq_queue *q) { return quiesce_lfq_destroy(q); }
+QUIESCE_PLAIN int lfq_destroy(struct lfq_queue *q) { return quiesce_lfq_destroy(q); }
 
 QUIESCE_END_DECLS
 

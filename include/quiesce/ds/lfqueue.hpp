@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/lfqueue.hpp - lfqueue.h as a queue of objects, in namespace quiesce; C++20 and later.
+/* quiesce/ds/lfqueue.hpp - lfqueue.h as a queue of objects, in namespace quiesce; C++17 and later.
  *
  *	struct job : quiesce::rcu_obj_base<job> { int number; lfq_node node; };
  *	quiesce::lfqueue<&job::node> jobs;
@@ -27,8 +27,8 @@
 #include <quiesce/detail/entry.hpp>
 #include <quiesce/ds/lfqueue.h>
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/ds/lfqueue.hpp needs C++20; lfqueue.h is for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "quiesce/ds/lfqueue.hpp needs C++17; lfqueue.h is for C and for C++11"
 #endif
 
 #include <type_traits>
@@ -38,8 +38,9 @@ namespace quiesce {
 /** lfqueue - a queue of objects whose nodes are the member @Member.
  * @T: the type of the objects, if not the class that has the member: one that derives from it. */
 template <auto Member, class T = typename list_member<decltype(Member)>::object>
-	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::lfq_node>
 class lfqueue {
+	static_assert(std::is_same_v<typename list_member<decltype(Member)>::node, ::lfq_node>, "the member is a lfq_node");
+
 public:
 	using native_handle_type = struct ::lfq_queue *;
 

@@ -61,16 +61,16 @@ QUIESCE_BEGIN_DECLS
 
 /** lfs_init - initialise an empty stack.
  * Context: no other thread has it. */
-static inline void lfs_init(struct lfs_stack *s)
+QUIESCE_PLAIN void lfs_init(struct lfs_stack *s)
 {
 	quiesce__lfs_init(s);
 }
 
 /** lfs_destroy - no operation: a stack has no memory of its own. */
-static inline void lfs_destroy(struct lfs_stack *s) { (void)s; }
+QUIESCE_PLAIN void lfs_destroy(struct lfs_stack *s) { (void)s; }
 
 /** lfs_node_init - no operation: lfs_push() needs no initialised node. */
-static inline void lfs_node_init(struct lfs_node *node) { (void)node; }
+QUIESCE_PLAIN void lfs_node_init(struct lfs_node *node) { (void)node; }
 
 /** lfs_empty - test whether @s has no node.
  * Context: any.

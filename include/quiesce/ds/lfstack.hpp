@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/lfstack.hpp - lfstack.h with typed objects, in namespace quiesce; C++20 and later.
+/* quiesce/ds/lfstack.hpp - lfstack.h with typed objects, in namespace quiesce; C++17 and later.
  *
  *	struct job : quiesce::rcu_obj_base<job> { lfs_node node; };
  *	static constinit quiesce::lfstack<&job::node> jobs;
@@ -21,8 +21,8 @@
 
 #include <quiesce/ds/lfstack.h>
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/ds/lfstack.hpp needs C++20; lfstack.h is for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "quiesce/ds/lfstack.hpp needs C++17; lfstack.h is for C and for C++11"
 #endif
 
 #include <quiesce/detail/popped.hpp>
@@ -41,8 +41,8 @@ template <auto Member, class T> struct lfstack_way {
 /** lfstack - a stack of objects whose nodes are the member @Member.
  * @T: the type of the objects, if not the class that has the member: one that derives from it. */
 template <auto Member, class T = typename list_member<decltype(Member)>::object>
-	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::lfs_node>
 class lfstack {
+	static_assert(std::is_same_v<typename list_member<decltype(Member)>::node, ::lfs_node>, "the member is a lfs_node");
 	using way = lfstack_way<Member, T>;
 
 public:

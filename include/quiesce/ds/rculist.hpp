@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/rculist.hpp - the lists of rculist.h and rcuhlist.h as ranges of their entries; C++20
+/* quiesce/ds/rculist.hpp - the lists of rculist.h and rcuhlist.h as ranges of their entries; C++17
  * and later.
  *
  *	struct route { int to; list_head node; };
@@ -13,7 +13,8 @@
  * it.
  *
  * A range is two words, may be copied, and need not outlive its iterators.  Iterators are forward
- * iterators, their end is std::default_sentinel: each walk sees the list as it is then, so two
+ * iterators, their end is std::default_sentinel (in C++17, which has no std::ranges, a type of
+ * ours): each walk sees the list as it is then, so two
  * walks of one range may differ.  They are valid until the end of the section in which they were
  * obtained.  Any class may contain nodes, also one with virtual functions or with private members
  * to which the caller has access.
@@ -23,16 +24,16 @@
 #define QUIESCE_DS_RCULIST_HPP
 
 #include <quiesce/detail/entry.hpp>
+#include <quiesce/detail/range.hpp>
 #include <quiesce/ds/rculist.h>
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/ds/rculist.hpp needs C++20; rculist.h is for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "quiesce/ds/rculist.hpp needs C++17; rculist.h is for C and for C++11"
 #endif
 
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <ranges>
 #include <type_traits>
 
 namespace quiesce {
@@ -67,7 +68,9 @@ public:
 		return before;
 	}
 	friend bool operator==(const rcu_list_iterator &a, const rcu_list_iterator &b) noexcept { return a.at_ == b.at_; }
-	friend bool operator==(const rcu_list_iterator &a, std::default_sentinel_t) noexcept { return a.at_ == a.end_; }
+	friend bool operator==(const rcu_list_iterator &a, detail::end_of_range) noexcept { return a.at_ == a.end_; }
+	QUIESCE_UNEQUAL(rcu_list_iterator, const rcu_list_iterator &)
+	QUIESCE_UNEQUAL(rcu_list_iterator, detail::end_of_range)
 
 private:
 	node *at_ = nullptr;
@@ -75,7 +78,7 @@ private:
 };
 
 /** rcu_list_view - the entries of a list; from rcu_list_range() or rcu_hlist_range(). */
-template <auto Member, class T> class rcu_list_view : public std::ranges::view_base {
+template <auto Member, class T> class rcu_list_view : public detail::view_base {
 	using node = typename list_member<decltype(Member)>::node;
 
 public:
@@ -86,7 +89,7 @@ public:
 	{
 		return first_ ? rcu_list_iterator<Member, T>(quiesce__link_load(first_), end_) : rcu_list_iterator<Member, T>();
 	}
-	std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
+	detail::end_of_range end() const noexcept { return {}; }
 	bool empty() const noexcept { return begin() == end(); }
 
 private:
@@ -97,16 +100,16 @@ private:
 /** rcu_list_range - return the entries of a list whose nodes are the member @Member.
  * @T: the type of the entries, if not the class that has the member: one that derives from it, or
  *   a const one. */
-template <auto Member, class T = typename list_member<decltype(Member)>::object>
-	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::list_head>
+template <auto Member, class T = typename list_member<decltype(Member)>::object,
+	  class = std::enable_if_t<std::is_same_v<typename list_member<decltype(Member)>::node, ::list_head>>>
 rcu_list_view<Member, T> rcu_list_range(const ::list_head &head) noexcept
 {
 	return { &head.next, &head };
 }
 
 /** rcu_hlist_range - return the entries of an hlist; otherwise as rcu_list_range(). */
-template <auto Member, class T = typename list_member<decltype(Member)>::object>
-	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::hlist_node>
+template <auto Member, class T = typename list_member<decltype(Member)>::object,
+	  class = std::enable_if_t<std::is_same_v<typename list_member<decltype(Member)>::node, ::hlist_node>>>
 rcu_list_view<Member, T> rcu_hlist_range(const ::hlist_head &head) noexcept
 {
 	return { &head.first, nullptr };
@@ -114,7 +117,9 @@ rcu_list_view<Member, T> rcu_hlist_range(const ::hlist_head &head) noexcept
 
 } // namespace quiesce
 
+#if __cplusplus >= 202002L
 template <auto Member, class T>
 inline constexpr bool std::ranges::enable_borrowed_range<quiesce::rcu_list_view<Member, T>> = true;
+#endif
 
 #endif

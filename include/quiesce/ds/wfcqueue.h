@@ -71,13 +71,13 @@ QUIESCE_BEGIN_DECLS
 
 /** wfcq_init - initialise an empty queue.
  * Context: no other thread has it. */
-static inline void wfcq_init(struct wfcq_head *head, struct wfcq_tail *tail)
+QUIESCE_PLAIN void wfcq_init(struct wfcq_head *head, struct wfcq_tail *tail)
 {
 	quiesce__wfcq_init(head, tail);
 }
 
 /** wfcq_node_init - for programs that expect it: wfcq_enqueue() needs no initialised node. */
-static inline void wfcq_node_init(struct wfcq_node *node)
+QUIESCE_PLAIN void wfcq_node_init(struct wfcq_node *node)
 {
 	/* Relaxed: the caller owns it. */
 	quiesce_store_relaxed(&node->next, (struct wfcq_node *)NULL);
@@ -89,7 +89,7 @@ static inline void wfcq_node_init(struct wfcq_node *node)
  * Cost: reads the head's line, and the tail's if the head has no first node.
  * Orders: nothing: a consumer that announces its sleep before this test needs a full fence in
  *   between. */
-static inline bool wfcq_empty(const struct wfcq_head *head, const struct wfcq_tail *tail)
+QUIESCE_PLAIN bool wfcq_empty(const struct wfcq_head *head, const struct wfcq_tail *tail)
 {
 	return quiesce__wfcq_empty(head, tail);
 }
@@ -100,7 +100,7 @@ static inline bool wfcq_empty(const struct wfcq_head *head, const struct wfcq_ta
  * Cost: a locked exchange; writes the line of the tail and that of the node before.
  * Return: true if the queue had a node before; false: it was empty.
  * Orders: full, between what precedes and what follows. */
-static inline bool wfcq_enqueue(struct wfcq_head *head, struct wfcq_tail *tail, struct wfcq_node *node)
+QUIESCE_PLAIN bool wfcq_enqueue(struct wfcq_head *head, struct wfcq_tail *tail, struct wfcq_node *node)
 {
 	return quiesce__wfcq_enqueue(head, tail, node);
 }
@@ -115,13 +115,13 @@ static inline bool wfcq_enqueue(struct wfcq_head *head, struct wfcq_tail *tail, 
  * Return: the node; NULL: empty; WFCQ_WOULDBLOCK: the first node or its successor is not linked
  *   yet, and nothing was dequeued.
  * Orders: acquire. */
-static inline struct wfcq_node *wfcq_dequeue_with_state_nonblocking(struct wfcq_head *head, struct wfcq_tail *tail, int *ret_state)
+QUIESCE_PLAIN struct wfcq_node *wfcq_dequeue_with_state_nonblocking(struct wfcq_head *head, struct wfcq_tail *tail, int *ret_state)
 {
 	return quiesce__wfcq_dequeue(head, tail, ret_state);
 }
 
 /** wfcq_dequeue_nonblocking - wfcq_dequeue_with_state_nonblocking() without the state. */
-static inline struct wfcq_node *wfcq_dequeue_nonblocking(struct wfcq_head *head, struct wfcq_tail *tail)
+QUIESCE_PLAIN struct wfcq_node *wfcq_dequeue_nonblocking(struct wfcq_head *head, struct wfcq_tail *tail)
 {
 	int state;
 
@@ -132,13 +132,13 @@ static inline struct wfcq_node *wfcq_dequeue_nonblocking(struct wfcq_head *head,
  * WFCQ_WOULDBLOCK.
  *
  * Context: a thread; not signal handlers.  May sleep. */
-static inline struct wfcq_node *wfcq_dequeue_with_state_blocking(struct wfcq_head *head, struct wfcq_tail *tail, int *ret_state)
+QUIESCE_PLAIN struct wfcq_node *wfcq_dequeue_with_state_blocking(struct wfcq_head *head, struct wfcq_tail *tail, int *ret_state)
 {
 	return quiesce__wfcq_dequeue_blocking(head, tail, ret_state);
 }
 
 /** wfcq_dequeue_blocking - wfcq_dequeue_with_state_blocking() without the state. */
-static inline struct wfcq_node *wfcq_dequeue_blocking(struct wfcq_head *head, struct wfcq_tail *tail)
+QUIESCE_PLAIN struct wfcq_node *wfcq_dequeue_blocking(struct wfcq_head *head, struct wfcq_tail *tail)
 {
 	int state;
 
@@ -154,7 +154,7 @@ static inline struct wfcq_node *wfcq_dequeue_blocking(struct wfcq_head *head, st
  * Cost: three locked exchanges, for any number of nodes.
  * Return: see enum wfcq_ret.
  * Orders: acquire; full towards the producers of both queues. */
-static inline enum wfcq_ret wfcq_splice_nonblocking(struct wfcq_head *dest_head, struct wfcq_tail *dest_tail,
+QUIESCE_PLAIN enum wfcq_ret wfcq_splice_nonblocking(struct wfcq_head *dest_head, struct wfcq_tail *dest_tail,
 						    struct wfcq_head *src_head, struct wfcq_tail *src_tail)
 {
 	return quiesce__wfcq_splice(dest_head, dest_tail, src_head, src_tail);
@@ -163,7 +163,7 @@ static inline enum wfcq_ret wfcq_splice_nonblocking(struct wfcq_head *dest_head,
 /** wfcq_splice_blocking - as wfcq_splice_nonblocking(), but waits instead of returning
  * WFCQ_RET_WOULDBLOCK.
  * Context: a thread; may sleep. */
-static inline enum wfcq_ret wfcq_splice_blocking(struct wfcq_head *dest_head, struct wfcq_tail *dest_tail, struct wfcq_head *src_head,
+QUIESCE_PLAIN enum wfcq_ret wfcq_splice_blocking(struct wfcq_head *dest_head, struct wfcq_tail *dest_tail, struct wfcq_head *src_head,
 						 struct wfcq_tail *src_tail)
 {
 	return quiesce__wfcq_splice_blocking(dest_head, dest_tail, src_head, src_tail);
@@ -175,7 +175,7 @@ static inline enum wfcq_ret wfcq_splice_blocking(struct wfcq_head *dest_head, st
  * Context: see the table above.
  * Return: the node; NULL: @node was the last; WFCQ_WOULDBLOCK.
  * Orders: acquire. */
-static inline struct wfcq_node *wfcq_next_nonblocking(const struct wfcq_head *head, const struct wfcq_tail *tail,
+QUIESCE_PLAIN struct wfcq_node *wfcq_next_nonblocking(const struct wfcq_head *head, const struct wfcq_tail *tail,
 						      const struct wfcq_node *node)
 {
 	(void)head;
@@ -183,14 +183,14 @@ static inline struct wfcq_node *wfcq_next_nonblocking(const struct wfcq_head *he
 }
 
 /** wfcq_first_nonblocking - return the first node, which stays in the queue. */
-static inline struct wfcq_node *wfcq_first_nonblocking(const struct wfcq_head *head, const struct wfcq_tail *tail)
+QUIESCE_PLAIN struct wfcq_node *wfcq_first_nonblocking(const struct wfcq_head *head, const struct wfcq_tail *tail)
 {
 	return wfcq_next_nonblocking(head, tail, &head->node);
 }
 
 /** wfcq_next_blocking - as wfcq_next_nonblocking(), but waits instead of returning WFCQ_WOULDBLOCK.
  * Context: a thread; may sleep. */
-static inline struct wfcq_node *wfcq_next_blocking(const struct wfcq_head *head, const struct wfcq_tail *tail, const struct wfcq_node *node)
+QUIESCE_PLAIN struct wfcq_node *wfcq_next_blocking(const struct wfcq_head *head, const struct wfcq_tail *tail, const struct wfcq_node *node)
 {
 	(void)head;
 	return quiesce__wfcq_next_blocking(tail, node);
@@ -199,7 +199,7 @@ static inline struct wfcq_node *wfcq_next_blocking(const struct wfcq_head *head,
 /** wfcq_first_blocking - as wfcq_first_nonblocking(), but waits instead of returning
  * WFCQ_WOULDBLOCK.
  * Context: a thread; may sleep. */
-static inline struct wfcq_node *wfcq_first_blocking(const struct wfcq_head *head, const struct wfcq_tail *tail)
+QUIESCE_PLAIN struct wfcq_node *wfcq_first_blocking(const struct wfcq_head *head, const struct wfcq_tail *tail)
 {
 	return wfcq_next_blocking(head, tail, &head->node);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/wfcqueue.hpp - wfcqueue.h as a queue of objects, in namespace quiesce; C++20 and
+/* quiesce/ds/wfcqueue.hpp - wfcqueue.h as a queue of objects, in namespace quiesce; C++17 and
  * later.
  *
  *	struct message { int number; wfcq_node node; };
@@ -21,10 +21,11 @@
 #define QUIESCE_DS_WFCQUEUE_HPP
 
 #include <quiesce/detail/entry.hpp>
+#include <quiesce/detail/range.hpp>
 #include <quiesce/ds/wfcqueue.h>
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/ds/wfcqueue.hpp needs C++20; wfcqueue.h is for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "quiesce/ds/wfcqueue.hpp needs C++17; wfcqueue.h is for C and for C++11"
 #endif
 
 #include <cstddef>
@@ -37,8 +38,9 @@ namespace quiesce {
 /** wfcqueue - a queue of objects whose nodes are the member @Member.
  * @T: the type of the objects, if not the class that has the member: one that derives from it. */
 template <auto Member, class T = typename list_member<decltype(Member)>::object>
-	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::wfcq_node>
 class wfcqueue {
+	static_assert(std::is_same_v<typename list_member<decltype(Member)>::node, ::wfcq_node>, "the member is a wfcq_node");
+
 public:
 	/* For range-for, while no thread dequeues: the objects stay in the queue.  Waits for links. */
 	class iterator {
@@ -65,7 +67,9 @@ public:
 			return before;
 		}
 		friend bool operator==(const iterator &a, const iterator &b) noexcept { return a.at_ == b.at_; }
-		friend bool operator==(const iterator &a, std::default_sentinel_t) noexcept { return !a.at_; }
+		friend bool operator==(const iterator &a, detail::end_of_range) noexcept { return !a.at_; }
+		QUIESCE_UNEQUAL(iterator, const iterator &)
+		QUIESCE_UNEQUAL(iterator, detail::end_of_range)
 
 	private:
 		friend class wfcqueue;
@@ -125,7 +129,7 @@ public:
 
 	bool empty() const noexcept { return ::wfcq_empty(&head_, &tail_); }
 	iterator begin() const noexcept { return iterator(this); }
-	std::default_sentinel_t end() const noexcept { return {}; }
+	detail::end_of_range end() const noexcept { return {}; }
 
 	::wfcq_head *native_head() noexcept { return &head_; }
 	::wfcq_tail *native_tail() noexcept { return &tail_; }

@@ -63,16 +63,16 @@ QUIESCE_BEGIN_DECLS
 
 /** wfs_init - initialise an empty stack.
  * Context: no other thread has it. */
-static inline void wfs_init(struct wfs_stack *s)
+QUIESCE_PLAIN void wfs_init(struct wfs_stack *s)
 {
 	quiesce__wfs_init(s);
 }
 
 /** wfs_destroy - no operation: a stack has no memory of its own. */
-static inline void wfs_destroy(struct wfs_stack *s) { (void)s; }
+QUIESCE_PLAIN void wfs_destroy(struct wfs_stack *s) { (void)s; }
 
 /** wfs_node_init - no operation: wfs_push() needs no initialised node. */
-static inline void wfs_node_init(struct wfs_node *node) { (void)node; }
+QUIESCE_PLAIN void wfs_node_init(struct wfs_node *node) { (void)node; }
 
 /** wfs_empty - test whether @s has no node.
  * Context: any.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/wfstack.hpp - wfstack.h with typed objects, in namespace quiesce; C++20 and later.
+/* quiesce/ds/wfstack.hpp - wfstack.h with typed objects, in namespace quiesce; C++17 and later.
  *
  *	struct buffer { int number; wfs_node node; };
  *	static constinit quiesce::wfstack<&buffer::node> free_list;
@@ -16,8 +16,8 @@
 
 #include <quiesce/ds/wfstack.h>
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/ds/wfstack.hpp needs C++20; wfstack.h is for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "quiesce/ds/wfstack.hpp needs C++17; wfstack.h is for C and for C++11"
 #endif
 
 #include <quiesce/detail/popped.hpp>
@@ -36,8 +36,8 @@ template <auto Member, class T> struct wfstack_way {
 /** wfstack - a stack of objects whose nodes are the member @Member.
  * @T: the type of the objects, if not the class that has the member: one that derives from it. */
 template <auto Member, class T = typename list_member<decltype(Member)>::object>
-	requires std::is_same_v<typename list_member<decltype(Member)>::node, ::wfs_node>
 class wfstack {
+	static_assert(std::is_same_v<typename list_member<decltype(Member)>::node, ::wfs_node>, "the member is a wfs_node");
 	using way = wfstack_way<Member, T>;
 
 public:

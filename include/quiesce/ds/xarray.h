@@ -89,7 +89,7 @@ struct xa_limit {
 	uint32_t max;
 	uint32_t min;
 };
-static inline struct xa_limit quiesce__xa_limit(uint32_t min, uint32_t max)
+QUIESCE_PLAIN struct xa_limit quiesce__xa_limit(uint32_t min, uint32_t max)
 {
 	struct xa_limit limit = { max, min };
 
@@ -120,7 +120,7 @@ QUIESCE_API void quiesce_xa_destroy(struct xarray *xa);
  *
  * Context: no other thread has @xa.
  * Cost: allocates nothing, here or for an xarray that stays empty. */
-static inline void xa_init(struct xarray *xa)
+QUIESCE_PLAIN void xa_init(struct xarray *xa)
 {
 	struct xarray fresh = XARRAY_INIT(fresh);
 
@@ -146,7 +146,7 @@ QUIESCE_FAST void *xa_load(const struct xarray *xa, unsigned long index) { retur
  *   20, for the first index of another magnitude.
  * Return: 0; -ENOMEM, and nothing has changed: never if @index is taken.
  * Orders: release. */
-static inline int xa_store(struct xarray *xa, unsigned long index, void *entry, void **ret_old)
+QUIESCE_PLAIN int xa_store(struct xarray *xa, unsigned long index, void *entry, void **ret_old)
 {
 	return quiesce_xa_store(xa, index, entry, ret_old);
 }
@@ -156,7 +156,7 @@ static inline int xa_store(struct xarray *xa, unsigned long index, void *entry, 
  *
  * Context, cost, orders: as xa_store().
  * Return: 0; -EBUSY: it is taken, or reserved; -ENOMEM, and nothing has changed. */
-static inline int xa_insert(struct xarray *xa, unsigned long index, void *entry) { return quiesce_xa_insert(xa, index, entry); }
+QUIESCE_PLAIN int xa_insert(struct xarray *xa, unsigned long index, void *entry) { return quiesce_xa_insert(xa, index, entry); }
 
 /** xa_cmpxchg - store @entry at @index if that has the entry @old.
  * @old: NULL: no entry, reserved or free.
@@ -165,7 +165,7 @@ static inline int xa_insert(struct xarray *xa, unsigned long index, void *entry)
  *
  * Context, cost, orders: as xa_store().
  * Return: 0; -EBUSY: the entry is another one; -ENOMEM, and nothing has changed. */
-static inline int xa_cmpxchg(struct xarray *xa, unsigned long index, void *old, void *entry, void **ret_old)
+QUIESCE_PLAIN int xa_cmpxchg(struct xarray *xa, unsigned long index, void *old, void *entry, void **ret_old)
 {
 	return quiesce_xa_cmpxchg(xa, index, old, entry, ret_old);
 }
@@ -176,18 +176,18 @@ static inline int xa_cmpxchg(struct xarray *xa, unsigned long index, void *old, 
  * Context: as xa_store().  Allocates nothing; nodes that become empty are freed by call_rcu().
  * Return: the entry; NULL: there was none.
  * Orders: release. */
-static inline void *xa_erase(struct xarray *xa, unsigned long index) { return quiesce_xa_erase(xa, index); }
+QUIESCE_PLAIN void *xa_erase(struct xarray *xa, unsigned long index) { return quiesce_xa_erase(xa, index); }
 
 /** xa_reserve - make sure that a later xa_store() at @index needs no memory.
  * Readers find nothing there.
  *
  * Context, cost: as xa_store().
  * Return: 0, also if it is taken already; -ENOMEM. */
-static inline int xa_reserve(struct xarray *xa, unsigned long index) { return quiesce_xa_reserve(xa, index); }
+QUIESCE_PLAIN int xa_reserve(struct xarray *xa, unsigned long index) { return quiesce_xa_reserve(xa, index); }
 
 /** xa_release - free @index if it is reserved and has no entry.
  * Context: as xa_erase(). */
-static inline void xa_release(struct xarray *xa, unsigned long index) { (void)quiesce_xa_cmpxchg(xa, index, NULL, NULL, NULL); }
+QUIESCE_PLAIN void xa_release(struct xarray *xa, unsigned long index) { (void)quiesce_xa_cmpxchg(xa, index, NULL, NULL, NULL); }
 
 /** xa_alloc - store @entry at the lowest free index in @limit: xa_limit_32b, or XA_LIMIT(min, max).
  * @id: the index is written there before readers can find @entry by it; not changed if the call
@@ -195,7 +195,7 @@ static inline void xa_release(struct xarray *xa, unsigned long index) { (void)qu
  *
  * Context, cost, orders: as xa_store().
  * Return: 0; -EBUSY: none is free; -ENOMEM, and nothing has changed. */
-static inline int xa_alloc(struct xarray *xa, uint32_t *id, void *entry, struct xa_limit limit)
+QUIESCE_PLAIN int xa_alloc(struct xarray *xa, uint32_t *id, void *entry, struct xa_limit limit)
 {
 	return quiesce_xa_alloc_range(xa, id, entry, limit, NULL);
 }
@@ -204,7 +204,7 @@ static inline int xa_alloc(struct xarray *xa, uint32_t *id, void *entry, struct 
  * @next: the caller's, written under the lock of @xa: where the next call begins.
  *
  * Return: as xa_alloc().  (The kernel returns 1 when it has started again.) */
-static inline int xa_alloc_cyclic(struct xarray *xa, uint32_t *id, void *entry, struct xa_limit limit, uint32_t *next)
+QUIESCE_PLAIN int xa_alloc_cyclic(struct xarray *xa, uint32_t *id, void *entry, struct xa_limit limit, uint32_t *next)
 {
 	return quiesce_xa_alloc_range(xa, id, entry, limit, next);
 }
@@ -217,14 +217,14 @@ static inline int xa_alloc_cyclic(struct xarray *xa, uint32_t *id, void *entry, 
  * Context: as xa_erase().
  * Cost: O(levels).
  * Orders: setting is a release. */
-static inline void xa_set_mark(struct xarray *xa, unsigned long index, xa_mark_t mark) { quiesce_xa_mark(xa, index, mark, true); }
-static inline void xa_clear_mark(struct xarray *xa, unsigned long index, xa_mark_t mark) { quiesce_xa_mark(xa, index, mark, false); }
+QUIESCE_PLAIN void xa_set_mark(struct xarray *xa, unsigned long index, xa_mark_t mark) { quiesce_xa_mark(xa, index, mark, true); }
+QUIESCE_PLAIN void xa_clear_mark(struct xarray *xa, unsigned long index, xa_mark_t mark) { quiesce_xa_mark(xa, index, mark, false); }
 
 /** xa_get_mark - test whether @index has an entry with that mark.
  *
  * Context, cost: as xa_load().
  * Orders: acquire, if true. */
-static inline bool xa_get_mark(const struct xarray *xa, unsigned long index, xa_mark_t mark)
+QUIESCE_PLAIN bool xa_get_mark(const struct xarray *xa, unsigned long index, xa_mark_t mark)
 {
 	return quiesce_xa_get_mark(xa, index, mark);
 }
@@ -232,7 +232,7 @@ static inline bool xa_get_mark(const struct xarray *xa, unsigned long index, xa_
 /** xa_marked - test whether any entry has that mark.
  * Context: inside a section.
  * Cost: O(levels). */
-static inline bool xa_marked(const struct xarray *xa, xa_mark_t mark) { return quiesce_xa_marked(xa, mark); }
+QUIESCE_PLAIN bool xa_marked(const struct xarray *xa, xa_mark_t mark) { return quiesce_xa_marked(xa, mark); }
 
 /* ---- in order ---- */
 
@@ -245,13 +245,13 @@ static inline bool xa_marked(const struct xarray *xa, xa_mark_t mark) { return q
  * Return: the entry, or NULL.  An index that has an entry (and that mark) throughout the call is
  *   not missed; the entry returned was there, and had the mark, during the call.
  * Orders: see above. */
-static inline void *xa_find(const struct xarray *xa, unsigned long *index, unsigned long max, xa_mark_t filter)
+QUIESCE_PLAIN void *xa_find(const struct xarray *xa, unsigned long *index, unsigned long max, xa_mark_t filter)
 {
 	return quiesce_xa_find(xa, index, max, filter);
 }
 
 /** xa_find_after - find the first entry after *@index; otherwise as xa_find(). */
-static inline void *xa_find_after(const struct xarray *xa, unsigned long *index, unsigned long max, xa_mark_t filter)
+QUIESCE_PLAIN void *xa_find_after(const struct xarray *xa, unsigned long *index, unsigned long max, xa_mark_t filter)
 {
 	unsigned long at = *index + 1;
 	void *found = at ? quiesce_xa_find(xa, &at, max, filter) : NULL;
@@ -263,13 +263,13 @@ static inline void *xa_find_after(const struct xarray *xa, unsigned long *index,
 
 /** xa_find_reverse - find the last entry from *@index down to @min, included; otherwise as
  * xa_find(). */
-static inline void *xa_find_reverse(const struct xarray *xa, unsigned long *index, unsigned long min, xa_mark_t filter)
+QUIESCE_PLAIN void *xa_find_reverse(const struct xarray *xa, unsigned long *index, unsigned long min, xa_mark_t filter)
 {
 	return quiesce_xa_find_reverse(xa, index, min, filter);
 }
 
 /** xa_find_before - find the last entry before *@index; otherwise as xa_find_reverse(). */
-static inline void *xa_find_before(const struct xarray *xa, unsigned long *index, unsigned long min, xa_mark_t filter)
+QUIESCE_PLAIN void *xa_find_before(const struct xarray *xa, unsigned long *index, unsigned long min, xa_mark_t filter)
 {
 	unsigned long at = *index - 1;
 	void *found = *index ? quiesce_xa_find_reverse(xa, &at, min, filter) : NULL;
@@ -317,7 +317,7 @@ static inline void *xa_find_before(const struct xarray *xa, unsigned long *index
  * Context, order, guarantees: as xa_find().
  * Cost: as an iteration, but each node is read once.
  * Return: the number of entries. */
-static inline unsigned int xa_extract(const struct xarray *xa, void **dst, unsigned long start, unsigned long max, unsigned int n,
+QUIESCE_PLAIN unsigned int xa_extract(const struct xarray *xa, void **dst, unsigned long start, unsigned long max, unsigned int n,
 				      xa_mark_t filter)
 {
 	return quiesce_xa_extract(xa, dst, start, max, n, filter);
@@ -328,7 +328,7 @@ static inline unsigned int xa_extract(const struct xarray *xa, void **dst, unsig
 /** xa_empty - test whether no index is taken or reserved.
  * Context: any.
  * Orders: nothing. */
-static inline bool xa_empty(const struct xarray *xa)
+QUIESCE_PLAIN bool xa_empty(const struct xarray *xa)
 {
 	return quiesce_load_relaxed(&xa->tree.root) == 0; /* Relaxed: no order promised. */
 }
@@ -336,7 +336,7 @@ static inline bool xa_empty(const struct xarray *xa)
 /** xa_count - return the number of indices that are taken or reserved.
  * Context: any.
  * Orders: nothing. */
-static inline size_t xa_count(const struct xarray *xa)
+QUIESCE_PLAIN size_t xa_count(const struct xarray *xa)
 {
 	return quiesce_load_relaxed(&xa->tree.count); /* Relaxed: no order promised. */
 }
@@ -348,13 +348,13 @@ static inline size_t xa_count(const struct xarray *xa)
  * again or be freed itself, after a grace period if there may be readers.
  * Context: any thread, also in a section.
  * Cost: O(1); a callback does the rest. */
-static inline void xa_destroy(struct xarray *xa) { quiesce_xa_destroy(xa); }
+QUIESCE_PLAIN void xa_destroy(struct xarray *xa) { quiesce_xa_destroy(xa); }
 
 /** xa_mk_value, xa_to_value, xa_is_value - store numbers up to LONG_MAX as entries.
  * They are distinct from pointers to objects at even addresses. */
-static inline void *xa_mk_value(unsigned long value) { return (void *)(value << 1 | 1); }
-static inline unsigned long xa_to_value(const void *entry) { return (unsigned long)entry >> 1; }
-static inline bool xa_is_value(const void *entry) { return (unsigned long)entry & 1; }
+QUIESCE_PLAIN void *xa_mk_value(unsigned long value) { return (void *)(value << 1 | 1); }
+QUIESCE_PLAIN unsigned long xa_to_value(const void *entry) { return (unsigned long)entry >> 1; }
+QUIESCE_PLAIN bool xa_is_value(const void *entry) { return (unsigned long)entry & 1; }
 
 QUIESCE_END_DECLS
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/ds/xarray.hpp - xarray.h with typed entries, in namespace quiesce; C++20 and later.
+/* quiesce/ds/xarray.hpp - xarray.h with typed entries, in namespace quiesce; C++17 and later.
  *
  *	quiesce::xarray<page> pages;
  *
@@ -28,11 +28,12 @@
 
 #include <quiesce/ds/xarray.h>
 
-#if !defined(__cplusplus) || __cplusplus < 202002L
-#error "quiesce/ds/xarray.hpp needs C++20; xarray.h is for C and for C++11"
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "quiesce/ds/xarray.hpp needs C++17; xarray.h is for C and for C++11"
 #endif
 
 #include <quiesce/detail/raise.hpp>
+#include <quiesce/detail/range.hpp>
 
 #include <cerrno>
 #include <climits>
@@ -85,7 +86,9 @@ public:
 			return old;
 		}
 		friend bool operator==(const basic_iterator &a, const basic_iterator &b) noexcept { return a.at_ == b.at_; }
-		friend bool operator==(const basic_iterator &a, std::default_sentinel_t) noexcept { return !a.at_.second; }
+		friend bool operator==(const basic_iterator &a, detail::end_of_range) noexcept { return !a.at_.second; }
+		QUIESCE_UNEQUAL(basic_iterator, const basic_iterator &)
+		QUIESCE_UNEQUAL(basic_iterator, detail::end_of_range)
 
 	private:
 		friend class xarray;
@@ -110,7 +113,7 @@ public:
 	template<bool down> class basic_range {
 	public:
 		basic_iterator<down> begin() const noexcept { return basic_iterator<down>(xa_, from_, end_, filter_); }
-		std::default_sentinel_t end() const noexcept { return {}; }
+		detail::end_of_range end() const noexcept { return {}; }
 
 	private:
 		friend class xarray;
@@ -223,7 +226,7 @@ public:
 	/* A range has all entries; or those from @first to @last, both included, upwards or
 	 * downwards; or those with a mark. */
 	iterator begin() const noexcept { return range().begin(); }
-	std::default_sentinel_t end() const noexcept { return {}; }
+	detail::end_of_range end() const noexcept { return {}; }
 	basic_range<false> range(index_type first = 0, index_type last = ULONG_MAX) const noexcept
 	{
 		return { &xa_, first, last, XA_PRESENT };
@@ -261,7 +264,7 @@ private:
 	/* True if the operation was done; throws if memory is short. */
 	static bool checked(int result)
 	{
-		if (result == -ENOMEM) [[__unlikely__]]
+		if (quiesce_unlikely(result == -ENOMEM))
 			detail::throw_error(std::errc::not_enough_memory);
 		return !result;
 	}

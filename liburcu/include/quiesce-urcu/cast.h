@@ -17,7 +17,7 @@ template <typename T> struct quiesce_urcu__plain<const T> { typedef T type; };
 template <typename T> struct quiesce_urcu__plain<volatile T> { typedef T type; };
 template <typename T> struct quiesce_urcu__plain<const volatile T> { typedef T type; };
 
-template <typename T, typename V> QUIESCE_FAST typename quiesce_urcu__plain<T>::type quiesce_urcu__cast_to(V value)
+template <typename T, typename V> QUIESCE_LOCAL typename quiesce_urcu__plain<T>::type quiesce_urcu__cast_to(V value)
 {
 	typedef typename quiesce_urcu__plain<T>::type plain;
 

@@ -24,7 +24,7 @@ struct quiesce_urcu_mb_reader {
 };
 
 extern QUIESCE_DATA struct quiesce_urcu_mb_gp quiesce_urcu_mb_gp;
-extern QUIESCE_DATA __thread struct quiesce_urcu_mb_reader quiesce_urcu_mb_reader __attribute__((__tls_model__("initial-exec")));
+extern QUIESCE_DATA __thread struct quiesce_urcu_mb_reader quiesce_urcu_mb_reader QUIESCE__TLS_MODEL;
 void quiesce_urcu_mb_wake(void) QUIESCE_DATA;
 struct quiesce_urcu_mb_reader *quiesce_urcu_mb_own_call(void) QUIESCE_DATA;
 

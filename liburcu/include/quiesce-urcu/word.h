@@ -29,7 +29,7 @@ template <> struct quiesce_urcu__size<2> { typedef quiesce_urcu__number_2 type; 
 template <> struct quiesce_urcu__size<4> { typedef quiesce_urcu__number_4 type; };
 template <> struct quiesce_urcu__size<8> { typedef quiesce_urcu__number_8 type; };
 
-template <typename T> QUIESCE_FAST volatile typename quiesce_urcu__size<sizeof(T)>::type *quiesce_urcu__at(T *addr)
+template <typename T> QUIESCE_LOCAL volatile typename quiesce_urcu__size<sizeof(T)>::type *quiesce_urcu__at(T *addr)
 {
 	volatile void *writable = addr;
 
@@ -39,14 +39,14 @@ template <typename T> QUIESCE_FAST volatile typename quiesce_urcu__size<sizeof(T
 /* Converts the new value of a pointer to the pointer's type first, if it can be converted: a base of an object may
  * have another address. */
 template <typename T> struct quiesce_urcu__value {
-	template <typename V> QUIESCE_FAST V of(V value, int) { return value; }
+	template <typename V> QUIESCE_LOCAL V of(V value, int) { return value; }
 };
 template <typename T> struct quiesce_urcu__value<T *> {
-	template <typename V> QUIESCE_FAST auto of(V value, int) -> decltype(quiesce__converted<T *>(value)) { return value; }
-	template <typename V> QUIESCE_FAST V of(V value, long) { return value; }
+	template <typename V> QUIESCE_LOCAL auto of(V value, int) -> decltype(quiesce__converted<T *>(value)) { return value; }
+	template <typename V> QUIESCE_LOCAL V of(V value, long) { return value; }
 };
 
-template <typename T, typename V> QUIESCE_FAST typename quiesce_urcu__size<sizeof(T)>::type quiesce_urcu__number_for(T *, V value)
+template <typename T, typename V> QUIESCE_LOCAL typename quiesce_urcu__size<sizeof(T)>::type quiesce_urcu__number_for(T *, V value)
 {
 	typedef typename quiesce_urcu__size<sizeof(T)>::type to;
 

@@ -42,7 +42,7 @@
 /* The pointer @ptr, accessed as a volatile one. */
 #ifdef __cplusplus
 extern "C++" {
-template <typename T> QUIESCE_FAST T cmm_cast_volatile(T ptr) { return ptr; }
+template <typename T> QUIESCE_LOCAL T cmm_cast_volatile(T ptr) { return ptr; }
 }
 #else
 #define cmm_cast_volatile(ptr) ((volatile __typeof__(ptr))(ptr))

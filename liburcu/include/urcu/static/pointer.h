@@ -40,7 +40,7 @@ QUIESCE_END_DECLS
 #ifdef __cplusplus
 extern "C++" {
 /* Compares pointers of two types, of which one converts to the other, as == does. */
-template <typename A, typename B> QUIESCE_FAST auto cmm_ptr_eq(A *a, B *b) -> decltype(static_cast<void>(a == b), 0)
+template <typename A, typename B> QUIESCE_LOCAL auto cmm_ptr_eq(A *a, B *b) -> decltype(static_cast<void>(a == b), 0)
 {
 	const void *common[] = { 1 ? a : b, 1 ? b : a };
 
