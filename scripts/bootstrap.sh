@@ -40,6 +40,7 @@ test - file:/usr/share/publicsuffix/public_suffix_list.dat publicsuffix
 test - pc:libmicrohttpd libmicrohttpd-dev
 test - cmd:wrk wrk
 test - cmd:valgrind valgrind
+test - cmd:gdb gdb
 test - cmd:mandoc mandoc
 test - cmd:cmake cmake
 test - cmd:clang-19 clang-19
