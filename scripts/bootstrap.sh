@@ -41,6 +41,7 @@ test - pc:libmicrohttpd libmicrohttpd-dev
 test - cmd:wrk wrk
 test - cmd:valgrind valgrind
 test - cmd:gdb gdb
+test - cmd:llvm-bolt-19 bolt-19
 test - cmd:mandoc mandoc
 test - cmd:cmake cmake
 test - cmd:clang-19 clang-19
