@@ -63,6 +63,7 @@ deb  ! pc:cmocka libcmocka-dev
 deb  ! cmd:lintian lintian
 deb  - cmd:mmdebstrap mmdebstrap
 ci   - cmd:mmdebstrap mmdebstrap
+ci   - cmd:gdb gdb
 kernel ! cmd:gcc gcc
 kernel ! lib:c libc6-dev
 kernel ! cmd:make make

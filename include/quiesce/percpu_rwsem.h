@@ -164,7 +164,7 @@ QUIESCE_PLAIN void percpu_free_rwsem(struct percpu_rw_semaphore *sem) { quiesce_
  *
  * Context: may sleep, if a writer is inside or queued; not recursive; not in a signal handler,
  *   where percpu_down_read_trylock() may be used.
- * Cost: while readers are fast, a restartable sequence of seven instructions; in a burst of writes
+ * Cost: while readers are fast, a restartable sequence of eight instructions; in a burst of writes
  *   a call, a sequence and a locked instruction; with full fences a call and a locked instruction.
  * Orders: everything that earlier writers did under the lock happens before what follows. */
 #ifdef QUIESCE_DEBUG

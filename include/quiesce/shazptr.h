@@ -76,7 +76,7 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim_cached(struct quiesce__own_block 
 	/* A plain load, one for the test and the sequence: the word is fixed before first use. */
 	if (quiesce_likely(quiesce_shazptr_v1.rseq))
 		/* SH2: pairs with SH2 in quiesce__slot_read() and quiesce__shazptr_release() */
-		return quiesce_claim_own(SH2, self, value);
+		return QUIESCE_SEQUENCES_INLINE ? quiesce_claim_own(SH2, self, value) : NULL;
 	/* Relaxed: the thread's own; a compare-and-exchange in an outdated slot is correct, too. */
 	if (quiesce_unlikely((uint64_t)quiesce__claim_id() != quiesce_own_load_relaxed(self, shazptr_cached.id)))
 		return NULL;

@@ -87,7 +87,7 @@ int quiesce__perturb_stay(void);
 	} while (0)
 
 /* Restartable sequences of quiesce/arch/x86_64_rseq.h: a random stay inside, and the mutant that leaves them
- * without protection. */
+ * without protection.  A stay ends at zero, so that the flags say again that the slot was empty. */
 #define QUIESCE_RSEQ_STAY "movl %k[stay], %%ecx\n6: decl %%ecx\njg 6b\n"
 #define QUIESCE_RSEQ_GUARD "testl %k[bare], %k[bare]\nje 7f\nmovq $0, %%fs:8(%[area])\n7:\n"
 #define QUIESCE_RSEQ_INPUTS , [stay] "r"(quiesce__perturb_stay()), [bare] "r"(QUIESCE_MUTANT(claim_unprotected))

@@ -32,7 +32,7 @@ OPTIONS = {
     "queuescale": ["type", "fence", "alive", "runs", "seconds", "threads"],
     "costs": ["type", "runs", "pairs"],
     "torture": [*MEASURE, "seconds", "mutant", "perturb", "keep-going"],
-    "doctor": [],
+    "doctor": ["binary"],
     "run": ["markdown", "seconds", "runs"],
     "report": ["quick", "compare"],
     "study": ["markdown", "figure", "seconds", "runs", "quick"],

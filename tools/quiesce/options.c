@@ -15,7 +15,7 @@
 enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,
        KEY_THREADS, KEY_BATCH, KEY_BYTES, KEY_SCAN, KEY_SECTIONS, KEY_LATENCY, KEY_PAIRS,
        KEY_BYSTANDERS, KEY_QUICK, KEY_COMPARE, KEY_KEYS, KEY_DISTRIBUTION, KEY_UPDATES, KEY_BASE, KEY_FIGURE, KEY_RESIZE, KEY_STALL,
-       KEY_TURNOVERS,
+       KEY_TURNOVERS, KEY_BINARY,
        KEY_JSON, KEY_CSV, KEY_MARKDOWN, KEY_OUTPUT, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
 
 #define ANY 0u
@@ -59,6 +59,7 @@ static const struct option_row {
 	{ { "mutant", KEY_MUTANT, "NAME", 0, "plant this bug in the library (quiesce-torture only)", 1 }, OPT_TORTURE },
 	{ { "perturb", KEY_PERTURB, "RATE", 0, "delay RATE of 65536 accesses (quiesce-torture only)", 1 }, OPT_TORTURE },
 	{ { "keep-going", KEY_KEEP_GOING, NULL, 0, "do not stop at the first error", 1 }, OPT_TORTURE },
+	{ { "binary", KEY_BINARY, "FILE", 0, "check the restartable sequences of this program or library, nothing else", 1 }, OPT_DOCTOR },
 	{ { "json", KEY_JSON, NULL, 0, "one JSON object, see docs/json.md", 2 }, ANY },
 	{ { "csv", KEY_CSV, NULL, 0, "comma-separated values", 2 }, ANY },
 	{ { "markdown", KEY_MARKDOWN, NULL, 0, "tables in Markdown, for a page", 2 }, OPT_MARKDOWN },
@@ -311,6 +312,7 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	case KEY_BYSTANDERS: o->bystanders = (int)whole("bystanders", arg, 0, MAX_THREADS); break;
 	case KEY_QUICK: o->quick = true; break;
 	case KEY_COMPARE: o->compare = true; break;
+	case KEY_BINARY: o->binary = arg; break;
 	case ARGP_KEY_ARG:
 		if (current->arguments && o->nr_words < MAX_WORDS) {
 			o->words[o->nr_words++] = arg;

@@ -60,6 +60,7 @@ struct options {
 	int bystanders; /* for rwscale */
 	bool quick;     /* for study and report */
 	bool compare;   /* for report */
+	const char *binary; /* for doctor; NULL: this machine */
 	const char *words[MAX_WORDS]; /* the cases or files that arguments name */
 	int nr_words;
 };
@@ -82,6 +83,7 @@ struct options {
 #define OPT_WALK 32768u
 #define OPT_RESIZE 65536u
 #define OPT_QUEUE 131072u
+#define OPT_DOCTOR 262144u
 #define OPT_ROUNDS 64u /* --runs, --alive, --fence */
 #define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
 

@@ -3,6 +3,8 @@
 #ifndef QUIESCE_ARCH_X86_64_RSEQ_H
 #define QUIESCE_ARCH_X86_64_RSEQ_H
 
+#include <stdbool.h>
+
 /* The torture build replaces these: it stays inside the sequence for a while, and can leave it
  * without protection. */
 #ifndef QUIESCE_RSEQ_STAY
@@ -37,68 +39,82 @@ QUIESCE_LOCAL void quiesce__pin(void)
 }
 #endif
 
-/* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a
- * signal; the store before 2 is the last instruction, and the claim.  Ordinary loads and stores are
+/* A sequence is the code from 1 to 2.  If the thread is preempted, moved or interrupted by a signal there, the kernel sends it to 4,
+ * which begins anew.
+ * The kernel demands that a signature precedes 4.  It is the operand of a test whose result is not used: so 4 is in the
+ * middle of the function, with the same frame as the sequence, and a debugger, profiler or sanitizer that gets the thread there finds its
+ * callers.  In a section of its own 4 would be outside of every function, and every backtrace would end with it.
+ * {A|B} is A, or B with -masm=intel, in which clang takes 0b and 1b for numbers. */
+#define QUIESCE_RSEQ_ENTER(scratch, intel_scratch)                                      \
+	".pushsection __rseq_cs, \"aw?\"\n"                                             \
+	".balign 32\n"                                                                  \
+	"3: .long 0, 0\n"                                                               \
+	".quad 1f, 2f - 1f, 4f\n"                                                       \
+	".popsection\n"                                                                 \
+	"test{l $0x53053053, %%eax| eax, 0x53053053}\n"                                 \
+	"4: lea{q 3b(%%rip), " scratch "| " intel_scratch ", [rip+3b]}\n"               \
+	"mov{q " scratch ", %%fs:8(%[area])| fs:[%[area]+8], " intel_scratch "}\n"
+
+/* The store before 2 is the last instruction, and the claim.  Ordinary loads and stores are
  * acquire and release on x86.  Not "asm goto": the statement has an output, and with
- * instrumentation some compilers then lose labels.  {A|B} is A, or B with -masm=intel, in which clang takes
- * 0b and 1b for numbers. */
-#define QUIESCE__CLAIM_RSEQ(slot, value, cached_slot, intel_slot, cached_id, intel_id, ...)                             \
+ * instrumentation some compilers then lose labels.  So the flags of the last comparison say which way it
+ * came to 2; a store does not change them. */
+#define QUIESCE__CLAIM_RSEQ(slot, missed, value, cached_slot, intel_slot, cached_id, intel_id, ...)                       \
 	__asm__ __volatile__(                                                                                            \
-		".pushsection __rseq_cs, \"aw?\"\n"                                                                      \
-		".balign 32\n"                                                                                           \
-		"3: .long 0, 0\n"                                                                                        \
-		".quad 1f, 2f - 1f, 4f\n"                                                                                \
-		".popsection\n"                                                                                          \
-		"5: lea{q 3b(%%rip), %[claimed]| %[claimed], [rip+3b]}\n"                                                \
-		"mov{q %[claimed], %%fs:8(%[area])| fs:[%[area]+8], %[claimed]}\n"                                       \
+		QUIESCE_RSEQ_ENTER("%[claimed]", "%[claimed]")                                                           \
 		"1:\n" QUIESCE_RSEQ_GUARD                                                                                \
 		"mov{l %%fs:(%[id]), %k[claimed]| %k[claimed], fs:[%[id]]}\n"                                            \
 		"cmp{q " cached_id ", %[claimed]| %[claimed], " intel_id "}\n"                                           \
-		"jne 8f\n"                                                                                               \
+		"jne 2f\n"                                                                                               \
 		"mov{q " cached_slot ", %[claimed]| %[claimed], " intel_slot "}\n" /* loaded inside the sequence, so that both fit */ \
 		"cmp{q $0, (%[claimed])| QWORD PTR [%[claimed]], 0}\n"                                                   \
-		"jne 8f\n" QUIESCE_RSEQ_STAY                                                                             \
+		"jne 2f\n" QUIESCE_RSEQ_STAY                                                                             \
 		"mov{q %[held], (%[claimed])| [%[claimed]], %[held]}\n"                                                  \
 		"2:\n"                                                                                                   \
-		".pushsection __rseq_failure, \"ax?\"\n"                                                                 \
-		".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */                                      \
-		".long 0x53053053\n"                                                                                     \
-		"4: jmp 5b\n"                                                                                            \
-		"8: xor{l} %k[claimed], %k[claimed]\n" /* taken */                                                       \
-		"jmp 2b\n"                                                                                               \
-		".popsection\n"                                                                                          \
-		: [claimed] "=&r"(slot)                                                                                  \
+		: [claimed] "=&r"(slot), "=@ccne"(missed)                                                                 \
 		: [held] "r"(value), [area] "r"(quiesce_shazptr_v1.rseq),                                                \
 		  [id] "r"(quiesce_shazptr_v1.id), __VA_ARGS__ QUIESCE_RSEQ_INPUTS                                       \
-		: "memory", "cc" QUIESCE_RSEQ_CLOBBERS)
+		: "memory" QUIESCE_RSEQ_CLOBBERS)
+
+/* A slot that was claimed is not NULL, so that callers need not test it again. */
+QUIESCE_FAST uintptr_t *quiesce__claimed(uintptr_t *slot, bool missed)
+{
+	if (quiesce_unlikely(missed)) {
+		quiesce__pin(); /* here, as it would lose the flags */
+		return NULL;
+	}
+	if (!slot)
+		__builtin_unreachable();
+	return slot;
+}
 
 QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *cached, uintptr_t value)
 {
 	uintptr_t *slot;
+	bool missed;
 
-	QUIESCE__CLAIM_RSEQ(slot, value, "%[cached_slot]", "%[cached_slot]", "%[cached_id]", "%[cached_id]",
+	QUIESCE__CLAIM_RSEQ(slot, missed, value, "%[cached_slot]", "%[cached_slot]", "%[cached_id]", "%[cached_id]",
 			    [cached_slot] "m"(cached->slot), [cached_id] "m"(cached->id));
-	quiesce__pin();
 #if QUIESCE_TSAN
 	/* ThreadSanitizer does not see that the assembly acquires the previous owner's clear. */
-	if (slot)
+	if (!missed)
 		/* SH2: acquire, pairs with SH2 in quiesce__shazptr_release() */
 		(void)quiesce_load_acquire(SH2, slot);
 #endif
-	return slot;
+	return quiesce__claimed(slot, missed);
 }
 
 #if QUIESCE_OWN_BY_SEGMENT
 QUIESCE_FAST uintptr_t *quiesce__claim_rseq_own(struct quiesce__own_block self, uintptr_t value)
 {
 	uintptr_t *slot;
+	bool missed;
 
-	QUIESCE__CLAIM_RSEQ(slot, value, "%%fs:%c[slot_at](%[self])", "fs:[%[self]+%c[slot_at]]", "%%fs:%c[id_at](%[self])",
+	QUIESCE__CLAIM_RSEQ(slot, missed, value, "%%fs:%c[slot_at](%[self])", "fs:[%[self]+%c[slot_at]]", "%%fs:%c[id_at](%[self])",
 			    "fs:[%[self]+%c[id_at]]", [self] "r"(self.at),
 			    [slot_at] "i"(offsetof(struct quiesce_tls_v1, shazptr_cached.slot)),
 			    [id_at] "i"(offsetof(struct quiesce_tls_v1, shazptr_cached.id)));
-	quiesce__pin();
-	return slot;
+	return quiesce__claimed(slot, missed);
 }
 #endif
 
@@ -106,29 +122,17 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq_own(struct quiesce__own_block self, 
 #define QUIESCE_COUNT_WORD(offset) "{" #offset "(%%rax)|QWORD PTR [rax+" #offset "]}"
 #define QUIESCE_COUNT_WORD_AT(offset) "{" #offset "(%%rax, %[nth], 8)|QWORD PTR [rax+%[nth]*8+" #offset "]}"
 
-/* From 1 to 2 the kernel sends the thread to 4 if it is preempted, moved or interrupted by a
- * signal. 24 is the offset of the concurrency id.  Subtracting 0 does not borrow; subtracting a
- * negated address does. */
+/* 24 is the offset of the concurrency id.  Subtracting 0 does not borrow; subtracting a negated
+ * address does. */
 #define QUIESCE_COUNT_RSEQ(word, ...)                                                          \
 	__asm__ __volatile__ goto(                                                             \
-		".pushsection __rseq_cs, \"aw?\"\n"                                            \
-		".balign 32\n"                                                                 \
-		"3: .long 0, 0\n"                                                              \
-		".quad 1f, 2f - 1f, 4f\n"                                                      \
-		".popsection\n"                                                                \
-		"5: lea{q 3b(%%rip), %%rax| rax, [rip+3b]}\n"                                  \
-		"mov{q %%rax, %%fs:8(%[area])| fs:[%[area]+8], rax}\n"                         \
+		QUIESCE_RSEQ_ENTER("%%rax", "rax")                                             \
 		"1:\n" QUIESCE_RSEQ_GUARD                                                      \
 		"mov{l %%fs:24(%[area]), %%eax| eax, fs:[%[area]+24]}\n"                       \
 		"shl{q %[shift], %%rax| rax, %[shift]}\n"                                      \
 		"sub{q %[open], %%rax| rax, %[open]}\n"                                        \
 		"jnc %l[call]\n" QUIESCE_COUNT(word)                                           \
 		"2:\n"                                                                         \
-		".pushsection __rseq_failure, \"ax?\"\n"                                       \
-		".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */            \
-		".long 0x53053053\n"                                                           \
-		"4: jmp 5b\n"                                                                  \
-		".popsection\n"                                                                \
 		:                                                                              \
 		: [area] "r"((int64_t)__rseq_offset), [open] "m"(*open),                       \
 		  [shift] "i"(QUIESCE_PERCPU_SHIFT) __VA_ARGS__ QUIESCE_RSEQ_INPUTS            \

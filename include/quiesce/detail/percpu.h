@@ -18,14 +18,14 @@
  *
  * A thread that finds 0 calls the library, which counts in the same sets: in a sequence of its
  * own, by CPU number if the kernel has no concurrency ids (before 6.3), and by a locked
- * instruction where there are no sequences.
+ * instruction where there are no sequences.  So does code that is compiled for a debugger, always.
  */
 #ifndef QUIESCE_DETAIL_PERCPU_H
 #define QUIESCE_DETAIL_PERCPU_H
 
 #include <quiesce/detail/claim.h> /* compiler and perturbation spellings of restartable sequences */
 
-#if QUIESCE_RSEQ_OFFSET && !QUIESCE_TSAN && !defined(QUIESCE_SIM)
+#if QUIESCE_RSEQ_OFFSET && QUIESCE_SEQUENCES_INLINE && !QUIESCE_TSAN && !defined(QUIESCE_SIM)
 #define QUIESCE_COUNTS_INLINE 1
 /* Offset of the rseq area from the thread pointer, as <sys/rseq.h> declares it; compilers treat it
  * as a constant. */

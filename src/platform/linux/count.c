@@ -33,13 +33,7 @@ bool quiesce__count_call(const struct quiesce_percpu *percpu, size_t offset, con
 		return false;
 	if (!closed)
 		closed = &open;
-	__asm__ __volatile__(".pushsection __rseq_cs, \"aw?\"\n"
-			     ".balign 32\n"
-			     "3: .long 0, 0\n"
-			     ".quad 1f, 2f - 1f, 4f\n"
-			     ".popsection\n"
-			     "0: leaq 3b(%%rip), %[at]\n"
-			     "movq %[at], %%fs:8(%[area])\n"
+	__asm__ __volatile__(QUIESCE_RSEQ_ENTER("%[at]", "%[at]")
 			     "1:\n" QUIESCE_RSEQ_GUARD
 			     "cmpq $0, (%[closed])\n"
 			     "jne 2f\n"
@@ -49,11 +43,6 @@ bool quiesce__count_call(const struct quiesce_percpu *percpu, size_t offset, con
 			     "jae 2f\n"
 			     "leaq (%[words], %[at]), %[at]\n" COUNT
 			     "2:\n"
-			     ".pushsection __rseq_failure, \"ax?\"\n"
-			     ".byte 0x0f, 0xb9, 0x3d\n" /* the signature is an operand of ud1 */
-			     ".long 0x53053053\n"
-			     "4: jmp 0b\n"
-			     ".popsection\n"
 			     : [at] "=&r"(at), "=@ccc"(done)
 			     : [area] "r"(quiesce__sequences.area), [id] "r"(quiesce__sequences.id), [limit] "m"(quiesce__sequences.limit),
 			       [closed] "r"(closed), [words] "r"(base + offset), [shift] "i"(QUIESCE_PERCPU_SHIFT) QUIESCE_RSEQ_INPUTS

@@ -17,7 +17,7 @@
 #endif
 
 #define RSEQ_BYTES 32 /* the length that every kernel accepts */
-#define RSEQ_SIGNATURE 0x53053053 /* precedes the abort handlers of sequences, x86-64 */
+#define RSEQ_SIGNATURE 0x53053053 /* precedes the addresses where interrupted sequences begin anew, x86-64 */
 
 /* The kernel's struct rseq, as far as the library uses it. */
 struct rseq_area {

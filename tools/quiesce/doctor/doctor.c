@@ -96,12 +96,14 @@ static int run(const struct options *options)
 {
 	FILE *out = emit_open(options);
 	struct findings f = { json_array(), options->format == FORMAT_TABLE ? out : NULL };
-	int status;
+	int status, found = EXIT_SUCCESS;
 
-	if (f.out)
+	if (f.out && !options->binary)
 		emit_head(out);
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !interrupted(); i++)
+	for (size_t i = 0; !options->binary && i < sizeof(parts) / sizeof(parts[0]) && !interrupted(); i++)
 		parts[i](&f);
+	if (options->binary)
+		found = doctor_binary(&f, options->binary);
 	if (options->format == FORMAT_CSV)
 		print_csv(out, f.list);
 	else if (options->format == FORMAT_JSON)
@@ -110,7 +112,9 @@ static int run(const struct options *options)
 	if (interrupted())
 		fprintf(stderr, "quiesce: interrupted: doctor has not tried everything\n");
 	status = emit_close(out, options);
-	return interrupted() ? EXIT_INTERRUPTED : status;
+	if (interrupted())
+		return EXIT_INTERRUPTED;
+	return status ? status : found;
 }
 
 static bool fits(const struct op *op)
@@ -126,8 +130,10 @@ const struct subcommand doctor_command = {
 	       "other for 0.3 s with no fence, with full fences, and with a compiler fence against membarrier; the rseq test "
 	       "lets two threads on one CPU claim one slot for 0.3 s, or 2 s on a busy machine, unprotected and under rseq. Then "
 	       "threads take slots and contexts of hazard pointers and retire some objects; others count as readers of a lock, "
-	       "which is then written to. After Ctrl-C it prints the findings so far.",
-	.accepts = 0,
+	       "which is then written to. After Ctrl-C it prints the findings so far.\n"
+	       "With --binary it checks only that file: whether the restartable sequences in it are as they were compiled, or a tool has "
+	       "moved code after the link; then the exit status is 1. It names the functions that have sequences.",
+	.accepts = OPT_DOCTOR,
 	.fits = fits,
 	.run = run,
 };

@@ -17,6 +17,8 @@ void doctor_hazptr(struct findings *f);
 void doctor_machine(struct findings *f);
 void doctor_percpu(struct findings *f);
 void doctor_slots(struct findings *f);
+/* The restartable sequences of the program or library at @path.  Returns the exit status. */
+int doctor_binary(struct findings *f, const char *path);
 
 /* doctor_rseq.c: two threads on one CPU claim one slot under rseq or, if @bare, by the same sequence unprotected.
  * Returns false if that cannot be tried here. */
