@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """One run of the tool makes all figures of README.md, docs/performance.md, docs/primitives.md and docs/walks.md, and the pictures there.
 
-	figures.py --tool QUIESCE --root DIR [--short]   measure (ten minutes on a quiet machine), then write pages and pictures
+	figures.py --tool QUIESCE --root DIR [--short]   measure (nine minutes on a quiet machine), then write pages and pictures
 	figures.py --root DIR                            write them anew from docs/figures
 """
 import argparse
@@ -36,7 +36,7 @@ def measure(tool, root, short):
         tmp = pathlib.Path(name)
         subprocess.run([tool, "run", "--markdown", f"--output={tmp}/page", f"--record={tmp}/run",
                         *(["--seconds=0.002", "--runs=1"] if short else [])], check=True)
-        subprocess.run([tool, *WALKS, f"--output={tmp}/walks", *(["--seconds=0.002", "--runs=1"] if short else ["--runs=5"])], check=True)
+        subprocess.run([tool, *WALKS, f"--output={tmp}/walks", *(["--seconds=0.002", "--runs=1"] if short else ["--runs=4"])], check=True)
         run, walks = (json.loads((tmp / n).read_text(encoding="utf-8")) for n in ("run", "walks"))
         page = (tmp / "page").read_text(encoding="utf-8")
     if run["host"]["build"] != "release" and not short:
