@@ -130,7 +130,7 @@ def foreign_figures(text, rows):
             columns = cells
         if len(cells) < 3 or cells[1] not in ("light", "full", "-"):
             continue
-        for name, figure in zip(columns[2:], cells[2:]):
+        for name, figure in ((n, f) for n, c in zip(columns[2:], cells[2:]) for f in re.sub(r"[()]|p99", "", c).split()):
             if name not in ("rcu/mean", "document") and re.fullmatch(r"\d+(\.\d+)?M?", figure) and not is_rounded(figure, values):
                 yield figure, line
 

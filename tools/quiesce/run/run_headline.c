@@ -9,7 +9,6 @@
 #define INDENT 11
 #define WIDE 0.1    /* smallest spread that is mentioned */
 #define FASTER 0.95 /* a peer is faster if its figure is below this part of ours: single runs differ by up to 5 % */
-#define TAIL 10     /* a 99th percentile is mentioned from this multiple of the median on */
 
 /* A type, its cell, the conversion of the cell's median to nanoseconds (v * @factor, or @factor / v), and its peers. */
 struct figure {
@@ -134,7 +133,7 @@ static void add_figure(struct text *t, const struct results *results, const stru
 	double tail = cell && !f->rate ? f->factor * cell_summary(cell).p99 : NAN;
 
 	add_duration(t, ns_of(results, f));
-	if (tail >= TAIL * ns_of(results, f)) {
+	if (tail >= RUN_TAIL * ns_of(results, f)) {
 		add(t, " (p99 ");
 		add_duration(t, tail);
 		add(t, ")");
