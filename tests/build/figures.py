@@ -27,6 +27,12 @@ def check_pages(tap, pages, root):
         tap.result(not wrong, f"figures of {page}", "\n".join([*wrong, HINT]))
 
 
+def check_claims(tap, pages, root):
+    rows = pages.load(root, pages.RUN)["rows"]
+    wrong = [text for text, holds in pages.CLAIMS if not holds(rows)]
+    tap.result(not wrong, "what the text says of the figures is true of them", "\n".join([*wrong, "reword the page, or measure again on a quiet machine"]))
+
+
 def check_noticed(tap, pages, root):
     """A figure of another run, one that is not in the list, and one that is missing are noticed."""
     rows, part = pages.load(root, pages.RUN)["rows"], pages.PARTS[0]
@@ -71,6 +77,7 @@ def main():
         tap.skip("figures", "docs/figures is missing: `make figures` measures them")
         return tap.finish()
     check_pages(tap, pages, root)
+    check_claims(tap, pages, root)
     check_noticed(tap, pages, root)
     check_performance(tap, pages, headline, root)
     check_pictures(tap, pages, root)

@@ -69,6 +69,9 @@ def main():
     except (pages.Wrong, KeyError) as error:
         sys.exit(f"figures.py: {error.args[0]}")
     pictures.draw(opt.root)
+    for text, holds in pages.CLAIMS:
+        if not holds(pages.load(opt.root, pages.RUN)["rows"]):
+            print(f"figures.py: the figures contradict the text: {text}", file=sys.stderr)
     return 0
 
 

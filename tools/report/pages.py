@@ -84,6 +84,38 @@ PARTS = [
 ]
 
 
+# ---- what the text says of the figures ----
+
+
+def median(rows, subcommand, scenario, name, threads, fence="light"):
+    return cell(rows, subcommand, scenario, name, threads, fence)["p50"]
+
+
+def reading(rows, name, readers=1, fence="light"):
+    return median(rows, "refscale", "read", name, readers, fence)
+
+
+def waiting(rows, name, readers=64, field="p50"):
+    return cell(rows, "rcuscale", "others", name, readers)[field]
+
+
+# A run in which one of these is wrong needs other words in the page, not only other numbers.
+CLAIMS = [
+    ("README.md: sections of RCU cost the same with 64 readers", lambda r: reading(r, "rcu", 64) < 1.3 * reading(r, "rcu")),
+    ("README.md: ck's epochs and liburcu's memb cost more than RCU", lambda r: min(reading(r, "ck_epoch"), reading(r, "liburcu_memb")) > reading(r, "rcu")),
+    ("README.md: medians of both waits are alike", lambda r: waiting(r, "rcu") < 4 * waiting(r, "shazptr")),
+    ("README.md: RCU's wait has the longer tail", lambda r: waiting(r, "rcu", field="p99") > waiting(r, "shazptr", field="p99")),
+    ("README.md: liburcu's memb waits longest", lambda r: waiting(r, "liburcu_memb") > 10 * waiting(r, "rcu")),
+    ("README.md: a read lock costs the same by two", lambda r: reading(r, "percpu_rwsem", 2) < 1.3 * reading(r, "percpu_rwsem")),
+    ("README.md: other read locks cost more", lambda r: min(reading(r, "ck_brlock"), reading(r, "pthread_rwlock")) > reading(r, "percpu_rwsem")),
+    ("README.md: others retire faster", lambda r: median(r, "retirescale", "idle", "ck_hp", 1) > median(r, "retirescale", "idle", "hazptr_free", 1)),
+    ("README.md: a wait of ck's epochs beside one reader is shorter", lambda r: waiting(r, "ck_epoch", 1) < waiting(r, "rcu", 1)),
+    ("docs/primitives.md: with full fences counted readers gain little over a lock by one",
+     lambda r: reading(r, "percpu_rwsem", 1, "full") > 0.5 * reading(r, "pthread_rwlock")),
+    ("docs/primitives.md: by two they gain much", lambda r: reading(r, "percpu_rwsem", 2, "full") < 0.5 * reading(r, "pthread_rwlock", 2)),
+]
+
+
 def masked(text):
     """Return @text with code, links and what is no measurement blotted out, character by character."""
     for pattern in (re.compile(r"^```.*?^```", re.S | re.M), re.compile(r"!?\[[^\]]*\]\([^)]*\)"), re.compile(r"`[^`\n]*`"), NOT_MEASURED):

@@ -15,7 +15,7 @@ def waits(root):
     found = {r["type"]: r for r in rows if (r["subcommand"], r["scenario"], r["threads"]) == ("rcuscale", "others", WAIT_READERS) and
              r.get("fence", "light") == "light"}
     figure = plots.wait_picture([found[t] for t in WAITS if t in found])
-    figure.axes[0].set_title(f"A wait beside {WAIT_READERS} busy readers of others", pad=8)
+    figure.axes[0].set_title(f"Waits beside {WAIT_READERS} readers of other objects", pad=8)
     return figure
 
 
