@@ -3,8 +3,9 @@
 # after scripts/bootstrap.sh has installed what a target needs.
 #
 #	make                 the library and the tool, at ./build/quiesce
-#	make run             build, then measure this machine in about two minutes, installs not counted: six lines, and tables
-#	make report          the same at length, as a page with pictures: eleven minutes
+#	make run             build, then measure this machine in about three minutes, installs not counted: six lines, and tables
+#	make report          the same at length, as a page with pictures: twelve minutes
+#	make figures         measure, and write the figures and pictures of README.md and docs/: ten minutes on a quiet machine
 #	make test            every suite, in less than five minutes, but for a few slow tests of .ci/run
 #	make test-release    the long runs: hours
 #	make mutants         every mutant on its killer; last line: N mutants, N killed
@@ -32,6 +33,12 @@ run: all
 
 report: bootstrap-report all
 	@./$(BUILD)/quiesce report
+
+# Figures are those of a release build.
+figures: bootstrap-report
+	@[ -f $(BUILD)-release/build.ninja ] || $(MESON) setup $(BUILD)-release --buildtype=release
+	@ninja -C $(BUILD)-release product
+	@python3 tools/report/figures.py --tool $(BUILD)-release/quiesce --root . $(if $(SHORT),--short)
 
 test: bootstrap-test $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
@@ -86,4 +93,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run report test test-release test-kernel test-kernel-lockdep mutants random-mutants linear bench-rust install uninstall dist deb clean
+.PHONY: all run report figures test test-release test-kernel test-kernel-lockdep mutants random-mutants linear bench-rust install uninstall dist deb clean

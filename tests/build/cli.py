@@ -33,7 +33,7 @@ OPTIONS = {
     "costs": ["type", "runs", "pairs"],
     "torture": [*MEASURE, "seconds", "mutant", "perturb", "keep-going"],
     "doctor": ["binary"],
-    "run": ["markdown", "seconds", "runs"],
+    "run": ["markdown", "seconds", "runs", "record"],
     "report": ["quick", "compare"],
     "study": ["markdown", "figure", "seconds", "runs", "quick"],
 }

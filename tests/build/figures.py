@@ -1,60 +1,87 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Figures in prose are those of one run: each is in docs/performance.md, which the tool wrote.
+"""Figures in prose, in tables and in pictures are those of one run, docs/figures; `make figures` writes them all.
 
 	figures.py --root DIR
-
-A figure of the prose may have fewer digits than the table's.  Pages and the parts of them that hold such figures stand in PARTS.
 """
 import argparse
+import difflib
 import pathlib
 import re
 import sys
 
-# Each page has (the part's first line, the line before which it ends), and an expression that finds its figures.
-PARTS = [
-    ("README.md", ("# quiesce", "## Two commands"), re.compile(r"(?<![\w.-])(\d+(?:\.\d+)?)(?=[^\d.\w]|\.(?:\s|$)| ?(?:ns|us|ms)\b)")),
-    ("docs/primitives.md", ("## All of them", "## Readers counted"), re.compile(r"(?<=[|/;: ])(\d+\.\d+)(?=[ ;,.])")),
-]
-# These numbers are counts or names, not measurements.
-NOT_MEASURED = re.compile(r"\b64(?: busy)?(?: readers|$)|two CPUs|p99|2 cores|C\+\+\d+|Debian \d+|with 1 and|\d+ seconds|\d+-CPU")
+from tap import Tap
+
+HINT = "`make figures` measures and writes all of them; `python3 tools/report/figures.py --root .` writes them from docs/figures"
 
 
-def part(text, bounds):
-    begin = text.index(bounds[0])
-    return text[begin:text.index(bounds[1], begin)]
+def check_pages(tap, pages, root):
+    try:
+        made = pages.written(root)
+    except (pages.Wrong, KeyError, OSError) as error:
+        tap.result(False, "pages and lists of their figures fit together", f"{error}\n{HINT}")
+        return
+    for page, text in made.items():
+        now = (root / page).read_text(encoding="utf-8")
+        wrong = [line for line in difflib.unified_diff(now.split("\n"), text.split("\n"), page, pages.RUN, n=0, lineterm="")]
+        tap.result(not wrong, f"figures of {page}", "\n".join([*wrong, HINT]))
 
 
-def table_figures(text):
-    return re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\d.]*x)", text)  # ratios are not figures
+def check_claims(tap, pages, root):
+    rows = pages.load(root, pages.RUN)["rows"]
+    wrong = [text for text, holds in pages.CLAIMS if not holds(rows)]
+    tap.result(not wrong, "what the text says of the figures is true of them", "\n".join([*wrong, "reword the page, or measure again on a quiet machine"]))
 
 
-def is_rounded(figure, values):
-    digits = len(figure.partition(".")[2])
-    return any(f"{value:.{digits}f}" == figure for value in values)
+def check_noticed(tap, pages, root):
+    """A figure of another run, one that is not in the list, and one that is missing are noticed."""
+    rows, part = pages.load(root, pages.RUN)["rows"], pages.PARTS[0]
+    text = (root / part[0]).read_text(encoding="utf-8")
+    figure = part[-1][0](rows)
+    tap.result(pages.rewritten(text.replace(f" {figure} ns", " 77.7 ns", 1), part, rows) == text, "a figure of another run is noticed")
+    for name, other in (("new", f"{figure} ns and 33.3 ns"), ("missing", "nothing")):
+        try:
+            pages.rewritten(text.replace(f"{figure} ns", other, 1), part, rows)
+            found = False
+        except pages.Wrong:
+            found = True
+        tap.result(found, f"a {name} figure is noticed")
 
 
-def wrong_of(root, page, bounds, pattern, values):
-    text = part((root / page).read_text(encoding="utf-8"), bounds)
-    text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
-    text = re.sub(r"!?\[[^\]]*\]\([^)]*\)", "", text)
-    for line in text.split("\n"):
-        for figure in pattern.findall(NOT_MEASURED.sub("", line)):
-            if not is_rounded(figure, values):
-                yield f"{page}: {figure} is not a figure of docs/performance.md: {line.strip()[:90]}"
+def check_performance(tap, pages, headline, root):
+    text = (root / "docs/performance.md").read_text(encoding="utf-8")
+    rows = pages.load(root, pages.RUN)["rows"]
+    wrong = [f"{figure}: {line}" for figure, line in pages.foreign_figures(text, rows)]
+    tap.result(not wrong, "figures of docs/performance.md", "\n".join([*wrong, HINT]))
+    tap.result(len(list(pages.foreign_figures(text, rows[:1]))) > 100, "tables of another run are noticed")
+    missing = [f"{label}: {words}" for label, words in headline.DEFINITIONS.items() if f"{label}: {words}" not in text]
+    tap.result(not missing, "`quiesce run` and `quiesce report` define their lines alike", "\n".join(missing))
+
+
+def check_pictures(tap, pages, root):
+    for name, source in pages.pictures(root).items():
+        found = re.search(rb"tEXtSource\0([0-9a-f]{64})", (root / name).read_bytes())
+        tap.result(found and found[1].decode() == source, f"{name} is drawn from the same figures", HINT)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, required=True)
     root = parser.parse_args().root
-    values = [float(x) for x in table_figures((root / "docs/performance.md").read_text(encoding="utf-8"))]
-    found = [(page, list(wrong_of(root, page, bounds, pattern, values))) for page, bounds, pattern in PARTS]
-    print(f"1..{len(found)}")
-    for number, (page, wrong) in enumerate(found, 1):
-        print("\n".join("# " + line for line in wrong))
-        print(f"{'not ' if wrong else ''}ok {number} - figures of {page}")
-    return 1 if any(wrong for _, wrong in found) else 0
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(root / "tools/report"))
+    import headline
+    import pages
+    tap = Tap()
+    if not (root / pages.RUN).exists():
+        tap.skip("figures", "docs/figures is missing: `make figures` measures them")
+        return tap.finish()
+    check_pages(tap, pages, root)
+    check_claims(tap, pages, root)
+    check_noticed(tap, pages, root)
+    check_performance(tap, pages, headline, root)
+    check_pictures(tap, pages, root)
+    return tap.finish()
 
 
 if __name__ == "__main__":

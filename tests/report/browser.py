@@ -75,7 +75,7 @@ def check_page(driver, checks, page, view, expected, shots):
     checks.result(len(pictures) == expected and not bad, f"{name}: {expected} pictures are drawn", bad or len(pictures))
     faint = [(p["title"], p["contrast"]) for p in pictures if p["contrast"] < 4.5]
     checks.result(not faint, f"{name}: the text of pictures stands out", faint)
-    small = [(p["title"], p["size"]) for p in pictures if p["size"] < (6.5 if phone else 9)]
+    small = [(p["title"], p["size"]) for p in pictures if p["size"] < (10 if phone else 9)]
     checks.result(not small, f"{name}: the text of pictures is large enough", small)
     contrast = driver.execute_script(PROSE)
     checks.result(contrast >= 4.5, f"{name}: the text of the page stands out", contrast)

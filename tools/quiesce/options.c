@@ -16,7 +16,7 @@ enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOP
        KEY_THREADS, KEY_BATCH, KEY_BYTES, KEY_SCAN, KEY_SECTIONS, KEY_LATENCY, KEY_PAIRS,
        KEY_BYSTANDERS, KEY_QUICK, KEY_COMPARE, KEY_KEYS, KEY_DISTRIBUTION, KEY_UPDATES, KEY_BASE, KEY_FIGURE, KEY_RESIZE, KEY_STALL,
        KEY_TURNOVERS, KEY_BINARY,
-       KEY_JSON, KEY_CSV, KEY_MARKDOWN, KEY_OUTPUT, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
+       KEY_JSON, KEY_CSV, KEY_MARKDOWN, KEY_OUTPUT, KEY_RECORD, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
 
 #define ANY 0u
 #define MEASURE OPT_ROUNDS
@@ -63,6 +63,7 @@ static const struct option_row {
 	{ { "json", KEY_JSON, NULL, 0, "one JSON object, see docs/json.md", 2 }, ANY },
 	{ { "csv", KEY_CSV, NULL, 0, "comma-separated values", 2 }, ANY },
 	{ { "markdown", KEY_MARKDOWN, NULL, 0, "tables in Markdown, for a page", 2 }, OPT_MARKDOWN },
+	{ { "record", KEY_RECORD, "FILE", 0, "write the figures to FILE as well, as one JSON object", 2 }, OPT_RECORD },
 	{ { "output", KEY_OUTPUT, "FILE", 0, "write the results to FILE, not to the standard output", 2 }, ANY },
 };
 #define NR_OPTIONS (sizeof(table) / sizeof(table[0]))
@@ -306,6 +307,7 @@ static error_t take(int key, char *arg, struct argp_state *state)
 	case KEY_CSV: take_format(FORMAT_CSV, o); break;
 	case KEY_MARKDOWN: take_format(FORMAT_MARKDOWN, o); break;
 	case KEY_OUTPUT: o->output = arg; break;
+	case KEY_RECORD: o->record = arg; break;
 	case KEY_MUTANT: o->mutant = arg; break;
 	case KEY_PERTURB: o->perturb = (double)whole("perturb", arg, 0, 65536); break;
 	case KEY_KEEP_GOING: o->keep_going = true; break;

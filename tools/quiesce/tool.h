@@ -54,6 +54,7 @@ struct options {
 	bool runs_given;
 	enum format format;
 	const char *output;
+	const char *record; /* for run: file of the figures beside the tables; NULL: none */
 	const char *mutant;
 	double perturb; /* negative: not given */
 	bool keep_going;
@@ -84,6 +85,7 @@ struct options {
 #define OPT_RESIZE 65536u
 #define OPT_QUEUE 131072u
 #define OPT_DOCTOR 262144u
+#define OPT_RECORD 524288u
 #define OPT_ROUNDS 64u /* --runs, --alive, --fence */
 #define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
 

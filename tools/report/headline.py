@@ -1,76 +1,112 @@
 # SPDX-License-Identifier: MIT
-"""Six lines in plain words: what a read, a wait, a retirement, a read lock, a reference and a lookup cost here."""
+"""The first lines of a report: what a read, a wait, a retirement, a read lock, a reference and a lookup cost here, and the best peer's figure.
 
+Definitions and peers are those of `quiesce run` (tools/quiesce/run/run_headline.c).
+"""
+import math
 
-def cell(rows, scenario, fence=("light", "full", None), **what):
-    for row in rows:
-        if row["scenario"] == scenario and row["fence"] in fence and all(row.get(k) == v for k, v in what.items()):
-            return row
-    return None
+FASTER = 0.95  # a peer is faster if its figure is below this part of ours: single runs differ by up to 5 %
+TAIL = 10  # a 99th percentile is mentioned from this multiple of the median on
 
+DEFINITIONS = {
+    "Read": "CPU time of a section with two loads, one thread.",
+    "Wait": "until readers have left, beside 64 busy readers of other objects.",
+    "Retirement": "an object from malloc() to free(), by kfree_rcu() and kfree_hazptr(), one thread, no readers.",
+    "Read lock": "percpu_rwsem, lock and unlock, CPU time; by two: two threads at once.",
+    "Reference": "percpu_ref, get and put, CPU time.",
+    "Lookup": "in a hashtable of 1000 and of a million objects, time of each of two threads.",
+}
+RCU_PEERS = ("liburcu_memb", "liburcu_qsbr", "liburcu_bp", "ck_epoch")
+HP_PEERS = ("ck_hp", "libcds_hp", "libcds_dhp")
+LOCK_PEERS = ("pthread_rwlock", "std_shared_mutex", "ck_brlock", "tbb_rw_mutex")
+COUNT_PEERS = ("refcnt",)
+TABLE_PEERS = ("liburcu_lfht", "ck_ht", "tbb_hash_map", "libcuckoo", "spinlock")
 
-def ratio(peer, ours):
-    """The ratio of a peer's figure to ours, in words; single runs differ by up to 5 %."""
-    if peer > 1.05 * ours:
-        return f"{plain(peer / ours) if peer > 100 * ours else format(peer / ours, '.2g')} times as much"
-    return "as much" if peer > ours / 1.05 else f"less: {peer / ours:.2g} of it"
+# Each line has, for each of its figures: its name, part, scenario (each set of keys has its own), type, threads, set of keys, and peers.
+LINES = {
+    "Read": [("RCU", "reads", "read", "rcu", 1, None, RCU_PEERS), ("hazard pointer", "reads", "read", "hazptr", 1, None, HP_PEERS)],
+    "Wait": [("all readers", "waits", "others", "rcu", 64, None, RCU_PEERS), ("one object", "waits", "others", "shazptr", 64, None, RCU_PEERS)],
+    "Retirement": [("RCU", "retires", "idle", "rcu_free", 1, None, RCU_PEERS),
+                   ("hazard pointer", "retires", "idle", "hazptr_free", 1, None, HP_PEERS)],
+    "Read lock": [("", "reads", "read", "percpu_rwsem", 1, None, LOCK_PEERS), ("by two", "reads", "read", "percpu_rwsem", 2, None, LOCK_PEERS)],
+    "Reference": [("", "reads", "read", "percpu_ref", 1, None, COUNT_PEERS), ("by two", "reads", "read", "percpu_ref", 2, None, COUNT_PEERS)],
+    "Lookup": [("of 1000", "tables", "hash", "hashtable", 2, "uniform:1000", TABLE_PEERS),
+               ("of 1M", "tables", "hash", "hashtable", 2, "uniform:1000000", TABLE_PEERS)],
+}
+# Further cells have a row where a peer is faster.
+MORE = {
+    "Wait, 1 reader": [("all readers", "waits", "others", "rcu", 1, None, RCU_PEERS), ("one object", "waits", "others", "shazptr", 1, None, RCU_PEERS)],
+    "Retirement, stalled": [("RCU", "retires", "stalled", "rcu_free", 1, None, RCU_PEERS),
+                            ("hazard pointer", "retires", "stalled", "hazptr_free", 1, None, HP_PEERS)],
+    "Lookup, 1 thread": [("of 1000", "tables", "hash", "hashtable", 1, "uniform:1000", TABLE_PEERS),
+                         ("of 1M", "tables", "hash", "hashtable", 1, "uniform:1000000", TABLE_PEERS)],
+}
 
 
 def plain(value):
-    return f"{value:.2f}" if value < 10 else f"{value:.0f}" if value < 10000 else f"{value:,.0f}".replace(",", " ")
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
 
 
 def duration(ns):
     for limit, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
-        if ns >= limit:
+        if ns >= 0.9995 * limit:
             return f"{plain(ns / limit)} {unit}"
     return f"{plain(ns)} ns"
 
 
-def line(name, ours, text, peer, peer_text):
-    """@ours and @peer: nanoseconds, None where there is none."""
-    if ours is None:
+def cell(document, figure, name):
+    """(median, 99th percentile) of the type @name in the cell of @figure, in nanoseconds; None: it was not measured."""
+    _, part, scenario, _, threads, keys, _ = figure
+    for row in document["parts"].get(part, {}).get("rows", []):
+        here = (row["type"], row["threads"], row.get("keys")) == (name, threads, keys) and (keys or row["scenario"] == scenario)
+        if here and row["p50"] and not row.get("updates"):
+            if row["unit"].endswith("/s"):
+                return 1e9 * threads / row["p50"], None
+            scale = {"ns": 1, "us": 1e3}[row["unit"]]
+            return scale * row["p50"], scale * row["p99"] if row.get("p99") else None
+    return None
+
+
+def best_peer(document, figure):
+    """(name, median, 99th percentile) of the fastest peer."""
+    found = [(name, *cell(document, figure, name)) for name in figure[-1] if cell(document, figure, name)]
+    return min(found, key=lambda f: f[1], default=None)
+
+
+def text(median, tail):
+    return duration(median) + (f" (p99 {duration(tail)})" if tail and tail >= TAIL * median else "")
+
+
+def factor(ratio):
+    return f"{'faster: ' if ratio < FASTER else ''}{ratio:.{2 if ratio < 0.995 else 1 if ratio < 9.95 else 0}f}x"
+
+
+def line(document, label):
+    ours, peers = [], []
+    for figure in LINES[label]:
+        mine, peer = cell(document, figure, figure[3]), best_peer(document, figure)
+        if mine:
+            ours.append(f"{figure[0]} {text(*mine)}".strip())
+        if mine and peer:
+            peers.append(f"{peer[0]} {text(*peer[1:])} ({factor(peer[1] / mine[0])})")
+    if not ours:
         return None
-    said = f"{duration(ours)} {text}"
-    if peer is None:
-        return {"name": name, "text": said + "; the peer is not installed"}
-    return {"name": name, "text": f"{said}; {peer_text} {duration(peer)}, {ratio(peer, ours)}"}
-
-
-def p50(row):
-    return row["p50"] if row else None
+    return {"name": label, "text": ", ".join(ours) + ("; best peer: " + ", ".join(peers) if peers else "; no peer is installed"),
+            "definition": DEFINITIONS[label]}
 
 
 def headline(document):
-    parts = {name: part["rows"] for name, part in document["parts"].items()}
-    reads, waits, retires, tables = (parts.get(p, []) for p in ("reads", "waits", "retires", "tables"))
-    most = max((r["threads"] for r in reads), default=0)
-    busy = max((r["threads"] for r in waits if r["scenario"] == "others"), default=0)
-    two = max((r["threads"] for r in tables), default=0)
-    locks = min(most, 2)
+    return [entry for entry in (line(document, label) for label in LINES) if entry]
 
-    def read(name, threads=1):
-        return p50(cell(reads, "read", type=name, threads=threads))
 
-    def wait(name):
-        found = p50(cell(waits, "others", type=name, threads=busy))
-        return found and 1e3 * found
-
-    def retire(name):
-        found = p50(cell(retires, "published", type=name, threads=2))
-        return found and 1e9 / found
-
-    def lookup(name):
-        found = p50(cell(tables, "hash", type=name, threads=two))
-        return found and 1e9 * two / found
-    lines = [
-        line("Read", read("rcu"), "for a section of RCU with two loads", read("liburcu_memb"), "liburcu's takes"),
-        line("Wait", wait("shazptr"), f"until no reader holds an object, beside {busy} busy readers of others", wait("liburcu_memb"),
-             "liburcu's grace period takes"),
-        line("Retirement", retire("hazptr_inline"), "to allocate, retire and free an object", retire("liburcu_memb"), "liburcu's call_rcu() takes"),
-        line("Read lock", read("percpu_rwsem", locks), f"to lock and unlock, {locks} threads", read("pthread_rwlock", locks),
-             "pthread_rwlock takes"),
-        line("Reference", read("percpu_ref", locks), f"to get and put, {locks} threads", read("refcnt", locks), "an atomic count takes"),
-        line("Lookup", lookup("hashmap"), f"in a table of 1000, {two} threads", lookup("liburcu_lfht"), "liburcu's table takes"),
-    ]
-    return [entry for entry in lines if entry]
+def faster(document):
+    """The cells in which the best peer is faster: [{what, here, peer, takes, ratio}]."""
+    rows = []
+    for label, figures in {**LINES, **MORE}.items():
+        for figure in figures:
+            mine, peer = cell(document, figure, figure[3]), best_peer(document, figure)
+            ratio = peer[1] / mine[0] if mine and peer else math.inf
+            if ratio < FASTER:
+                rows.append({"what": ", ".join(filter(None, (label, figure[0]))), "here": duration(mine[0]), "peer": peer[0],
+                             "takes": duration(peer[1]), "ratio": f"{ratio:.2f}x"})
+    return rows

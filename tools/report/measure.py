@@ -9,22 +9,24 @@ import sys
 import tempfile
 import time
 
-READS = ["raw_load", "rcu", "shazptr", "hazptr", "counted_ptr", "srcu", "percpu_rwsem", "percpu_ref", "liburcu_memb", "ck_epoch", "ck_hp",
-         "libcds_hp", "std_atomic_shared_ptr", "refcnt", "seqlock", "pthread_rwlock", "std_shared_mutex", "tbb_rw_mutex"]
-WAITS = ["rcu", "rcu_expedited", "shazptr", "hazptr", "liburcu_memb"]
-RETIRES = ["raw_malloc_free", "hazptr", "hazptr_inline", "hazard_pointer", "rcu", "liburcu_memb", "ck_hp", "ck_epoch", "libcds_hp"]
+READS = ["raw_load", "rcu", "shazptr", "hazptr", "counted_ptr", "srcu", "percpu_rwsem", "percpu_ref", "liburcu_memb", "liburcu_qsbr",
+         "liburcu_bp", "ck_epoch", "ck_hp", "libcds_hp", "libcds_dhp", "std_atomic_shared_ptr", "refcnt", "seqlock", "pthread_rwlock",
+         "std_shared_mutex", "ck_brlock", "tbb_rw_mutex"]
+WAITS = ["rcu", "rcu_expedited", "shazptr", "hazptr", "liburcu_memb", "liburcu_qsbr", "liburcu_bp", "ck_epoch"]
+RETIRES = ["raw_malloc_free", "hazptr", "hazptr_free", "hazard_pointer", "rcu", "rcu_free", "liburcu_memb", "ck_hp", "ck_epoch", "libcds_hp",
+           "libcds_dhp"]
 TABLES = ["hashmap", "hashtable", "rcu", "hazptr", "spinlock", "refcnt", "rwlock", "brlock", "liburcu_lfht", "ck_ht", "tbb_hash_map",
           "libcuckoo"]
 LOCKS = ["gp", "expedited", "rcu_sync", "pthread_rwlock", "pthread_rwlock_writer", "std_shared_mutex", "tbb_rw_mutex"]
 
 # Each part has name, title, subcommand, types, further arguments and those of a quick report, approximate seconds and those of a quick report.
 PARTS = [
-    ("reads", "what readers pay", "refscale", READS, ["--readers=1,2,64", "--runs=3"], ["--readers=1,2,64", "--runs=1"], 60, 20),
-    ("waits", "how long updaters wait", "rcuscale", WAITS, ["--scenario=idle,same,others,long", "--runs=3", "--seconds=0.3"],
-     ["--scenario=idle,same,others,long", "--runs=1", "--seconds=0.08"], 100, 13),
+    ("reads", "what readers pay", "refscale", READS, ["--readers=1,2,64", "--runs=3"], ["--readers=1,2,64", "--runs=1"], 75, 25),
+    ("waits", "how long updaters wait", "rcuscale", WAITS, ["--scenario=idle,same,others,long", "--readers=1,64", "--runs=3", "--seconds=0.3"],
+     ["--scenario=idle,same,others,long", "--readers=1,64", "--runs=1", "--seconds=0.08"], 130, 20),
     ("retires", "deferred frees, and what waits for them", "retirescale", RETIRES,
-     ["--scenario=published,stalled", "--threads=2", "--runs=5", "--seconds=0.2"],
-     ["--scenario=published,stalled", "--threads=2", "--runs=2", "--seconds=0.08"], 35, 6),
+     ["--scenario=idle,stalled", "--threads=1,2", "--runs=5", "--seconds=0.15"],
+     ["--scenario=idle,stalled", "--threads=1,2", "--runs=2", "--seconds=0.05"], 60, 10),
     ("tables", "hash tables", "hashscale", TABLES, ["--keys=uniform:1000,uniform:1000000", "--runs=5", "--seconds=0.1"],
      ["--keys=uniform:1000,uniform:1000000", "--runs=1", "--seconds=0.03"], 100, 15),
     ("bursts", "bursts of writers", "rwscale", LOCKS, ["--readers=2", "--runs=5", "--seconds=0.5"], ["--readers=2", "--runs=2", "--seconds=0.1"],

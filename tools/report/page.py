@@ -7,18 +7,18 @@ import jinja2
 from matplotlib import pyplot as plt
 
 import plots
-from headline import headline
+from headline import faster, headline
 
 HERE = pathlib.Path(__file__).resolve().parent
 SECTIONS = {
-    "reads": ("What readers pay", "CPU time of one section: enter, load a pointer, load a field behind it, leave. Ours in teal, peers in orange and "
-                                  "dashed, bare loads in grey."),
-    "waits": ("How long updaters wait", "shazptr waits for the readers of one object, the others for all readers that there are. Where readers hold what "
-                                        "is waited for, every type waits: nothing is won there."),
+    "reads": ("What readers pay", "CPU time of one section: enter, load a pointer, load a field behind it, leave. Types of this library in teal, "
+                                  "peers in orange, bare loads in grey."),
+    "waits": ("How long updaters wait", "shazptr and hazptr wait for the readers of one object; rcu, rcu_expedited, liburcu and ck_epoch for all readers "
+                                        "that are inside. Where readers hold what is waited for, every type waits for them."),
     "retires": ("Deferred frees", "Objects are allocated, retired and freed by two threads. Types that keep little garbage pay for it by more frequent scans."),
     "tables": ("Hash tables", "Lookups by all threads together. A figure of 2003 on four CPUs made people adopt RCU: locks in each bucket had half of the "
                               "ideal rate."),
-    "bursts": ("Bursts of writers", "gp and expedited are what percpu_rwsem would be without rcu_sync. A lock that prefers readers starves writers beside busy "
+    "bursts": ("Bursts of writers", "gp and expedited are this library's percpu_rwsem without rcu_sync. A lock that prefers readers starves writers beside busy "
                                     "ones, and one that prefers writers wins here."),
 }
 
@@ -75,6 +75,6 @@ def write(document, directory):
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["shown"] = shown
     template = environment.from_string((HERE / "page.html").read_text(encoding="utf-8"))
-    page = template.render(document=document, headline=headline(document), sections=sections, tables=tables)
+    page = template.render(document=document, headline=headline(document), faster=faster(document), sections=sections, tables=tables)
     (directory / "index.html").write_text(page, encoding="utf-8")
     return sum(len(s["pictures"]) for s in sections)

@@ -1,27 +1,32 @@
 # SPDX-License-Identifier: MIT
-"""The pictures of a report, by matplotlib: small ones, so that a phone shows them without scaling text away."""
+"""The pictures of a report, by matplotlib: narrow ones with large text, so that a phone shows them legibly.
+
+Each has a row for each type: its name and its figures above, a dot or a bar below.  Logarithmic axes have dots, because a bar shows its length
+from zero; a line is the range of several rounds.
+"""
 import io
 import math
 import re
-import statistics
 
 import matplotlib
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt  # noqa: E402  the back end first
-from matplotlib.ticker import FuncFormatter, NullFormatter  # noqa: E402
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: E402
 
-OURS, PEER, RAW, WARN = "#0b7285", "#c2571a", "#5f676f", "#b02a37"
+OURS, PEER, RAW = "#0b7285", "#c2571a", "#5f676f"
 INK, GRID = "#212529", "#ced4da"
-WIDTH = 5.4  # inches; 390 points: the width of a phone
+WIDTH = 4.7  # inches; 338 points: 10.8 of them are more than 10 pixels on a page that is 360 wide
+SMALL = 10.8
 PEERS = ("liburcu", "ck_", "libcds", "tbb", "std_", "pthread", "libcuckoo", "refcnt", "spinlock", "rwlock", "brlock", "mutex", "refcount",
-         "seqlock", "global_", "bucket_lock", "shared_ptr", "rwlock_whole", "kernel", "gp", "expedited")
+         "seqlock", "global_", "bucket_lock", "shared_ptr", "rwlock_whole", "kernel")
 FLOORS = ("raw_", "noop", "unchecked")
 plt.rcParams.update({
-    "svg.fonttype": "none", "svg.hashsalt": "quiesce", "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9.5,
+    "svg.fonttype": "none", "svg.hashsalt": "quiesce", "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 11,
     "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK,
     "xtick.color": INK, "ytick.color": INK, "axes.grid": True, "axes.axisbelow": True, "grid.color": GRID, "grid.linewidth": 0.6,
-    "legend.frameon": False, "legend.fontsize": 8.5, "figure.constrained_layout.use": True, "axes.titlesize": 9.5, "axes.titlelocation": "left"})
+    "legend.frameon": False, "legend.fontsize": SMALL, "figure.constrained_layout.use": True, "axes.titlesize": 11, "axes.titlelocation": "left",
+    "xtick.labelsize": SMALL, "ytick.labelsize": SMALL})
 
 
 def colour(name):
@@ -35,128 +40,154 @@ def short(value):
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "-"
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= limit:
+        if abs(value) >= 0.9995 * limit:
             return f"{value / limit:.3g}{unit}"
     return f"{value:.3g}"
 
 
-def logarithmic(axis, values):
-    """Powers of ten as numbers, if there is more than a factor of twenty between the values."""
+def duration(ns):
+    for limit, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        if ns >= 0.9995 * limit:
+            return f"{ns / limit:.3g} {unit}"
+    return f"{ns:.3g} ns"
+
+
+def is_wide(values):
+    """True if there is more than a factor of twenty between the values, which takes a logarithmic axis."""
     values = [v for v in values if v and v > 0]
-    if not values or max(values) < 20 * min(values):
-        return False
+    return bool(values) and max(values) > 20 * min(values)
+
+
+def make_logarithmic(axis, show, values):
+    """Ticks are at powers of ten, between less than a factor of two hundred at 2 and 5 as well."""
     axis.axes.set_xscale("log") if axis.axis_name == "x" else axis.axes.set_yscale("log")
-    axis.set_major_formatter(FuncFormatter(lambda v, _: short(v)))
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=9) if max(values) < 200 * min(values) else LogLocator(numticks=6))
+    axis.set_major_formatter(FuncFormatter(lambda v, _: show(v)))
     axis.set_minor_formatter(NullFormatter())
-    return True
 
 
-def bars(rows, unit, title, spread=None, marks=None):
-    """A bar for each of @rows, [(name, value)], with the value at its end; @marks: {name: value of a dot on the bar}."""
-    rows = [(n, v) for n, v in rows if v is not None and math.isfinite(v)]
+class Row:
+    """A row of a picture: @text stands beside the name, @value is the dot or the end of the bar.
+
+    @low and @high are the range of several rounds, @tail the end of a band, @marks [(value, marker)] are further dots, hollow.
+    """
+
+    def __init__(self, name, text, value, low=None, high=None, tail=None, marks=(), ink=None):
+        self.name, self.text, self.value, self.low, self.high, self.tail, self.marks = name, text, value, low, high, tail, marks
+        self.colour = ink or colour(name.split(",")[0])
+
+    def values(self):
+        return [v for v in (self.value, self.low, self.high, self.tail, *(m for m, _ in self.marks)) if v is not None]
+
+
+def draw_row(axes, y, row, log):
+    axes.text(0, y - 0.17, row.name, transform=axes.get_yaxis_transform(), va="bottom")
+    axes.text(1, y - 0.17, row.text, transform=axes.get_yaxis_transform(), va="bottom", ha="right", fontsize=SMALL)
+    y += 0.08
+    if row.tail is not None:
+        axes.plot([row.value, row.tail], [y, y], color=row.colour, linewidth=6, alpha=0.35, solid_capstyle="butt")
+    if not log:
+        axes.barh(y, row.value, color=row.colour, height=0.34)
+    if row.low is not None and row.high > row.low:
+        axes.plot([row.low, row.high], [y, y], color=row.colour if log else INK, linewidth=1.3)
+    if log:
+        axes.plot([row.value], [y], "o", color=row.colour, markersize=7)
+    for value, marker in row.marks:
+        axes.plot([value], [y], marker, color=row.colour if log else INK, markerfacecolor="none" if log else INK, markersize=7 if log else 4.5)
+
+
+def picture(rows, unit, show=short, more=0):
+    """Return a picture of @rows; @unit: text below the axis; @more: inches for what the caller adds; None without rows."""
+    rows = [r for r in rows if r.value is not None and math.isfinite(r.value)]
     if not rows:
         return None
-    figure, axes = plt.subplots(figsize=(WIDTH, 0.55 + 0.26 * len(rows) + (0.22 if title else 0)))
-    names, values = [n for n, _ in rows], [v for _, v in rows]
-    log = logarithmic(axes.xaxis, values)
-    least = min([v for v in values if v > 0], default=1)
-    left = least / 2 if log else 0
-    axes.barh(range(len(rows)), [max(v - left, 0) for v in values], left=left, color=[colour(n) for n in names], height=0.62)
-    if spread:
-        for i, (low, high) in enumerate(spread):
-            axes.plot([low, high], [i, i], color=INK, linewidth=1)
-    for i, value in enumerate(values):
-        end = max(value, spread[i][1] if spread else 0) or least / 2
-        axes.annotate(short(value), (end, i), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
-    dots = [(marks[name], i) for i, name in enumerate(names) if marks and name in marks]
-    if dots:
-        axes.plot(*zip(*dots), "o", color=INK, markersize=4.5)
-    axes.set_yticks(range(len(rows)), names)
-    axes.invert_yaxis()
-    axes.grid(axis="y", visible=False)
-    axes.margins(x=0.14)
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.62 + 0.43 * len(rows) + more))
+    values = [v for r in rows for v in r.values()]
+    log = is_wide(values)
     if log:
-        axes.set_xlim(left=left)
-    axes.set_xlabel(unit)
-    axes.set_title(title)
+        make_logarithmic(axes.xaxis, show, [v for v in values if v > 0])
+    for y, row in enumerate(rows):
+        draw_row(axes, y, row, log)
+    axes.set_ylim(len(rows) - 0.55, -0.62)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="y", visible=False)
+    if log:
+        least, most = min(v for v in values if v > 0), max(values)
+        room = (most / least) ** 0.04
+        axes.set_xlim(least / room, most * room)
+    else:
+        axes.set_xlim(0, 1.04 * max(values) or 1)
+        axes.xaxis.set_major_locator(plt.MaxNLocator(5, steps=[1, 2, 5, 10]))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: show(v) if v else "0"))
+    axes.set_xlabel(unit, loc="left", fontsize=SMALL)
     return figure
 
 
 # ---- the families of primitives ----
 
 FAMILIES = [
-    ("Readers of everything: RCU and its like", ["raw_load", "rcu", "srcu", "liburcu_memb", "ck_epoch", "seqlock"]),
+    ("Readers of everything: RCU and its like", ["raw_load", "rcu", "srcu", "liburcu_memb", "liburcu_qsbr", "liburcu_bp", "ck_epoch", "seqlock"]),
     ("Readers of one object: hazard pointers and counts", ["shazptr", "hazptr", "counted_ptr", "percpu_ref", "ck_hp", "libcds_hp", "refcnt",
                                                            "std_atomic_shared_ptr"]),
-    ("Read locks", ["percpu_rwsem", "pthread_rwlock", "std_shared_mutex", "tbb_rw_mutex"]),
+    ("Read locks", ["percpu_rwsem", "pthread_rwlock", "std_shared_mutex", "ck_brlock", "tbb_rw_mutex"]),
 ]
 
 
 def reads(rows):
-    """Cost over threads, a picture for each family."""
+    """Cost by one thread, two and the most, a picture for each family."""
     for title, types in FAMILIES:
-        cells = {(r["type"], r["threads"]): r for r in rows if r["type"] in types}
+        cells = {(r["type"], r["threads"]): r["p50"] for r in rows if r["type"] in types}
         threads = sorted({t for _, t in cells})
-        if not cells:
-            continue
-        figure, axes = plt.subplots(figsize=(WIDTH, 3.4))
-        logarithmic(axes.yaxis, [r["p50"] for r in cells.values()])
-        markers = iter("os^Dv<>Pp*")
-        for name in (t for t in types if any(c[0] == t for c in cells)):
-            points = [(threads.index(t), cells[name, t]["p50"]) for t in threads if (name, t) in cells]
-            axes.plot(*zip(*points), marker=next(markers), color=colour(name), label=f"{name}  {short(points[-1][1])}",
-                      linestyle="--" if colour(name) == PEER else "-", linewidth=1.4, markersize=5)
-        axes.set_xticks(range(len(threads)), threads)
-        axes.set_xlabel("threads")
-        axes.set_ylabel("CPU ns for a section with two loads")
-        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), title="ns, most threads", title_fontsize=8.5, alignment="left")
-        yield title, "lower is better", figure
+        made = []
+        for name in types:
+            alone, *others = [(cells[name, t], "osD"[i % 3]) for i, t in enumerate(threads) if (name, t) in cells] or [None]
+            if alone:
+                made.append(Row(name, ", ".join(short(v) for v, _ in (alone, *others)) + " ns", alone[0], marks=others))
+        figure = picture(made, "CPU ns of a section with two loads")
+        if figure:
+            counts = [str(t) for t in threads]
+            marks = ", ".join(f"{shape}: {n}" for shape, n in zip(("filled circle or bar", "square", "diamond"), counts))
+            yield title, f"lower is better; figures for {', '.join(counts)} threads ({marks})", figure
 
 
-WAIT_SCENARIOS = {"others": "readers are busy with other objects", "same": "readers are busy with what is waited for",
-                  "long": "readers sleep 1 ms inside", "idle": "readers are asleep outside"}
+WAIT_SCENARIOS = {"others": "An update beside {} busy readers of other objects", "same": "An update beside {} busy readers of its own object",
+                  "long": "An update of what {} readers hold, 1 ms each", "idle": "An update while {} threads that read are asleep"}
+
+
+def wait_text(row):
+    return f"{duration(1e3 * row['p50'])}, p99 {duration(1e3 * row['p99'])}"
+
+
+def wait_picture(rows):
+    """Median, 99th percentile, and the range of all waits of each type."""
+    return picture([Row(r["type"], wait_text(r), 1e3 * r["p50"], 1e3 * r["min"], 1e3 * r["max"], 1e3 * r["p99"]) for r in rows],
+                   "dot: median; band: to p99; line: least to most", duration)
 
 
 def waits(rows):
-    """Make pictures of minimum, median, 99th percentile and maximum of each type."""
-    for scenario in WAIT_SCENARIOS:
+    for scenario, title in WAIT_SCENARIOS.items():
         here = [r for r in rows if r["scenario"] == scenario]
         threads = max((r["threads"] for r in here), default=0)
         here = [r for r in here if r["threads"] == threads]
-        if not here:
-            continue
-        figure, axes = plt.subplots(figsize=(WIDTH, 0.75 + 0.33 * len(here)))
-        logarithmic(axes.xaxis, [v for r in here for v in (r["min"], r["max"])])
-        for i, r in enumerate(here):
-            paint = colour(r["type"])
-            axes.plot([max(r["min"], 1e-3), r["max"]], [i, i], color=paint, linewidth=1)
-            axes.plot([r["p50"], r["p99"]], [i, i], color=paint, linewidth=6, alpha=0.35, solid_capstyle="butt")
-            axes.plot(r["p50"], i, "o", color=paint)
-            axes.annotate(short(r["p50"]), (r["p50"], i), xytext=(0, 6), textcoords="offset points", ha="center", fontsize=8.5)
-        axes.set_yticks(range(len(here)), [r["type"] for r in here])
-        axes.set_ylim(len(here) - 0.5, -0.7)
-        axes.grid(axis="y", visible=False)
-        axes.set_xlabel("us; dot: median, band: to the 99th percentile, line: least to most")
-        yield f"One wait, {threads} threads: {WAIT_SCENARIOS[scenario]}", "further left is better", figure
+        figure = wait_picture(here)
+        if figure:
+            yield title.format(threads), "time of one wait, lower is better", figure
 
 
 def retires(rows):
-    """Make pictures of objects per second over garbage."""
-    for scenario, title in (("published", "Deferred frees, no readers"), ("stalled", "Deferred frees while one reader stays")):
-        here = [r for r in rows if r["scenario"] == scenario and r.get("garbage") is not None]
-        if not here:
-            continue
-        figure, axes = plt.subplots(figsize=(WIDTH, 3.5))
-        logarithmic(axes.xaxis, [r["garbage"] + 1 for r in here])
-        for i, r in enumerate(sorted(here, key=lambda r: r["p50"])):
-            axes.plot(r["garbage"] + 1, r["p50"] / 1e6, "o", color=colour(r["type"]))
-            axes.annotate(r["type"], (r["garbage"] + 1, r["p50"] / 1e6), xytext=(5, 4 if i % 2 else -9),
-                          textcoords="offset points", fontsize=8.5, color=colour(r["type"]))
-        axes.margins(x=0.3, y=0.14)
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("objects that wait to be freed, most")
-        axes.set_ylabel("million objects a second")
-        yield title, "further up and further left is better", figure
+    """Make pictures of the rates without readers and with one that stays, and of the garbage behind it."""
+    threads = max(r["threads"] for r in rows)
+    rows = sorted((r for r in rows if r["threads"] == threads), key=lambda r: -r["p50"])
+    for scenario, title in (("idle", f"Deferred frees, {threads} threads, no readers"), ("stalled", f"Deferred frees, {threads} threads, one reader stays")):
+        here = [r for r in rows if r["scenario"] == scenario]
+        figure = picture([Row(r["type"], f"{short(r['p50'])}/s", r["p50"], r["min"], r["max"]) for r in here], "objects a second")
+        if figure:
+            yield title, "higher is better; thin line: range of the rounds", figure
+    here = sorted((r for r in rows if r["scenario"] == "stalled" and r.get("garbage")), key=lambda r: r["garbage"])
+    figure = picture([Row(r["type"], f"{short(r['garbage'])} wait", r["garbage"]) for r in here], "objects that wait to be freed, most")
+    if figure:
+        yield "Garbage behind a reader that stays", "lower is better", figure
 
 
 def tables(rows):
@@ -164,65 +195,97 @@ def tables(rows):
     for keys in dict.fromkeys(r["keys"] for r in rows):
         here = [r for r in rows if r["keys"] == keys and not r["updates"]]
         most = max(r["threads"] for r in here)
-        last = sorted(((r["type"], r["p50"] / 1e6) for r in here if r["threads"] == most), key=lambda x: -x[1])
         alone = {r["type"]: r["p50"] / 1e6 for r in here if r["threads"] == 1 < most}
-        figure = bars(last, f"million lookups a second; bar: {most} threads, dot: 1", "", marks=alone)
+        last = sorted(((r["type"], r["p50"] / 1e6) for r in here if r["threads"] == most), key=lambda x: -x[1])
+        figure = picture([Row(name, f"{short(alone[name])}, {short(v)}" if name in alone else short(v), v,
+                              marks=[(alone[name], "o")] if name in alone else ()) for name, v in last], "million lookups a second")
         if figure:
-            yield f"Hash tables, {here[0]['nr_keys']:,} keys".replace(",", " "), "higher is better", figure
+            marks = f"dot: 1 thread, bar: {most}" if alone else f"{most} threads"
+            yield f"Hash tables, {here[0]['nr_keys']:,} keys".replace(",", " "), f"higher is better; {marks}", figure
     small = [r for r in rows if r["threads"] > 1 and not r["updates"] and r["efficiency"] is not None]
     small = [r for r in small if r["keys"] == small[0]["keys"]]
-    if small:
-        figure, axes = plt.subplots(figsize=(WIDTH, 0.75 + 0.26 * len(small)))
-        axes.barh(range(len(small)), [100 * r["efficiency"] for r in small], color=[colour(r["type"]) for r in small], height=0.62)
-        then = [(100 * r["article_efficiency"], i) for i, r in enumerate(small) if r["article_efficiency"] is not None]
-        if then:
-            axes.plot(*zip(*then), "D", color=INK, markersize=5, label="2003, four CPUs")
-            axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
-        axes.axvline(100, color=INK, linewidth=0.8)
-        axes.set_yticks(range(len(small)), [r["type"] for r in small])
-        axes.invert_yaxis()
-        axes.grid(axis="y", visible=False)
-        axes.set_xlabel(f"% of ideal, {small[0]['threads']} threads: rate over threads times that of one")
-        yield "Hash lookups: what more threads bring, beside the figure of 2003", "100 is ideal", figure
+    made = []
+    for r in small:
+        then = r["article_efficiency"]
+        made.append(Row(r["type"], f"{100 * r['efficiency']:.0f} %" + (f", 2003: {100 * then:.0f} %" if then is not None else ""), 100 * r["efficiency"],
+                        marks=[(100 * then, "D")] if then is not None else ()))
+    figure = picture(made, f"% of {small[0]['threads']} times the rate of one thread" if small else "")
+    if figure:
+        figure.axes[0].axvline(100, color=INK, linewidth=0.8)
+        yield "Hash lookups: what more threads bring", "100 is ideal; diamond: the figure of 2003, on four CPUs", figure
 
 
 def bursts(rows):
-    for scenario, title in (("sparse", "A burst of 2000 writes; 2 readers read once in a millisecond"),
-                            ("dense", "A burst of 2000 writes; 2 readers read back to back")):
-        here = [(r["type"], r["section_us"]) for r in rows if r["scenario"] == scenario]
-        figure = bars(here, "us for one write section, of which 1.5 are its work", "")
+    for scenario, title in (("sparse", "Writes in a burst, 2 readers that read once in a millisecond"),
+                            ("dense", "Writes in a burst, 2 readers that read back to back")):
+        here = [r for r in rows if r["scenario"] == scenario and r["section_us"]]
+        figure = picture([Row(r["type"], duration(1e3 * r["section_us"]), 1e3 * r["section_us"]) for r in here],
+                         "one write of 2000, of which 1.5 us are its work", duration)
         if figure:
             yield title, "lower is better", figure
 
 
 # ---- case studies ----
 
-# Each case has the metric, its unit, a regular expression for its scenarios (at most three are drawn), and which values are better.
+# Each case has the metric, nanoseconds in its unit or None, the text below the axis, which values are better, and scenarios with their titles.
 CASES = {
-    "lockdep-keys": ("ms", "ms to replace a device's 64 keys", r"(others|held|same), Q=64", "lower"),
-    "label": ("requests_s", "requests a second", r"^http$", "higher"),
-    "hash2003": ("Mops", "million lookups a second", r"^lookups, 4", "higher"),
-    "timers": ("Mops", "million lookups a second", r"^(0|1|10) % updates", "higher"),
-    "toggle": ("ms", "ms for 1000 probes on and off", r"fork-like", "lower"),
-    "reload": ("p999_ns", "ns for a lookup, 99.9th percentile", r"^(quiet|reloads), CPU spare", "lower"),
+    "lockdep-keys": ("ms", 1e6, "time to replace a device's 64 keys", "lower", {
+        r"others, Q=64": "Replace 64 keys while readers stay 1 ms in other buckets",
+        r"same, Q=64": "Replace 64 keys while 2 readers are busy in their bucket",
+        r"held, Q=64": "Replace 64 keys while readers stay 20 ms in their bucket"}),
+    "label": ("requests_s", None, "requests a second", "higher", {r"http": "HTTP requests, a label checked at each open"}),
+    "hash2003": ("Mops", None, "million lookups a second", "higher", {r"lookups, (\d+) threads.*": "Lookups of 1000 keys, {} threads"}),
+    "timers": ("Mops", None, "million lookups a second", "higher", {r"(\d+) % updates": "Timers found and locked, {} % updates"}),
+    "toggle": ("ms", 1e6, "time for 1000 probes on and off", "lower", {r"fork-like readers: .*": "1000 probes on and off, readers as rare as fork()",
+        r"fork-like readers, and (\d+) threads .*": "The same beside {} busy readers of RCU"}),
 }
-EXTRA = {"label": ("checks_M", "million checks a second", r"loop, 2", "higher")}
+EXTRA = {"label": ("checks_M", None, "million checks a second", "higher", {r"loop, 2.*": "Label checks in a loop, 2 threads"})}
+
+
+def variant(row, both):
+    return row["variant"] + (", full fences" if row["variant"] in both and row["fence"] == "full" else "")
+
+
+def case_picture(rows, ns, unit):
+    both = {r["variant"] for r in rows if r["fence"] == "light"} & {r["variant"] for r in rows if r["fence"] == "full"}
+    scale, show = (ns, duration) if ns else (1, short)
+    made = []
+    for r in rows:
+        low, high = (scale * r["min"], scale * r["max"]) if r["n"] > 1 else (None, None)
+        made.append(Row(variant(r, both), show(scale * r["median"]), scale * r["median"], low, high))
+    return picture(made, unit, show)
 
 
 def case_plots(name, rows):
-    for metric, unit, pattern, better in filter(None, (CASES.get(name), EXTRA.get(name))):
+    for metric, ns, unit, better, titles in filter(None, (CASES.get(name), EXTRA.get(name))):
         mine = [r for r in rows if r["case"] == name and r["metric"] == metric]
-        scenarios = [s for s in dict.fromkeys(r["scenario"] for r in mine) if re.search(pattern, s)][:3]
-        for scenario in scenarios:
-            here = [r for r in mine if r["scenario"] == scenario]
-            if len(here) < 2:
+        for scenario in dict.fromkeys(r["scenario"] for r in mine):
+            found = next(((title, m) for p, title in titles.items() if (m := re.fullmatch(p, scenario))), None)
+            here = [r for r in mine if r["scenario"] == scenario and r["median"] is not None]
+            if not found or len(here) < 2:
                 continue  # a change of the machine may put one variant alone under a scenario: there is nothing to compare
-            full = {r["variant"] for r in here if r["fence"] == "light"} & {r["variant"] for r in here if r["fence"] == "full"}
-            labels = [(r["variant"] + (" (full fences)" if r["variant"] in full and r["fence"] == "full" else ""), r) for r in here]
-            figure = bars([(label, r["median"]) for label, r in labels], unit, "", [(r["min"], r["max"]) for _, r in labels])
-            rounds = statistics.median(r["n"] for r in here)
+            figure = case_picture(here, ns, unit)
             if figure:
-                yield scenario, f"{better} is better" + (f"; thin lines: least to most of {rounds:.0f}" if rounds > 1 else ""), figure
+                rounds = "; line: range of the rounds" if any(r["n"] > 1 for r in here) else ""
+                yield found[0].format(*found[1].groups()), f"{better} is better{rounds}", figure
+
+
+TAIL = [("request_p50_us", "|"), ("request_p99_us", "s"), ("request_p999_us", "o"), ("request_max_us", "D")]
+
+
+def reload_plot(rows):
+    """Make the picture of the tail of requests beside reloads: median, two percentiles, and the longest."""
+    cells = {(r["variant"], r["fence"], r["metric"]): r["median"] for r in rows if r["case"] == "reload" and r["scenario"] == "reloads, CPU spare"}
+    made = []
+    for name, fence in dict.fromkeys((v, f) for v, f, _ in cells):
+        found = [(1e3 * cells[name, fence, metric], mark) for metric, mark in TAIL if cells.get((name, fence, metric))]
+        if fence != "full" and len(found) == len(TAIL):
+            p50, p99, p999, most = found
+            made.append(Row(name, f"{duration(p50[0])}, {duration(p999[0])}, {duration(most[0])}", p999[0], p50[0], most[0], marks=[p50, p99, most]))
+    figure = picture(made, "time of a request from when it was due", duration)
+    if figure:
+        yield "Requests beside 20 reloads a second", "lower is better; median (tick), p99 (square), p99.9 (dot), longest (diamond); " \
+            "figures: median, p99.9, longest; light fences", figure
 
 
 def svg_of(figure):
@@ -252,5 +315,5 @@ def all_plots(document):
                 yield name, title, caption, figure
     rows = parts.get("study", {}).get("rows", [])
     for case in dict.fromkeys(r["case"] for r in rows):
-        for title, caption, figure in case_plots(case, rows):
+        for title, caption, figure in reload_plot(rows) if case == "reload" else case_plots(case, rows):
             yield case, title, caption, figure

@@ -79,7 +79,7 @@ const struct subcommand report_command = {
 	.arguments = "[--compare OLD.json NEW.json]",
 	.doc = "Runs refscale, rcuscale, retirescale, hashscale, rwscale and the case studies, and writes to the directory of "
 	       "--output (default: quiesce-report) index.html, which needs no other file, report.json with all figures, and each "
-	       "picture as PNG and SVG. It takes about eleven minutes; with --quick less than three, with less reliable figures. "
+	       "picture as PNG and SVG. It takes about twelve minutes; with --quick about three, with less reliable figures. "
 	       "After Ctrl-C the page has the figures that were measured. It needs python3 with matplotlib and Jinja (Debian: "
 	       "python3-matplotlib python3-jinja2).\n"
 	       "--compare prints the figures of two report.json: each with its spread, the change, and a verdict, better or "

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* run.c - all measurements side by side: six lines within a minute, then tables as they are complete. */
+#include <errno.h>
 #include <string.h>
 
+#include "emit.h"
 #include "hash/hashscale.h"
 #include "run.h"
 #include "scale/rwscale.h"
@@ -41,17 +43,22 @@ enum op_fence run_default_fence(void)
 /* ---- which types ---- */
 
 /* The six lines are measured with these types. */
-static const char *const few_reads[] = { "rcu", "hazptr", "percpu_rwsem", "percpu_ref", RUN_YARDSTICK, "pthread_rwlock", "refcnt", NULL };
-static const char *const few_waits[] = { "rcu", "shazptr", RUN_YARDSTICK, NULL };
-static const char *const few_retires[] = { "rcu_free", "hazptr", RUN_YARDSTICK, NULL };
-static const char *const few_lookups[] = { "hashtable", "liburcu_lfht", NULL };
+static const char *const few_reads[] = { "rcu", "hazptr", "percpu_rwsem", "percpu_ref", RUN_YARDSTICK, "liburcu_qsbr", "liburcu_bp",
+					 "ck_epoch", "ck_hp", "libcds_hp", "libcds_dhp", "pthread_rwlock", "std_shared_mutex",
+					 "ck_brlock", "tbb_rw_mutex", "refcnt", NULL };
+static const char *const few_waits[] = { "rcu", "shazptr", RUN_YARDSTICK, "liburcu_qsbr", "liburcu_bp", "ck_epoch", NULL };
+static const char *const few_retires[] = { "rcu_free", "hazptr_free", RUN_YARDSTICK, "ck_hp", "ck_epoch", "libcds_hp", "libcds_dhp", NULL };
+static const char *const few_lookups[] = { "hashtable", "liburcu_lfht", "ck_ht", "tbb_hash_map", "libcuckoo", "spinlock", NULL };
 
 const char *const run_document_types[] = { "rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard",
 					   "shazptr_wildcard_skip_self_scan", NULL };
 
 /* Without the types that are too slow with 64 readers, or that measure the same again: subcommands have those. */
-static const char *const waits[] = { "noop", "raw_membarrier", "rcu", "shazptr", "shazptr_skip_self_scan",
-				     "shazptr_wildcard", RUN_YARDSTICK, NULL };
+static const char *const waits[] = { "noop", "raw_membarrier", "rcu", "rcu_expedited", "shazptr", "shazptr_skip_self_scan",
+				     "shazptr_wildcard", "hazptr", RUN_YARDSTICK, "liburcu_qsbr", "liburcu_bp", "ck_epoch", NULL };
+/* Without those whose waits beside readers that stay are the subject of another table. */
+static const char *const long_waits[] = { "noop", "raw_membarrier", "rcu", "shazptr", "shazptr_skip_self_scan",
+					  "shazptr_wildcard", RUN_YARDSTICK, NULL };
 static const char *const more_waits[] = { "noop", "raw_membarrier", "rcu", "rcu_expedited", "shazptr",
 					  "shazptr_skip_self_scan", "shazptr_wildcard", RUN_YARDSTICK, NULL };
 static const char *const no_reads[] = { "raw_nest", "raw_flag", "raw_hp_bitmask", "raw_hp_wake", "raw_rseq_bare", "rcu_call",
@@ -60,8 +67,8 @@ static const char *const no_reads[] = { "raw_nest", "raw_flag", "raw_hp_bitmask"
 					"pthread_rwlock_writer", "ck_rwlock", "ck_pflock", "ck_swlock", "ck_bytelock",
 					"tbb_spin_rw_mutex", "tbb_queuing_rw_mutex", NULL };
 static const char *const slow_reads[] = { "std_atomic_shared_ptr", NULL }; /* 64 readers of these take seconds */
-static const char *const retires[] = { "raw_malloc_free", "hazptr", "hazard_pointer", "rcu", "rcu_free", RUN_YARDSTICK, "ck_hp",
-				       "ck_epoch", "libcds_hp", "libcds_dhp", NULL };
+static const char *const retires[] = { "raw_malloc_free", "hazptr", "hazptr_free", "hazard_pointer", "rcu", "rcu_free", RUN_YARDSTICK,
+				       "ck_hp", "ck_epoch", "libcds_hp", "libcds_dhp", NULL };
 
 /* Types that protect one object, which have a table of their own. */
 const char *const run_hazard_types[] = { "raw_hp", "raw_fence_slot", "shazptr", "hazptr", "hazptr_alloc", "hazard_pointer",
@@ -80,7 +87,7 @@ static const struct hash_plan hash_plan = {
 	.set = { { .name = "uniform:1000", .nr = 1000 }, { .name = "uniform:1000000", .nr = 1000000 } }, .nr_sets = 2, .nr_updates = 1,
 };
 static const char *const lookups[] = { "raw_open_addressing", "hashmap", "hashtable", "rcu", "spinlock", "refcnt", "rwlock",
-				       "liburcu_lfht", "tbb_hash_map", NULL };
+				       "liburcu_lfht", "ck_ht", "tbb_hash_map", "libcuckoo", NULL };
 
 /* ---- the parts, in the order in which they are printed ---- */
 
@@ -97,25 +104,25 @@ struct part {
 
 #define BIT(scenario) (1u << SCENARIO_##scenario)
 
-/* Parts with the same types share cells: a later part does not measure again what an earlier one has. */
+/* A later part leaves out a type that an earlier one has measured under one of its scenarios: so both have the same numbers of readers. */
 static const struct part headline[] = {
-	{ &refscale_command, READ_S, 15, 0, { 1, 2, 64 }, few_reads, NULL, NULL },
-	{ &rcuscale_command, WAIT_S, 30, BIT(IDLE) | BIT(OTHERS), { 1, 64 }, few_waits, NULL, NULL },
-	{ &retirescale_command, RETIRE_S, 40, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, few_retires, NULL, NULL },
-	{ &hashscale_command, LOOKUP_S, 50, 0, { 1, 2 }, few_lookups, NULL, run_print_headline },
+	{ &refscale_command, READ_S, 30, 0, { 1, 2, 64 }, few_reads, NULL, NULL },
+	{ &rcuscale_command, WAIT_S, 55, BIT(IDLE) | BIT(OTHERS), { 1, 64 }, few_waits, NULL, NULL },
+	{ &retirescale_command, RETIRE_S, 65, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, few_retires, NULL, NULL },
+	{ &hashscale_command, LOOKUP_S, 80, 0, { 1, 2 }, few_lookups, NULL, run_print_headline },
 	{ 0 },
 };
 
 static const struct part tables[] = {
-	{ &rcuscale_command, DOCUMENT_S, 60, BIT(DOCUMENT), { 0 }, run_document_types, NULL, run_print_document },
-	{ &rcuscale_command, WAIT_S, 80, BIT(SAME), { 1, 2, 64 }, more_waits, NULL, NULL },
-	{ &rcuscale_command, WAIT_S, 90, BIT(LONG) | BIT(HELD), { 8 }, waits, NULL, run_print_same },
-	{ &rcuscale_command, WAIT_S, 106, BIT(IDLE) | BIT(OTHERS), { 1, 64 }, waits, NULL, run_print_others },
-	{ &refscale_command, READ_S, 136, 0, { 1, 2 }, slow_reads, NULL, NULL },
-	{ &refscale_command, READ_S, 136, 0, { 1, 2, 64 }, NULL, no_reads, run_print_reads },
-	{ &rwscale_command, BURST_S, 144, BIT(RW_SPARSE) | BIT(RW_DENSE), { 2 }, run_burst_types, NULL, run_print_bursts },
-	{ &retirescale_command, RETIRE_S, 156, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, retires, NULL, run_print_retire },
-	{ &hashscale_command, LOOKUP_S, 168, 0, { 1, 2 }, lookups, NULL, run_print_lookups },
+	{ &rcuscale_command, DOCUMENT_S, 90, BIT(DOCUMENT), { 0 }, run_document_types, NULL, run_print_document },
+	{ &rcuscale_command, WAIT_S, 110, BIT(SAME), { 1, 2, 64 }, more_waits, NULL, NULL },
+	{ &rcuscale_command, WAIT_S, 120, BIT(LONG) | BIT(HELD), { 8 }, long_waits, NULL, run_print_same },
+	{ &rcuscale_command, WAIT_S, 136, BIT(IDLE) | BIT(OTHERS), { 1, 64 }, waits, NULL, run_print_others },
+	{ &refscale_command, READ_S, 166, 0, { 1, 2 }, slow_reads, NULL, NULL },
+	{ &refscale_command, READ_S, 166, 0, { 1, 2, 64 }, NULL, no_reads, run_print_reads },
+	{ &rwscale_command, BURST_S, 174, BIT(RW_SPARSE) | BIT(RW_DENSE), { 2 }, run_burst_types, NULL, run_print_bursts },
+	{ &retirescale_command, RETIRE_S, 186, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, retires, NULL, run_print_retire },
+	{ &hashscale_command, LOOKUP_S, 198, 0, { 1, 2 }, lookups, NULL, run_print_lookups },
 	{ 0 },
 };
 
@@ -191,12 +198,34 @@ static void print_notes(struct sheet *s, const struct results *results)
 		sheet_note(s, "note: %s", results->note[i]);
 }
 
+static FILE *open_record(const struct options *options)
+{
+	FILE *record = options->record ? fopen(options->record, "we") : NULL;
+
+	if (options->record && !record)
+		usage_error("cannot write '%s': %s", options->record, strerror(errno));
+	return record;
+}
+
+/* Writes the figures of the tables to --record; returns the exit status. */
+static int close_record(FILE *record, const struct options *options, const struct results *results)
+{
+	struct options its = *options;
+
+	if (!record)
+		return 0;
+	its.output = options->record;
+	emit_document_print(record, emit_document(emit_rows(results), results));
+	return emit_close(record, &its);
+}
+
 static int run(const struct options *options)
 {
 	bool print = options->format == FORMAT_TABLE || options->format == FORMAT_MARKDOWN;
 	struct options few = *options, many = *options;
 	struct results results = { 0 };
 	struct sheet sheet = { .out = emit_open(options), .markdown = options->format == FORMAT_MARKDOWN }, *s = print ? &sheet : NULL;
+	FILE *record = open_record(options);
 	uint64_t begin = now_ns();
 	int status;
 
@@ -212,7 +241,8 @@ static int run(const struct options *options)
 		print_notes(s, &results);
 	else
 		emit_results(sheet.out, options, &results);
-	status = emit_close(sheet.out, options);
+	status = close_record(record, options, &results);
+	status = emit_close(sheet.out, options) || status ? EXIT_FAILED : 0;
 	if (!status && results.failures)
 		status = EXIT_FAILED;
 	results_free(&results);
@@ -227,18 +257,19 @@ static bool fits(const struct op *op)
 
 const struct subcommand run_command = {
 	.name = "run",
-	.what = "Six lines in plain words, then tables, in two minutes: ours beside liburcu, locks and raw floors.",
-	.doc = "Six lines within a minute show the cost of a read, a wait, a retirement, a read lock, a reference and a lookup "
-	       "on this machine, and that of their peers. Then come a short rcuscale, refscale, rwscale, retirescale and "
-	       "hashscale, as tables. The first one repeats the test that came with the kernel's proposal of simple hazard "
-	       "pointers (rcuscale's scenario 'document') and shows its figures beside those of this machine; the next ones are "
-	       "what that test left out: readers that block the wait. Ratios are to liburcu; for types that protect one object "
-	       "to a reference count, for locks to pthread_rwlock, for hash tables to a spinlock in each bucket. Bursts of "
-	       "writes stand beside the figures that came with the kernel's rcu_sync. The subcommands show more.\n"
+	.what = "Six lines in plain words, then tables, in three minutes: ours beside other libraries, locks and raw floors.",
+	.doc = "Six lines in about a minute show the cost of a read, a wait, a retirement, a read lock, a reference and a lookup "
+	       "on this machine, and that of the best peer of each; a short table has the cells in which a peer is faster. "
+	       "Then come a short rcuscale, refscale, rwscale, retirescale and hashscale, as tables. The first one repeats the "
+	       "test that came with the kernel's proposal of simple hazard pointers (rcuscale's scenario 'document') and shows its "
+	       "figures beside those of this machine; the next ones are what that test left out: readers that block the wait. "
+	       "Ratios are to liburcu; for types that protect one object to a reference count, for locks to pthread_rwlock, for "
+	       "hash tables to a spinlock in each bucket. Bursts of writes stand beside the figures that came with the kernel's "
+	       "rcu_sync. The subcommands show more.\n"
 	       "A table is no wider than the terminal, or than 80 columns without one: further columns stand below, with the "
 	       "names repeated. The six lines have 3 rounds, the tables 2, unless --runs is given. With --seconds each cell has "
-	       "that budget, and no cell is left out for lack of time.",
-	.accepts = OPT_MARKDOWN | OPT_SECONDS | OPT_RUNS,
+	       "that budget, and no cell is left out for lack of time. --record writes the figures of all tables to a file.",
+	.accepts = OPT_MARKDOWN | OPT_SECONDS | OPT_RUNS | OPT_RECORD,
 	.fits = fits,
 	.run = run,
 };

@@ -8,6 +8,7 @@
 
 #define RUN_YARDSTICK "liburcu_memb"
 #define RUN_LOOKUP_YARDSTICK "spinlock"
+#define RUN_TAIL 10 /* a 99th percentile stands beside the median from this multiple of it on */
 
 /* Returns the number of readers beside the updater in the document's table. */
 int run_document_readers(void);

@@ -7,30 +7,39 @@
 #include "run.h"
 
 #define INDENT 11
-#define WIDE 0.1 /* smallest spread that is mentioned */
+#define WIDE 0.1    /* smallest spread that is mentioned */
+#define FASTER 0.95 /* a peer is faster if its figure is below this part of ours: single runs differ by up to 5 % */
 
-/* The figure of a cell converts its median v to nanoseconds: v * @factor, or @factor / v. */
+/* A type, its cell, the conversion of the cell's median v to nanoseconds (v * @factor, or @factor / v), and its peers. */
 struct figure {
+	const char *what; /* name of the figure within its line; may be empty */
 	const struct subcommand *command;
 	const char *type;
 	enum scenario scenario;
 	int threads;
 	double factor;
 	bool rate;
+	const char *const *peers; /* ends with NULL */
 };
-#define READ(type, threads) { &refscale_command, type, SCENARIO_NONE, threads, 1, false }
-#define WAIT(type, readers) { &rcuscale_command, type, SCENARIO_OTHERS, readers, 1e3, false }
-#define RETIRE(type) { &retirescale_command, type, SCENARIO_RETIRE_IDLE, 1, 1e9, true }
-#define LOOKUP(type, set) { &hashscale_command, type, hash_scenario(set, 0), 1, 1e9, true }
-#define NO_FIGURE { NULL, NULL, SCENARIO_NONE, 0, 0, false }
+#define READ(type, threads, peers) &refscale_command, type, SCENARIO_NONE, threads, 1, false, peers
+#define WAIT(type, readers, peers) &rcuscale_command, type, SCENARIO_OTHERS, readers, 1e3, false, peers
+#define RETIRE(type, scenario, threads, peers) \
+	&retirescale_command, type, SCENARIO_RETIRE_##scenario, threads, 1e9 * (threads), true, peers
+#define LOOKUP(set, threads, peers) \
+	&hashscale_command, "hashtable", SCENARIO_HASH + (set) * HASH_MAX_UPDATES, threads, 1e9 * (threads), true, peers
+
+#define PER_LINE 2 /* most figures of this library in a line */
 
 struct line {
 	const char *label;
-	struct figure ours[2];
-	const char *what[2]; /* text before our figures */
-	const char *peer;
-	struct figure theirs[2]; /* a peer's figure for each of ours, as far as there are any */
+	struct figure ours[PER_LINE];
 };
+
+static const char *const rcu_peers[] = { "liburcu_memb", "liburcu_qsbr", "liburcu_bp", "ck_epoch", NULL };
+static const char *const hp_peers[] = { "ck_hp", "libcds_hp", "libcds_dhp", NULL };
+static const char *const lock_peers[] = { "pthread_rwlock", "std_shared_mutex", "ck_brlock", "tbb_rw_mutex", NULL };
+static const char *const count_peers[] = { "refcnt", NULL };
+static const char *const table_peers[] = { "liburcu_lfht", "ck_ht", "tbb_hash_map", "libcuckoo", "spinlock", NULL };
 
 static const struct cell *cell_of(const struct results *results, const struct figure *f)
 {
@@ -48,10 +57,46 @@ static double ns_of(const struct results *results, const struct figure *f)
 	return f->rate ? f->factor / v : f->factor * v;
 }
 
+/* The figure of the fastest of @ours' peers that was measured; its type is NULL if none was. */
+static struct figure best_peer(const struct results *results, const struct figure *ours)
+{
+	struct figure best = *ours, peer = *ours;
+	double least = INFINITY;
+
+	best.type = NULL;
+	for (const char *const *type = ours->peers; *type; type++) {
+		double ns;
+
+		peer.type = *type;
+		ns = ns_of(results, &peer);
+		if (ns < least) {
+			least = ns;
+			best = peer;
+		}
+	}
+	return best;
+}
+
+/* The best peer's figure over ours; NAN if either is missing. */
+static double ratio_of(const struct results *results, const struct figure *ours)
+{
+	struct figure peer = best_peer(results, ours);
+
+	return peer.type ? ns_of(results, &peer) / ns_of(results, ours) : NAN;
+}
+
+static bool is_installed(const struct figure *ours)
+{
+	for (const char *const *type = ours->peers; *type; type++)
+		if (command_type(ours->command, *type))
+			return true;
+	return false;
+}
+
 /* ---- the text of a line ---- */
 
 struct text {
-	char line[200];
+	char line[240];
 	size_t n;
 	const char *unit; /* unit of the last duration in the text */
 };
@@ -81,54 +126,54 @@ static void add_duration(struct text *t, double ns)
 	t->unit = units[u];
 }
 
+/* Adds the median of @f, and its 99th percentile where that is far away. */
+static void add_figure(struct text *t, const struct results *results, const struct figure *f)
+{
+	const struct cell *cell = cell_of(results, f);
+	double tail = cell && !f->rate ? f->factor * cell_summary(cell).p99 : NAN;
+
+	add_duration(t, ns_of(results, f));
+	if (tail >= RUN_TAIL * ns_of(results, f)) {
+		add(t, " (p99 ");
+		add_duration(t, tail);
+		add(t, ")");
+	}
+}
+
 static void add_ours(struct text *t, const struct results *results, const struct line *line)
 {
-	for (int i = 0; i < 2; i++) {
-		double ns = ns_of(results, &line->ours[i]);
-
-		if (!isfinite(ns))
+	for (int i = 0; i < PER_LINE; i++) {
+		if (!isfinite(ns_of(results, &line->ours[i])))
 			continue;
-		add(t, "%s%s", i ? ", " : "", line->what[i]);
-		add_duration(t, ns);
+		add(t, "%s%s%s", i ? ", " : "", line->ours[i].what, *line->ours[i].what ? " " : "");
+		add_figure(t, results, &line->ours[i]);
 	}
 }
 
-/* Adds the ratios of the peers' figures to ours. */
-static void add_ratios(struct text *t, const double *ratio, int nr)
+/* Adds how many times as long as this library a peer takes. */
+static void add_ratio(struct text *t, double ratio)
 {
-	bool slower = false;
-
-	add(t, " (");
-	for (int i = 0; i < nr; i++) {
-		add(t, "%s%.*fx", i ? ", " : "", ratio[i] < 0.995 ? 2 : ratio[i] < 9.95 ? 1 : 0, ratio[i]);
-		slower = slower || ratio[i] < 0.995;
-	}
-	add(t, "%s)", slower ? ": slower" : "");
+	add(t, " (%s%.*fx)", ratio < FASTER ? "faster: " : "", ratio < 0.995 ? 2 : ratio < 9.95 ? 1 : 0, ratio);
 }
 
-static void add_theirs(struct text *t, const struct results *results, const struct line *line)
+static void add_peers(struct text *t, const struct results *results, const struct line *line)
 {
-	double ratio[2];
-	int nr = 0;
+	const char *name = NULL;
 
-	if (!command_type(line->theirs[0].command, line->theirs[0].type)) {
-		add(t, "; %s is not installed", line->peer);
-		return;
-	}
-	for (int i = 0; i < 2; i++) {
-		double theirs = ns_of(results, &line->theirs[i]), ours = ns_of(results, &line->ours[i]);
+	if (!is_installed(&line->ours[0]))
+		add(t, "; no peer is installed");
+	for (int i = 0; i < PER_LINE; i++) {
+		struct figure peer = best_peer(results, &line->ours[i]);
 
-		if (!isfinite(theirs / ours))
+		if (!isfinite(ratio_of(results, &line->ours[i])))
 			continue;
-		if (nr)
-			add(t, ", ");
-		else
-			add(t, "; %s ", line->peer);
-		add_duration(t, theirs);
-		ratio[nr++] = theirs / ours;
+		add(t, name ? ", " : "; best peer: ");
+		if (peer.type != name)
+			add(t, "%s ", peer.type);
+		name = peer.type;
+		add_figure(t, results, &peer);
+		add_ratio(t, ratio_of(results, &line->ours[i]));
 	}
-	if (nr)
-		add_ratios(t, ratio, nr);
 }
 
 static void print_line(struct sheet *s, const struct results *results, const struct line *line)
@@ -139,76 +184,134 @@ static void print_line(struct sheet *s, const struct results *results, const str
 	if (s->markdown)
 		add(&t, ": ");
 	add_ours(&t, results, line);
-	add_theirs(&t, results, line);
+	add_peers(&t, results, line);
 	sheet_text(s, INDENT, t.line);
 }
 
+/* ---- where others are faster ---- */
+
+static void print_faster_head(struct sheet *s)
+{
+	static const char *const column[] = { "here", "faster", "takes", "x" };
+
+	sheet_title(s, "Where others are faster");
+	sheet_note(s, "Medians, as above. x: how long the fastest peer takes, as a part of what this library takes, below %.2f.", FASTER);
+	sheet_cell(s, -1, "what");
+	for (size_t i = 0; i < sizeof(column) / sizeof(column[0]); i++)
+		sheet_cell(s, i == 1 ? -1 : 1, "%s", column[i]);
+	sheet_end_head(s);
+}
+
+static void print_duration(struct sheet *s, double ns)
+{
+	struct text t = { .n = 0 };
+
+	add_duration(&t, ns);
+	sheet_cell(s, 1, "%s", t.line);
+}
+
+static bool print_faster_row(struct sheet *s, const struct results *results, const char *label, const struct figure *ours, bool first)
+{
+	struct figure peer = best_peer(results, ours);
+
+	if (!(ratio_of(results, ours) < FASTER))
+		return false;
+	if (first)
+		print_faster_head(s);
+	sheet_cell(s, -1, "%s%s%s", label, *ours->what ? ", " : "", ours->what);
+	print_duration(s, ns_of(results, ours));
+	sheet_cell(s, -1, "%s", peer.type);
+	print_duration(s, ns_of(results, &peer));
+	sheet_cell(s, 1, "%.2fx", ratio_of(results, ours));
+	sheet_end_row(s);
+	return true;
+}
+
 /* ---- the whole headline ---- */
+
+static const struct line lines[] = {
+	{ "Read", { { "RCU", READ("rcu", 1, rcu_peers) }, { "hazard pointer", READ("hazptr", 1, hp_peers) } } },
+	{ "Wait", { { "all readers", WAIT("rcu", 64, rcu_peers) }, { "one object", WAIT("shazptr", 64, rcu_peers) } } },
+	{ "Retirement", { { "RCU", RETIRE("rcu_free", IDLE, 1, rcu_peers) },
+			  { "hazard pointer", RETIRE("hazptr_free", IDLE, 1, hp_peers) } } },
+	{ "Read lock", { { "", READ("percpu_rwsem", 1, lock_peers) }, { "by two", READ("percpu_rwsem", 2, lock_peers) } } },
+	{ "Reference", { { "", READ("percpu_ref", 1, count_peers) }, { "by two", READ("percpu_ref", 2, count_peers) } } },
+	{ "Lookup", { { "of 1000", LOOKUP(0, 2, table_peers) }, { "of 1M", LOOKUP(1, 2, table_peers) } } },
+};
+
+/* Further cells of the same parts: they have no line, and a row where a peer is faster. */
+static const struct line more[] = {
+	{ "Wait, 1 reader", { { "all readers", WAIT("rcu", 1, rcu_peers) }, { "one object", WAIT("shazptr", 1, rcu_peers) } } },
+	{ "Retirement, stalled", { { "RCU", RETIRE("rcu_free", STALLED, 1, rcu_peers) },
+				   { "hazard pointer", RETIRE("hazptr_free", STALLED, 1, hp_peers) } } },
+	{ "Lookup, 1 thread", { { "of 1000", LOOKUP(0, 1, table_peers) }, { "of 1M", LOOKUP(1, 1, table_peers) } } },
+};
+#define NR_LINES (sizeof(lines) / sizeof(lines[0]))
+#define NR_MORE (sizeof(more) / sizeof(more[0]))
 
 static double spread_of(const struct results *results, const struct line *line)
 {
 	double spread = 0;
 
-	for (int i = 0; i < 4; i++) {
-		const struct cell *cell = cell_of(results, i < 2 ? &line->ours[i] : &line->theirs[i - 2]);
+	for (int i = 0; i < PER_LINE; i++) {
+		struct figure peer = best_peer(results, &line->ours[i]);
+		const struct cell *cell[] = { cell_of(results, &line->ours[i]), peer.type ? cell_of(results, &peer) : NULL };
 
-		if (cell)
-			spread = fmax(spread, cell_summary(cell).spread / 2); /* fmax() ignores a spread that is not a number */
+		for (int k = 0; k < 2; k++)
+			if (cell[k])
+				spread = fmax(spread, cell_summary(cell[k]).spread / 2); /* fmax() ignores a spread that is not a number */
 	}
 	return spread;
 }
 
-static void print_spreads(struct sheet *s, const struct results *results, const struct line *line, int nr)
+static void print_spreads(struct sheet *s, const struct results *results)
 {
 	struct text t = { .n = 0 };
 
-	for (int i = 0; i < nr; i++) {
-		double spread = spread_of(results, &line[i]);
+	for (size_t i = 0; i < NR_LINES; i++) {
+		double spread = spread_of(results, &lines[i]);
 
 		if (spread > WIDE)
-			add(&t, "%s %s +-%.0f %%", t.n ? "," : "; they differ:", line[i].label, 100 * fmin(spread, 9.99));
+			add(&t, "%s %s +-%.0f %%", t.n ? "," : "; they differ:", lines[i].label, 100 * fmin(spread, 9.99));
 	}
-	sheet_note(s, "\nMedians of rounds in turn, %s fences%s. (2x): there it takes twice as long.", fence_name(run_default_fence()),
-		   t.line);
+	sheet_note(s, "\nMedians of rounds in turn, %s fences%s. (2x): the peer takes twice as long. The best peer is the fastest of the "
+		      "packaged libraries that were measured; an atomic count for references; for lookups also chains with a spinlock in "
+		      "each bucket. 99th percentiles are shown where they are ten times the median.",
+		   fence_name(run_default_fence()), t.line);
 }
 
-static void print_legend(struct sheet *s, const struct results *results)
+/* tools/report/headline.py has the same definitions. */
+static void print_definitions(struct sheet *s)
 {
-	const struct line alone = { "", { WAIT("rcu", 1), WAIT("shazptr", 1) }, { "all readers ", "one object " },
-				    "liburcu", { WAIT(RUN_YARDSTICK, 1), NO_FIGURE } };
-	struct text t = { .n = 0 };
+	sheet_note(s, "Read: CPU time of a section with two loads, one thread. "
+		      "Wait: until readers have left, beside 64 busy readers of other objects. "
+		      "Retirement: an object from malloc() to free(), by kfree_rcu() and kfree_hazptr(), one thread, no readers. "
+		      "Read lock: percpu_rwsem, lock and unlock, CPU time; by two: two threads at once. "
+		      "Reference: percpu_ref, get and put, CPU time. "
+		      "Lookup: in a hashtable of 1000 and of a million objects, time of each of two threads.");
+}
 
-	if (isfinite(ns_of(results, &alone.ours[0]))) {
-		add(&t, "; beside one: ");
-		add_ours(&t, results, &alone);
-		add_theirs(&t, results, &alone);
+static void print_faster(struct sheet *s, const struct results *results)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < NR_LINES + NR_MORE; i++) {
+		const struct line *line = i < NR_LINES ? &lines[i] : &more[i - NR_LINES];
+
+		for (int k = 0; k < PER_LINE; k++)
+			first = !print_faster_row(s, results, line->label, &line->ours[k], first) && first;
 	}
-	sheet_note(s, "Read: a section with a load. Wait: beside 64 busy readers of other objects%s. Retirement: an object from malloc() "
-		      "to free(), by kfree_rcu(), call_hazptr(), and liburcu's call_rcu(). Read lock: percpu_rwsem and pthread_rwlock; "
-		      "by two: two threads at once. Reference: percpu_ref, up and down. Lookup: hashtable and liburcu's lfht, of 1000 "
-		      "and of a million objects.", t.line);
+	if (first)
+		return;
+	sheet_note(s, "liburcu_qsbr: each thread reports when it holds nothing. ck_epoch and ck_hp: a fence in each section of a reader. "
+		      "Stalled: one reader stays inside. spinlock: chains with a lock in each bucket.");
 }
 
 void run_print_headline(struct sheet *s, const struct results *results)
 {
-	const struct line lines[] = {
-		{ "Read", { READ("rcu", 1), READ("hazptr", 1) }, { "RCU ", "hazard pointer " },
-		  "liburcu", { READ(RUN_YARDSTICK, 1), NO_FIGURE } },
-		{ "Wait", { WAIT("rcu", 64), WAIT("shazptr", 64) }, { "all readers ", "one object " },
-		  "liburcu", { WAIT(RUN_YARDSTICK, 64), NO_FIGURE } },
-		{ "Retirement", { RETIRE("rcu_free"), RETIRE("hazptr") }, { "RCU ", "hazard pointer " },
-		  "liburcu", { RETIRE(RUN_YARDSTICK), NO_FIGURE } },
-		{ "Read lock", { READ("percpu_rwsem", 1), READ("percpu_rwsem", 2) }, { "", "by two " },
-		  "pthreads", { READ("pthread_rwlock", 1), READ("pthread_rwlock", 2) } },
-		{ "Reference", { READ("percpu_ref", 1), READ("percpu_ref", 2) }, { "", "by two " },
-		  "atomic count", { READ("refcnt", 1), READ("refcnt", 2) } },
-		{ "Lookup", { LOOKUP("hashtable", 0), LOOKUP("hashtable", 1) }, { "of 1000 ", "of 1M " },
-		  "liburcu", { LOOKUP("liburcu_lfht", 0), LOOKUP("liburcu_lfht", 1) } },
-	};
-	const int nr = sizeof(lines) / sizeof(lines[0]);
 	int printed = 0;
 
-	for (int i = 0; i < nr; i++) {
+	for (size_t i = 0; i < NR_LINES; i++) {
 		if (!isfinite(ns_of(results, &lines[i].ours[0])))
 			continue;
 		if (!printed++)
@@ -217,6 +320,7 @@ void run_print_headline(struct sheet *s, const struct results *results)
 	}
 	if (!printed)
 		return;
-	print_spreads(s, results, lines, nr);
-	print_legend(s, results);
+	print_spreads(s, results);
+	print_definitions(s);
+	print_faster(s, results);
 }

@@ -139,14 +139,29 @@ static double median_of(const struct results *results, const struct column *c, c
 	return cell ? cell_summary(cell).p50 : NAN;
 }
 
-static void print_value(struct sheet *s, double v)
+/* The 99th percentile of a wait; NAN for other cells, whose samples are rounds. */
+static double tail_of(const struct results *results, const struct column *c, const char *type, enum op_fence fence)
+{
+	const struct cell *cell = results_find(results, c->command, type, c->scenario, fence, c->threads);
+
+	return cell && c->command == &rcuscale_command ? cell_summary(cell).p99 : NAN;
+}
+
+static int digits_of(double v)
+{
+	return v < 10 ? 2 : v < 1000 ? 1 : 0;
+}
+
+static void print_value(struct sheet *s, double v, double tail)
 {
 	if (!isfinite(v))
 		sheet_cell(s, 1, "-");
 	else if (v >= 1e6)
 		sheet_cell(s, 1, "%.1fM", v / 1e6);
+	else if (tail >= RUN_TAIL * v)
+		sheet_cell(s, 1, "%.*f (p99 %.*f)", digits_of(v), v, digits_of(tail), tail);
 	else
-		sheet_cell(s, 1, "%.*f", v < 10 ? 2 : v < 1000 ? 1 : 0, v);
+		sheet_cell(s, 1, "%.*f", digits_of(v), v);
 }
 
 /* Prints how many times as good as the yardstick a figure is. */
@@ -183,7 +198,7 @@ static void print_row(struct sheet *s, const struct results *results, const stru
 	for (const struct column *c = table->columns; c->title; c++) {
 		double v = median_of(results, c, op->name, fence);
 
-		print_value(s, v);
+		print_value(s, v, tail_of(results, c, op->name, fence));
 		print_ratio(s, v, median_of(results, c, table->yardstick, OP_FENCE_NONE), c->more_is_better);
 	}
 	sheet_end_row(s);
@@ -278,8 +293,9 @@ void run_print_same(struct sheet *s, const struct results *results)
 
 	print_table(s, results, (struct table){ "Waiting for readers of the very object",
 		    "Median microseconds, lower is better: beside 1, 2 and 64 readers back to back; beside 8 that hold it 1 ms each; from "
-		    "the end of one that held it 100 ms, and CPU time of the process meanwhile.", RUN_YARDSTICK, columns, op_table,
-		    NULL, NULL });
+		    "the end of one that held it 100 ms, and CPU time of the process meanwhile. p99: where it is ten times the "
+		    "median.",
+		    RUN_YARDSTICK, columns, op_table, NULL, NULL });
 }
 
 void run_print_others(struct sheet *s, const struct results *results)
@@ -293,8 +309,8 @@ void run_print_others(struct sheet *s, const struct results *results)
 	};
 
 	print_table(s, results, (struct table){ "Waiting beside readers of other objects",
-		    "Median microseconds, lower is better: while readers are asleep, and back to back.", RUN_YARDSTICK, columns, op_table,
-		    NULL, NULL });
+		    "Median microseconds, lower is better: while readers are asleep, and back to back. p99: where it is ten times the "
+		    "median.", RUN_YARDSTICK, columns, op_table, NULL, NULL });
 }
 
 /* ---- reads ---- */
