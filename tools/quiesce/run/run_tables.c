@@ -132,11 +132,14 @@ struct table {
 	const char *const *without;    /* without these */
 };
 
-static double median_of(const struct results *results, const struct column *c, const char *type, enum op_fence fence)
+/* The figure of a cell: the median of its rounds, but of garbage the most, as in the JSON of retirescale. */
+static double figure_of(const struct results *results, const struct column *c, const char *type, enum op_fence fence)
 {
 	const struct cell *cell = results_find(results, c->command, type, c->scenario, fence, c->threads);
 
-	return cell ? cell_summary(cell).p50 : NAN;
+	if (!cell)
+		return NAN;
+	return c->scenario == retire_more(RETIRE_GARBAGE_SECOND, SCENARIO_RETIRE_STALLED) ? cell_summary(cell).max : cell_summary(cell).p50;
 }
 
 /* The 99th percentile of a wait; NAN for other cells, whose samples are rounds. */
@@ -185,7 +188,7 @@ static bool in_table(const struct table *table, const struct op *op)
 static bool has_row(const struct results *results, const struct table *table, const struct op *op, enum op_fence fence)
 {
 	for (const struct column *c = table->columns; c->title; c++)
-		if (in_table(table, op) && isfinite(median_of(results, c, op->name, fence)))
+		if (in_table(table, op) && isfinite(figure_of(results, c, op->name, fence)))
 			return true;
 	return false;
 }
@@ -196,10 +199,10 @@ static void print_row(struct sheet *s, const struct results *results, const stru
 	sheet_cell(s, -1, "%s", op->name);
 	sheet_cell(s, -1, "%s", fence ? fence_name(fence) : "-");
 	for (const struct column *c = table->columns; c->title; c++) {
-		double v = median_of(results, c, op->name, fence);
+		double v = figure_of(results, c, op->name, fence);
 
 		print_value(s, v, tail_of(results, c, op->name, fence));
-		print_ratio(s, v, median_of(results, c, table->yardstick, OP_FENCE_NONE), c->more_is_better);
+		print_ratio(s, v, figure_of(results, c, table->yardstick, OP_FENCE_NONE), c->more_is_better);
 	}
 	sheet_end_row(s);
 }
@@ -349,7 +352,7 @@ void run_print_retire(struct sheet *s, const struct results *results)
 
 	print_table(s, results, (struct table){ "Deferred reclamation",
 		    "Objects allocated, retired and freed per second, higher is better: without readers, by 1 and 2 threads; "
-		    "stalled: while one reader stays in its section. Garbage: number of objects that then wait; lower is better.",
+		    "stalled: while one reader stays in its section. Garbage: the largest number of objects that then wait; lower is better.",
 		    RUN_YARDSTICK, columns, retire_table, NULL, NULL });
 }
 
