@@ -352,7 +352,8 @@ void run_print_retire(struct sheet *s, const struct results *results)
 
 	print_table(s, results, (struct table){ "Deferred reclamation",
 		    "Objects allocated, retired and freed per second, higher is better: without readers, by 1 and 2 threads; "
-		    "stalled: while one reader stays in its section. Garbage: the largest number of objects that then wait; lower is better.",
+		    "stalled: while one reader stays in its section. Garbage: the largest number of objects that then wait; "
+		    "lower is better.",
 		    RUN_YARDSTICK, columns, retire_table, NULL, NULL });
 }
 
