@@ -13,6 +13,7 @@
 #	make linear          millions of operations on containers, judged by a checker in Go
 #	make test-kernel     the kernel modules in QEMU: two hours; with SHORT=1 five minutes
 #	make test-kernel-lockdep  lockdep with hazard pointers, sanitizers, time slices: builds four kernels; two hours
+#	make test-environments  the library in servers, languages, allocators, tools and forms of a build; installs them
 #	make bench-rust      tables of Rust at the work of hashscale; installs cargo
 #	make install         the library and the tool, not the tests: PREFIX=..., /usr/local if nothing else was said; DESTDIR=...
 #	make uninstall       what the last `make install` has installed
@@ -55,6 +56,9 @@ mutants: bootstrap-test $(BUILD)/build.ninja
 random-mutants: bootstrap-test
 	@python3 scripts/mutants.py --build $(BUILD) --random $(or $(N),50) --seed $(or $(SEED),1)
 
+test-environments: bootstrap-environments
+	@python3 tests/environments/run.py
+
 test-kernel: bootstrap-kernel $(if $(SHORT),,bootstrap-test)
 	@python3 tests/kernel/run.py $(if $(SHORT),--short)
 
@@ -93,4 +97,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run report figures test test-release test-kernel test-kernel-lockdep mutants random-mutants linear bench-rust install uninstall dist deb clean
+.PHONY: all run report figures test test-release test-environments test-kernel test-kernel-lockdep mutants random-mutants linear bench-rust install uninstall dist deb clean

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Install the missing packages that a make target needs.
 #
-#	scripts/bootstrap.sh run|test|linear|report|deb|kernel|kernels|rust|ci
+#	scripts/bootstrap.sh run|test|linear|report|deb|kernel|kernels|rust|environments|ci
 #
 # On Debian and its children packages come from apt-get, as root or through a
 # sudo that asks no password.  Everywhere else, and when that fails, the missing
@@ -11,7 +11,7 @@
 set -u
 
 level=${1:-run}
-case $level in run|test|linear|report|deb|kernel|kernels|rust|ci) ;; *) echo "usage: $0 run|test|linear|report|deb|kernel|kernels|rust|ci" >&2; exit 2 ;; esac
+case $level in run|test|linear|report|deb|kernel|kernels|rust|environments|ci) ;; *) echo "usage: $0 run|test|linear|report|deb|kernel|kernels|rust|environments|ci" >&2; exit 2 ;; esac
 
 # Each row: level, "!" if it is needed or "-" if it is only wanted, probe, package.
 table='
@@ -79,6 +79,40 @@ kernel - cmd:xz xz-utils
 kernel - cmd:sparse sparse
 kernel - cmd:dkms dkms
 kernel - cmd:unshare util-linux
+environments - cmd:redis-server redis-server
+environments - cmd:redis-cli redis-tools
+environments - cmd:psql postgresql
+environments - file:/usr/include/postgresql/15/server/postgres.h postgresql-server-dev-all
+environments - file:/usr/share/nginx/src/configure nginx-dev
+environments - cmd:nginx nginx
+environments - cmd:curl curl
+environments - cmd:apachectl apache2
+environments - cmd:javac default-jdk-headless
+environments - cmd:go golang-go
+environments - cmd:rustc rustc
+environments - file:/usr/include/lua5.4/lua.h liblua5.4-dev
+environments - cmd:lua5.4 lua5.4
+environments - dpkg:libffi-platypus-perl libffi-platypus-perl
+environments - cmd:ruby ruby
+environments - cmd:php php-cli
+environments - file:/usr/include/sqlite3ext.h libsqlite3-dev
+environments - cmd:sqlite3 sqlite3
+environments - file:/usr/include/uv.h libuv1-dev
+environments - dpkg:libjemalloc2 libjemalloc2
+environments - dpkg:libmimalloc2.0 libmimalloc2.0
+environments - dpkg:libtcmalloc-minimal4 libtcmalloc-minimal4
+environments - cmd:gdb gdb
+environments - cmd:strace strace
+environments - cmd:valgrind valgrind
+environments - cmd:faketime faketime
+environments - cmd:fakeroot fakeroot
+environments - cmd:eatmydata eatmydata
+environments - cmd:proot proot
+environments - cmd:qemu-x86_64-static qemu-user-static
+environments - cmd:clang-19 clang-19
+environments - file:/usr/lib/llvm-19/bin/ld.lld lld-19
+environments - cmd:ld.lld lld
+environments - cmd:mold mold
 rust ! cargo:1.72 cargo-web
 rust - file:/etc/ssl/certs/ca-certificates.crt ca-certificates
 kernels - cmd:flex flex
@@ -117,7 +151,7 @@ have() {
 }
 
 wanted() {
-	case $level:$1 in ci:deb|ci:rust) return 1 ;; run:run|test:run|test:test|linear:run|linear:test|linear:linear|report:run|report:report|deb:run|deb:deb|kernel:kernel|kernels:kernels|rust:rust|ci:*) return 0 ;; esac
+	case $level:$1 in ci:deb|ci:rust|ci:environments) return 1 ;; run:run|test:run|test:test|linear:run|linear:test|linear:linear|report:run|report:report|deb:run|deb:deb|kernel:kernel|kernels:kernels|rust:rust|environments:run|environments:environments|ci:*) return 0 ;; esac
 	return 1
 }
 
