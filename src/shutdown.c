@@ -95,7 +95,7 @@ int quiesce_shutdown(uint64_t timeout_ns)
 	quiesce__fork_check();
 	if (timeout_ns)
 		deadline = deadline_in(timeout_ns);
-	if (quiesce__barrier_is_misuse("quiesce_shutdown()", __builtin_return_address(0)))
+	if (quiesce__barrier_is_misuse("quiesce_shutdown()", quiesce__caller()))
 		return -EDEADLK;
 	do {
 		if (!drain(deadline, &drained))

@@ -78,7 +78,8 @@ struct quiesce__lock {
 };
 
 /* Functions of the headers.  FAST: always inlined, since programs depend on the speed of the fast
- * paths; PLAIN: inlined where the compiler chooses to; SLOW: never inlined; LOCAL: as FAST, and each
+ * paths; PLAIN: inlined where the compiler chooses to, but always in the debug build, so that the
+ * place of a call, which a report names, is in the program's function; SLOW: never inlined; LOCAL: as FAST, and each
  * file has its own, also in C++.
  * In C all are static.  In C++ a template that a module exports can call functions with external
  * linkage alone, so there they are inline.  The tag keeps them apart from functions of the program's
@@ -102,12 +103,17 @@ struct quiesce__lock {
 	extern "C++" inline __attribute__((__visibility__("hidden"), __VA_ARGS__, \
 					   __abi_tag__(QUIESCE__TAG(QUIESCE_VERSION_MAJOR, QUIESCE_VERSION_MINOR))))
 #define QUIESCE_FAST QUIESCE__INLINE(__always_inline__)
-#define QUIESCE_PLAIN QUIESCE__INLINE(__unused__)
 #define QUIESCE_SLOW QUIESCE__INLINE(__noinline__)
 #else
 #define QUIESCE_FAST QUIESCE_LOCAL
-#define QUIESCE_PLAIN static inline
 #define QUIESCE_SLOW static __attribute__((__noinline__, __unused__))
+#endif
+#if defined(QUIESCE_DEBUG)
+#define QUIESCE_PLAIN QUIESCE_FAST
+#elif defined(__cplusplus)
+#define QUIESCE_PLAIN QUIESCE__INLINE(__unused__)
+#else
+#define QUIESCE_PLAIN static inline
 #endif
 
 /* Callbacks do not throw, so no function of the library does. */

@@ -24,7 +24,7 @@ static bool is_in(const struct hashtable *ht, const void *object)
 
 int quiesce__hashtable_insert_debug(struct hashtable *ht, void *object)
 {
-	const void *site = __builtin_return_address(0);
+	const void *site = quiesce__caller();
 	struct platform_place here;
 
 	/* The call itself reports objects that cannot be inserted, and a table that was not initialised. */

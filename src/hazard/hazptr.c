@@ -278,7 +278,7 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 		 * slots keep protecting. */
 		quiesce__misuse(QUIESCE_MISUSE_CONTEXT_HELD,
 				"cleanup_hazptr_context() at %s of a context with slot %p not freed (it protects %p)",
-				platform_place(__builtin_return_address(0), &here), (const void *)held, (void *)held->value);
+				platform_place(quiesce__caller(), &here), (const void *)held, (void *)held->value);
 		return;
 	}
 	if (!self->hazptr_spare && self->reader) {

@@ -14,7 +14,7 @@
 void quiesce__slot_taken_debug(const void *slot)
 {
 	if (slot)
-		quiesce__held_add(slot, QUIESCE_HELD_SLOT, __builtin_return_address(0));
+		quiesce__held_add(slot, QUIESCE_HELD_SLOT, quiesce__caller());
 }
 
 static bool is_free(const void *taken)
@@ -31,7 +31,7 @@ bool quiesce__slot_given_back_debug(const void *slot)
 
 	if (is_free(slot)) {
 		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "hazptr_free() at %s of slot %p, which is free already",
-				platform_place(__builtin_return_address(0), &here), slot);
+				platform_place(quiesce__caller(), &here), slot);
 		return false;
 	}
 	quiesce__held_remove(slot, QUIESCE_HELD_SLOT);
@@ -40,7 +40,7 @@ bool quiesce__slot_given_back_debug(const void *slot)
 
 bool quiesce__slot_used_debug(const void *slot, const char *call)
 {
-	const void *site = __builtin_return_address(0);
+	const void *site = quiesce__caller();
 	struct platform_place here;
 
 	if (quiesce_likely(slot && !is_free(slot)))
@@ -62,7 +62,7 @@ bool quiesce__slot_repeated_debug(const void *array, size_t nr)
 	for (size_t i = 0; i < nr; i++)
 		if (slots[i] == slots[nr]) {
 			quiesce__misuse(QUIESCE_MISUSE_TWICE, "hazptr_protect_batch() at %s with slot %p twice: it protects one pointer",
-					platform_place(__builtin_return_address(0), &here), (const void *)slots[nr]);
+					platform_place(quiesce__caller(), &here), (const void *)slots[nr]);
 			return true;
 		}
 	return false;
@@ -143,7 +143,7 @@ void quiesce__call_hazptr_debug(struct hazptr_head *head, void (*func)(struct ha
 {
 	bool kfree = (uintptr_t)func <= QUIESCE_KFREE_OFFSET_MAX;
 	const char *call = kfree ? "kfree_hazptr()" : "call_hazptr()";
-	enum quiesce__pending how = note(head, (uintptr_t)func, call, __builtin_return_address(0));
+	enum quiesce__pending how = note(head, (uintptr_t)func, call, quiesce__caller());
 
 	if (how == QUIESCE_PENDING_UNNOTED)
 		quiesce_call_hazptr(head, func, bytes);
@@ -155,7 +155,7 @@ void quiesce__call_hazptr_debug(struct hazptr_head *head, void (*func)(struct ha
 
 void quiesce__call_hazptr_inline_debug(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
-	enum quiesce__pending how = note(head, (uintptr_t)func, "call_hazptr_inline()", __builtin_return_address(0));
+	enum quiesce__pending how = note(head, (uintptr_t)func, "call_hazptr_inline()", quiesce__caller());
 
 	if (how != QUIESCE_PENDING_TWICE)
 		quiesce_call_hazptr_inline(head, how == QUIESCE_PENDING_NOTED ? run_noted : func, bytes);
@@ -167,14 +167,14 @@ void quiesce__call_hazptr_cohort_debug(struct hazptr_cohort *cohort, struct hazp
 	enum quiesce__pending how = QUIESCE_PENDING_UNNOTED;
 
 	if (cohort)
-		how = note(head, (uintptr_t)func, "call_hazptr_cohort()", __builtin_return_address(0));
+		how = note(head, (uintptr_t)func, "call_hazptr_cohort()", quiesce__caller());
 	if (how != QUIESCE_PENDING_TWICE)
 		quiesce_call_hazptr_cohort(cohort, head, how == QUIESCE_PENDING_NOTED ? run_noted : func);
 }
 
 void quiesce__hazptr_retire_debug(void *object, void (*deleter)(void *object), size_t bytes)
 {
-	enum quiesce__pending how = note(object, (uintptr_t)deleter, "hazptr_retire()", __builtin_return_address(0));
+	enum quiesce__pending how = note(object, (uintptr_t)deleter, "hazptr_retire()", quiesce__caller());
 
 	if (how != QUIESCE_PENDING_TWICE)
 		quiesce_hazptr_retire(object, how == QUIESCE_PENDING_NOTED ? delete_noted : deleter, bytes);

@@ -70,13 +70,13 @@ struct shazptr_guard quiesce__shazptr_acquire_debug(const void *ptr)
 {
 	struct shazptr_guard guard = quiesce__shazptr_acquire(ptr);
 
-	note(guard, __builtin_return_address(0));
+	note(guard, quiesce__caller());
 	return guard;
 }
 
 void quiesce__shazptr_note_debug(struct shazptr_guard guard)
 {
-	note(guard, __builtin_return_address(0));
+	note(guard, quiesce__caller());
 }
 
 void quiesce__shazptr_detach_debug(struct shazptr_guard guard)
@@ -98,7 +98,7 @@ void quiesce__shazptr_clear_debug(struct shazptr_guard guard)
 		if ((value ^ (uintptr_t)guard.ptr) << 1) {
 			quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK,
 					"shazptr_clear() at %s of a guard of %p that was cleared before",
-					platform_place(__builtin_return_address(0), &here), guard.ptr);
+					platform_place(quiesce__caller(), &here), guard.ptr);
 			return;
 		}
 		quiesce_store_relaxed(&owner->tid, 0); /* Relaxed: see above. */

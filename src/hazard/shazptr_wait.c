@@ -328,7 +328,7 @@ void quiesce__shazptr_wait_for(uintptr_t address, const char *call)
 	struct quiesce__waiter me = { .address = address, .state = QUIESCE_WAITS, .call = call };
 
 	quiesce__count(shazptr_waits);
-	if (!wait_is_misuse(address, __builtin_return_address(0)))
+	if (!wait_is_misuse(address, quiesce__caller()))
 		wait_for(&me, false);
 }
 
@@ -354,7 +354,7 @@ void quiesce_synchronize_shazptr(const void *ptr)
 		if (quiesce_likely(!held_now(me.address)))
 			return;
 	}
-	if (wait_is_misuse(me.address, __builtin_return_address(0)))
+	if (wait_is_misuse(me.address, quiesce__caller()))
 		return;
 	me.fenced = !skip;
 	wait_for(&me, skip);

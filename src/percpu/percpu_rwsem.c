@@ -516,7 +516,7 @@ void quiesce__rwsem_up_write(struct percpu_rw_semaphore *sem, const void *caller
 
 void quiesce_percpu_up_write(struct percpu_rw_semaphore *sem)
 {
-	quiesce__rwsem_up_write(sem, __builtin_return_address(0));
+	quiesce__rwsem_up_write(sem, quiesce__caller());
 }
 
 /* ---- queries ---- */

@@ -33,7 +33,7 @@ void quiesce__percpu_down_read_debug(struct percpu_rw_semaphore *sem)
 {
 	check_not_held(sem, "percpu_down_read()");
 	quiesce__percpu_down_read(sem);
-	quiesce__held_add(sem, QUIESCE_HELD_READ, __builtin_return_address(0));
+	quiesce__held_add(sem, QUIESCE_HELD_READ, quiesce__caller());
 }
 
 bool quiesce__percpu_down_read_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
@@ -41,7 +41,7 @@ bool quiesce__percpu_down_read_until_debug(struct percpu_rw_semaphore *sem, uint
 	bool done = quiesce_percpu_down_read_timeout(sem, timeout_ns);
 
 	if (done)
-		quiesce__held_add(sem, QUIESCE_HELD_READ, __builtin_return_address(0));
+		quiesce__held_add(sem, QUIESCE_HELD_READ, quiesce__caller());
 	return done;
 }
 
@@ -51,7 +51,7 @@ void quiesce__percpu_up_read_debug(struct percpu_rw_semaphore *sem)
 
 	if (!percpu_is_read_locked(sem)) {
 		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_read() at %s of %p, which nobody holds for reading",
-				platform_place(__builtin_return_address(0), &here), (void *)sem);
+				platform_place(quiesce__caller(), &here), (void *)sem);
 		return;
 	}
 	quiesce__held_remove(sem, QUIESCE_HELD_READ);
@@ -62,7 +62,7 @@ void quiesce__percpu_down_write_debug(struct percpu_rw_semaphore *sem)
 {
 	check_not_held(sem, "percpu_down_write()");
 	quiesce_percpu_down_write(sem);
-	quiesce__held_add(sem, QUIESCE_HELD_WRITE, __builtin_return_address(0));
+	quiesce__held_add(sem, QUIESCE_HELD_WRITE, quiesce__caller());
 }
 
 void quiesce__percpu_down_write_many_debug(struct percpu_rw_semaphore *const *sems, size_t nr)
@@ -74,7 +74,7 @@ void quiesce__percpu_down_write_many_debug(struct percpu_rw_semaphore *const *se
 	/* A lock that the array names twice is recorded once. */
 	for (size_t i = 0; i < nr; i++)
 		if (sems[i] && !quiesce__held_by_me(sems[i], QUIESCE_HELD_WRITE))
-			quiesce__held_add(sems[i], QUIESCE_HELD_WRITE, __builtin_return_address(0));
+			quiesce__held_add(sems[i], QUIESCE_HELD_WRITE, quiesce__caller());
 }
 
 bool quiesce__percpu_down_write_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
@@ -82,14 +82,14 @@ bool quiesce__percpu_down_write_until_debug(struct percpu_rw_semaphore *sem, uin
 	bool done = quiesce_percpu_down_write_timeout(sem, timeout_ns);
 
 	if (done)
-		quiesce__held_add(sem, QUIESCE_HELD_WRITE, __builtin_return_address(0));
+		quiesce__held_add(sem, QUIESCE_HELD_WRITE, quiesce__caller());
 	return done;
 }
 
 void quiesce__percpu_up_write_debug(struct percpu_rw_semaphore *sem)
 {
 	quiesce__held_remove(sem, QUIESCE_HELD_WRITE);
-	quiesce__rwsem_up_write(sem, __builtin_return_address(0));
+	quiesce__rwsem_up_write(sem, quiesce__caller());
 }
 
 bool quiesce__percpu_rwsem_held_debug(const struct percpu_rw_semaphore *sem, bool write)

@@ -11,7 +11,7 @@ int quiesce__srcu_lock_debug(struct srcu_struct *ssp)
 {
 	int idx = quiesce__srcu_read_lock(ssp);
 
-	quiesce__held_add(ssp, QUIESCE_HELD_SRCU, __builtin_return_address(0));
+	quiesce__held_add(ssp, QUIESCE_HELD_SRCU, quiesce__caller());
 	return idx;
 }
 
@@ -36,7 +36,7 @@ static bool may_be_inside(struct srcu_struct *ssp, int idx, const char *call, co
 
 void quiesce__srcu_unlock_debug(struct srcu_struct *ssp, int idx)
 {
-	if (!may_be_inside(ssp, idx, "srcu_read_unlock", __builtin_return_address(0)))
+	if (!may_be_inside(ssp, idx, "srcu_read_unlock", quiesce__caller()))
 		return;
 	quiesce__held_remove(ssp, QUIESCE_HELD_SRCU);
 	quiesce__srcu_read_unlock(ssp, idx);
@@ -44,7 +44,7 @@ void quiesce__srcu_unlock_debug(struct srcu_struct *ssp, int idx)
 
 void quiesce__srcu_up_debug(struct srcu_struct *ssp, int idx)
 {
-	if (may_be_inside(ssp, idx, "srcu_up_read", __builtin_return_address(0)))
+	if (may_be_inside(ssp, idx, "srcu_up_read", quiesce__caller()))
 		quiesce__srcu_read_unlock(ssp, idx);
 }
 
@@ -82,7 +82,7 @@ void quiesce__call_srcu_debug(struct srcu_struct *ssp, struct rcu_head *head, vo
 	enum quiesce__pending how = QUIESCE_PENDING_UNNOTED;
 
 	if (ssp && head && func)
-		how = quiesce__pending_note(head, (uintptr_t)func, "call_srcu()", __builtin_return_address(0));
+		how = quiesce__pending_note(head, (uintptr_t)func, "call_srcu()", quiesce__caller());
 	if (how != QUIESCE_PENDING_TWICE)
 		quiesce_call_srcu(ssp, head, how == QUIESCE_PENDING_NOTED ? quiesce__rcu_run_noted : func, bytes);
 }

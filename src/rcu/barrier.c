@@ -230,7 +230,7 @@ void quiesce_rcu_barrier(void)
 {
 	quiesce__init();
 	quiesce__fork_check();
-	if (quiesce__barrier_is_misuse("rcu_barrier()", __builtin_return_address(0)))
+	if (quiesce__barrier_is_misuse("rcu_barrier()", quiesce__caller()))
 		return;
 	quiesce__jobs_take_steps();
 	if (!quiesce__nothing_queued())
@@ -351,7 +351,7 @@ void quiesce_rcu_throttle(void)
 
 	quiesce__init();
 	quiesce__fork_check();
-	if (quiesce__rcu_wait_is_misuse("rcu_throttle()", __builtin_return_address(0)))
+	if (quiesce__rcu_wait_is_misuse("rcu_throttle()", quiesce__caller()))
 		return;
 	if (self->state & (QUIESCE_TLS_CALLBACKS | QUIESCE_TLS_IN_HEAP))
 		return;

@@ -191,7 +191,7 @@ void quiesce__rcu_unlock_slow(void)
 	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
 
 	if (quiesce_unlikely((word & QUIESCE_RCU_DEPTH) == 0)) {
-		rare_unlock(self, __builtin_return_address(0));
+		rare_unlock(self, quiesce__caller());
 		return;
 	}
 	/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
@@ -213,14 +213,14 @@ void quiesce__rcu_lock_debug(uint32_t layout)
 
 	quiesce__check_layout(layout);
 	if (!rcu_read_lock_held())
-		record_section(self, __builtin_return_address(0));
+		record_section(self, quiesce__caller());
 	quiesce__rcu_read_lock();
 }
 
 void quiesce__rcu_unlock_debug(void)
 {
 	if (quiesce_unlikely(!rcu_read_lock_held())) {
-		rare_unlock(quiesce__self(), __builtin_return_address(0));
+		rare_unlock(quiesce__self(), quiesce__caller());
 		return;
 	}
 	quiesce__rcu_read_unlock();
@@ -230,7 +230,7 @@ void quiesce__rcu_unlock_debug(void)
 
 void quiesce__rcu_check_debug(int held, const char *what)
 {
-	const void *site = __builtin_return_address(0);
+	const void *site = quiesce__caller();
 	struct platform_place here;
 
 	if (quiesce_unlikely(!held))
@@ -240,7 +240,7 @@ void quiesce__rcu_check_debug(int held, const char *what)
 
 void quiesce__rcu_section_debug(const char *call)
 {
-	const void *site = __builtin_return_address(0);
+	const void *site = quiesce__caller();
 	struct platform_place here;
 
 	if (quiesce_unlikely(!rcu_read_lock_held()))
@@ -270,7 +270,7 @@ bool quiesce__rcu_wait_is_misuse(const char *call, const void *caller)
 
 void quiesce_synchronize_rcu(void)
 {
-	if (quiesce__rcu_wait_is_misuse("synchronize_rcu()", __builtin_return_address(0)))
+	if (quiesce__rcu_wait_is_misuse("synchronize_rcu()", quiesce__caller()))
 		return;
 	quiesce__rcu_wait(QUIESCE_NORMAL, "synchronize_rcu");
 	quiesce__free_here();
@@ -278,7 +278,7 @@ void quiesce_synchronize_rcu(void)
 
 void quiesce_synchronize_rcu_expedited(void)
 {
-	if (quiesce__rcu_wait_is_misuse("synchronize_rcu_expedited()", __builtin_return_address(0)))
+	if (quiesce__rcu_wait_is_misuse("synchronize_rcu_expedited()", quiesce__caller()))
 		return;
 	quiesce__rcu_wait(QUIESCE_EXPEDITED, "synchronize_rcu_expedited");
 	quiesce__free_here();

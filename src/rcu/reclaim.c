@@ -216,7 +216,7 @@ void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
 
 	if (!object)
 		return;
-	if (quiesce_unlikely(quiesce__rcu_wait_is_misuse("kfree_rcu_mightsleep()", __builtin_return_address(0))))
+	if (quiesce_unlikely(quiesce__rcu_wait_is_misuse("kfree_rcu_mightsleep()", quiesce__caller())))
 		return;
 	quiesce__fork_check();
 	queue = own_queue(self);

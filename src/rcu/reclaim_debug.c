@@ -30,7 +30,7 @@ void quiesce__call_rcu_debug(struct rcu_head *head, void (*func)(struct rcu_head
 	enum quiesce__pending how = QUIESCE_PENDING_UNNOTED;
 
 	if (head && func)
-		how = quiesce__pending_note(head, (uintptr_t)func, call, __builtin_return_address(0));
+		how = quiesce__pending_note(head, (uintptr_t)func, call, quiesce__caller());
 	if (how != QUIESCE_PENDING_TWICE)
 		quiesce_call_rcu(head, how == QUIESCE_PENDING_NOTED ? quiesce__rcu_run_noted : func, bytes);
 }

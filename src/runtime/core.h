@@ -135,6 +135,10 @@ static inline uint32_t quiesce__generation(void)
 	return quiesce_load_relaxed(&quiesce__fork_generation); /* Relaxed: IN1. */
 }
 
+/* The call of the function that this is in, for messages.  The return address is that of the next
+ * statement, so this is an address inside the call. */
+#define quiesce__caller() ((const void *)((const char *)__builtin_return_address(0) - 1))
+
 /* Report a misuse.  Returns only if a hook returned, or for the kinds that never abort. */
 void quiesce__misuse(enum quiesce_misuse kind, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 /* Print one line on stderr. */

@@ -39,6 +39,17 @@ def missing(wanted, printed):
     return next((line for line in wanted if not any(line == found for found in rest)), None)
 
 
+def check_places(tap, where, env):
+    """With addr2line -i the places of a report are the calls in the program, at each level of optimisation."""
+    lines = [n for n, line in enumerate((where / "mistakes.c").read_text().splitlines(), 1) if "call_rcu(&old->rcu" in line]
+    for level in ("-O0", "-O1", "-O2"):
+        built = execute(["sh", "-c", f"cc -g {level} -DQUIESCE_DEBUG mistakes.c $(pkg-config --libs) -o places"], env, cwd=where)
+        run = execute([where / "places", "retire-twice"], env, cwd=where)
+        places = [execute(["addr2line", "-i", "-e", where / "places", at]).stdout for at in re.findall(r"places\+(0x[0-9a-f]+)", run.stderr)]
+        found = [re.findall(r"mistakes\.c:(\d+)", text)[:1] for text in places]
+        tap.result(sorted(found) == [[str(n)] for n in lines], f"{level}: a report names the lines of both calls", f"{built.stderr}{run.stderr}{places}")
+
+
 def can_sanitize(where):
     (where / "empty.c").write_text("int main(void) { return 0; }\n")
     return execute(["cc", "-fsanitize=address", where / "empty.c", "-o", where / "empty"]).returncode == 0
@@ -65,6 +76,7 @@ def main():
             run = execute(["sh", "-c", command], env, cwd=where)
             absent = missing(same("\n".join(wanted), where).splitlines(), same(run.stderr + run.stdout, where).splitlines())
             tap.result(absent is None and (wanted or run.returncode == 0), command, f"not printed: {absent}\n{run.stdout}{run.stderr}")
+        check_places(tap, where, env)
     return tap.finish()
 
 
