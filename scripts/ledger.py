@@ -5,7 +5,7 @@ A site is an operation with a label, whose partners the comment above it names:
     /* RU1: pairs with RU1 in gp_advance() */
     quiesce_fence_light(RU1);
 A claim is a row in the comment at the head of a file, with the order of one side and that of the other:
-     * RU1  mark set, then the section's reads | unlink, then marks are read
+     * RU1  word set, then the section's reads | unlink, then words are read
 A further line of a claim is indented by six columns, and begins another claim of the label if it has a bar of its own.
 """
 import functools

@@ -34,7 +34,7 @@
  *
  * RG1  entry.tls set, then the first section       | fence, entry.tls loaded
  * RG2  nr raised, then entry.tls set               | fence, nr loaded
- * RG3  step set, then entry.tls loaded; mark read, then step cleared | entry.tls cleared, then step loaded; then the block goes away
+ * RG3  step set, then entry.tls loaded; word read, then step cleared | entry.tls cleared, then step loaded; then the block goes away
  */
 #include "readers.h"
 
