@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stories.h - functions that go on in another thread, now and then: in C by contexts (unit/test_fibers.c), in C++ as coroutines
+/* migrate.h - stories: functions that migrate to another thread now and then, in C by contexts (unit/test_fibers.c), in C++ as coroutines
  * (build/coroutines.cpp).  The test defines before it includes this file:
  *
  *   STORY(name)    declares a function that can move to another thread
@@ -8,8 +8,8 @@
  * and runs each in two threads: @here is the one in which it runs now, and blocks[] has the library's block of each.  A compiler that
  * keeps the address of a thread-local variable over MOVE() claims, counts and clears in the thread that it came from.
  */
-#ifndef QUIESCE_TESTS_STORIES_H
-#define QUIESCE_TESTS_STORIES_H
+#ifndef QUIESCE_TESTS_MIGRATE_H
+#define QUIESCE_TESTS_MIGRATE_H
 
 #include <quiesce/counted_ptr.h>
 #include <quiesce/detail/qsbr.h>
@@ -31,7 +31,7 @@ static int failures;
 static void fails(int line, const char *what)
 {
 	if (failures++ < 20)
-		printf("# stories.h:%d, in thread %d: not so: %s\n", line, here, what);
+		printf("# migrate.h:%d, in thread %d: not so: %s\n", line, here, what);
 }
 
 /* Return the words of this thread, or of the other one.  These are calls, so that no access to a thread is inlined in a story. */
@@ -230,7 +230,7 @@ STORY(story_qsbr)
 }
 
 /* Begin in each of the two threads, before the first story. */
-static __attribute__((noinline)) void stories_enter(int thread)
+static __attribute__((noinline)) void migrate_enter(int thread)
 {
 	blocks[thread] = quiesce__self();
 	if (quiesce_qsbr_register(QUIESCE_LAYOUT))
@@ -238,7 +238,7 @@ static __attribute__((noinline)) void stories_enter(int thread)
 	quiesce__qsbr_offline();
 }
 
-static inline void stories_begin(void)
+static inline void migrate_begin(void)
 {
 	counted_init(&thing.counted, never);
 	if (percpu_ref_init(&ref, unused_now, 0))
