@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* rwsem.h - declarations that percpu_rwsem.c and percpu_rwsem_report.c share. */
-#ifndef QUIESCE_SRC_RWSEM_H
-#define QUIESCE_SRC_RWSEM_H
+/* percpu_rwsem.h - declarations that percpu_rwsem.c, percpu_rwsem_debug.c and percpu_rwsem_report.c share. */
+#ifndef QUIESCE_SRC_PERCPU_RWSEM_H
+#define QUIESCE_SRC_PERCPU_RWSEM_H
 
 #include <quiesce/percpu_rwsem.h>
 

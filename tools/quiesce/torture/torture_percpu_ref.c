@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_ref.c - references: released once, when there is none left, and live only until the kill is confirmed.
+/* torture_percpu_ref.c - references: released once, when there is none left, and live only until the kill is confirmed.
  *
  * Users find an object under RCU, try to get a reference, check that the object is alive as long as they have it,
  * hand it over, and put it.  Owners kill the object, wait until it is released, and revive it or end it and begin it

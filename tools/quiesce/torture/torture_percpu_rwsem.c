@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_rwsem.c - locks: no thread is inside beside a writer.
+/* torture_percpu_rwsem.c - locks: no thread is inside beside a writer.
  *
  * A writer announces that it is inside and changes some words one by one; readers check both.  Readers announce, each
  * in a word of its own, that they are inside, and writers check those.  Locks held for reading and for writing are

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* calls_ref.c - references counted per CPU. */
+/* calls_percpu_ref.c - references counted per CPU. */
 #include "world.h"
 
 static bool call_ref_use(struct world *w)
