@@ -33,7 +33,7 @@
  * PW3  lock granted, or block cleared | the waiter returns, or a reader sees block clear
  * WQ1  reader has left, then the queue's word read | the word made odd, then counts read
  */
-#include "rwsem.h"
+#include "percpu_rwsem.h"
 
 #include "rcu_sync.h"
 #include "runtime/waitq.h"

@@ -2,7 +2,7 @@
 /* percpu_rwsem_debug.c - checked calls, for programs that are built with QUIESCE_DEBUG. */
 #include <quiesce/percpu_rwsem.h>
 
-#include "rwsem.h"
+#include "percpu_rwsem.h"
 #include "runtime/core.h"
 #include "runtime/held.h"
 

@@ -3,7 +3,7 @@
  *
  * The first caller in the queue reports for all of them.
  */
-#include "rwsem.h"
+#include "percpu_rwsem.h"
 
 #include "runtime/report.h"
 

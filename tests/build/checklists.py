@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The checklists of CONTRIBUTING.md are true.
 
-	checklists.py --root DIR                 each file that a checklist names exists; a new CPU's list names each file that asks for the CPU
+	checklists.py --root DIR                 each file that a checklist names exists; a new CPU's list names each file that asks for the CPU,
+	                                         and a primitive's each file that names its example
 	checklists.py --root DIR --meson MESON   a new type and a new peer of the tool, made in a copy of the tree in just the files that
 	                                         the checklists name, are built and measured
 
@@ -75,6 +76,22 @@ PEER = {
     "tests/build/run.py": ("note: (?:", "other|"),
     "tools/report/plots.py": ('PEERS = (', '"other", '),
 }
+# Files that name the example of a primitive, although a new primitive needs no change there.
+NOT_OF_A_PRIMITIVE = {
+    "CONTRIBUTING.md": "the checklist",
+    "tests/build/checklists.py": "this test",
+    "cases/label/*": "a case study of that primitive",
+    "tools/quiesce/study/label.c": "the same case study",
+    "examples/backend.c": "a problem that has an example, as not each primitive has",
+    "kernel/tests/haz_refscale.c": "the kernel's percpu_ref",
+    "tests/kernel/*": "the kernel's percpu_ref",
+    "docs/kernel.md": "the kernel's percpu_ref",
+    "docs/figures/run.json": "written by `make figures`",
+    "docs/performance.md": "written by `make figures`",
+    "docs/design/shazptr.md": "an example of a call that restarts sequences",
+    "include/quiesce/detail/percpu.h": "what it is built on",
+    "tests/unit/test_many.c": "its call that takes many objects",
+}
 LEFT_OUT = "tools/quiesce/walk/walk_table.h"  # without its line the module must not compile
 
 
@@ -94,7 +111,7 @@ def tracked(root):
     if run.returncode == 0 and run.stdout:
         return [name for name in run.stdout.split("\0") if name and (root / name).is_file()]
     names = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()]
-    return [name for name in names if not name.startswith((".git/", "build"))]
+    return [name for name in names if not name.startswith((".git/", "build")) and "__pycache__" not in name]
 
 
 def stem(path, name):
@@ -108,11 +125,26 @@ def check_paths(tap, root):
         tap.result(example and paths and not missing, f"{title}: the files of the example {example} are there", "\n".join(missing))
 
 
+def unnamed(files, paths):
+    """Return the files that no path or pattern of @paths names."""
+    return [name for name in files if not any(pathlib.PurePath("/", name).match(f"/{path}") for path in paths)]
+
+
+def check_primitive(tap, root):
+    example, paths = checklists(root)["A primitive"]
+    naming = [name for name in tracked(root) if example in name or example in (root / name).read_text(errors="replace")]
+    rest = unnamed(naming, [stem(path, example) for path in paths])
+    missing = unnamed(rest, NOT_OF_A_PRIMITIVE)
+    tap.result(len(naming) > 50 and not missing, f"A primitive: the {len(naming)} files that name {example} are named", "\n".join(missing))
+    stale = [path for path in NOT_OF_A_PRIMITIVE if len(unnamed(rest, [path])) == len(rest)]
+    tap.result(not stale, "A primitive: each exception has a file that is not in the list", "\n".join(stale))
+
+
 def check_cpu(tap, root):
     _, paths = checklists(root)["A CPU"]
     asking = [name for name in tracked(root) if name.startswith(ROOMS) and not name.startswith(NOT_THE_LIBRARY)
               and re.search(r"(?:\.(?:c|h|hpp|cc|cpp)|meson\.build)$", name) and ASKS.search((root / name).read_text(errors="replace"))]
-    missing = [name for name in asking if not any(pathlib.PurePath(name).match(path) for path in paths)]
+    missing = unnamed(asking, paths)
     tap.result(asking and not missing, f"A CPU: the {len(asking)} files that ask for the CPU are named", "\n".join(missing))
 
 
@@ -170,6 +202,7 @@ def main():
             check_building(tap, root, args.meson, pathlib.Path(tmp))
     else:
         check_paths(tap, root)
+        check_primitive(tap, root)
         check_cpu(tap, root)
     return tap.finish()
 

@@ -30,7 +30,7 @@ struct elsewhere {
 #define MOVE() co_await elsewhere{}
 #define END() co_return
 
-#include "../stories.h"
+#include "../migrate.h"
 
 static std::coroutine_handle<> performer;
 
@@ -41,7 +41,7 @@ struct worker {
 
 	explicit worker(int number)
 	    : thread([this, number] {
-		      stories_enter(number);
+		      migrate_enter(number);
 		      for (done.release(), go.acquire(); !leave; done.release(), go.acquire())
 			      performer.resume();
 	      })
@@ -67,7 +67,7 @@ int main()
 	};
 	worker first(0), second(1);
 
-	stories_begin();
+	migrate_begin();
 	for (auto &s : stories) {
 		int before = failures;
 		task task = s.story();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sim_buckets.c - tables that grow and shrink under their readers and updaters, on the simulated machine. */
-#include "sim_buckets.h"
+#include "buckets_world.h"
 
 #include "runtime/core.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sim_idr.c - ids to pointers on the simulated machine: trees that grow and shrink in height under their readers. */
-#include "sim_idr.h"
+#include "idr_world.h"
 
 #include <errno.h>
 

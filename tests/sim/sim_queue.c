@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sim_queue.c - queues on the simulated machine. */
-#include "sim_queue.h"
+#include "queue_world.h"
 
 #define NR_TAKERS 3
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_rculist.c - lists on the simulated machine: list_head and hlist here, nulls in sim_rculist_nulls.c. */
-#include "sim_rculist.h"
+/* sim_rculist.c - lists on the simulated machine: list_head and hlist here, nulls in rculist_nulls.c. */
+#include "rculist_world.h"
 
 struct entry world_entry[NR_ENTRIES];
 static int nr_entries;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_rwsem.c - percpu_rwsem, rcu_sync and the helper thread on the simulated machine; the scenarios are in sim_rwsem_*.c
- * and sim_rcu_sync*.c. */
-#include "sim_rwsem.h"
+/* sim_rwsem.c - percpu_rwsem, rcu_sync and the helper thread on the simulated machine; the scenarios are in rwsem_*.c. */
+#include "rwsem_world.h"
 
 int main(int argc, char **argv)
 {

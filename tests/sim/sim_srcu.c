@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_srcu.c - SRCU on the simulated machine; the scenarios are in sim_srcu_*.c. */
-#include "sim_srcu.h"
+/* sim_srcu.c - SRCU on the simulated machine; the scenarios are in srcu_*.c. */
+#include "srcu_world.h"
 
 int main(int argc, char **argv)
 {

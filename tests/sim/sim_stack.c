@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sim_stack.c - stacks on the simulated machine: what sim_wfstack.c and sim_lfstack.c share. */
-#include "sim_stack.h"
+/* sim_stack.c - stacks on the simulated machine: what stack_wfstack.c and stack_lfstack.c share. */
+#include "stack_world.h"
 
 static struct thing things[NR_THINGS];
 static int nr_things, nr_of[8];

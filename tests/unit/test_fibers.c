@@ -18,7 +18,7 @@
 #define END() ((void)0)
 static void move(void);
 
-#include "../stories.h"
+#include "../migrate.h"
 
 #define STACK_BYTES 131072
 
@@ -82,7 +82,7 @@ static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
 
-	stories_enter(w->number);
+	migrate_enter(w->number);
 	sem_post(&w->done);
 	for (;;) {
 		wait_for(&w->go);
@@ -125,7 +125,7 @@ static void run_all_stories(const char *where)
 	};
 	struct worker w[2];
 
-	stories_begin();
+	migrate_begin();
 	workers_begin(w);
 	for (size_t i = 0; i < sizeof stories / sizeof stories[0]; i++) {
 		int before = failures;

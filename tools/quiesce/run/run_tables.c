@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "hash/hashscale.h"
+#include "ops/table.h"
 #include "scale/retirescale.h"
 #include "run.h"
 
@@ -202,7 +203,8 @@ static void print_row(struct sheet *s, const struct results *results, const stru
 		double v = figure_of(results, c, op->name, fence);
 
 		print_value(s, v, tail_of(results, c, op->name, fence));
-		print_ratio(s, v, figure_of(results, c, table->yardstick, OP_FENCE_NONE), c->more_is_better);
+		/* The type noop does nothing, so its figure is the cost of loop and clock, and a ratio of that says nothing. */
+		print_ratio(s, op == &op_noop ? NAN : v, figure_of(results, c, table->yardstick, OP_FENCE_NONE), c->more_is_better);
 	}
 	sheet_end_row(s);
 }

@@ -170,7 +170,7 @@ extern uint64_t torture_churn_turns, torture_churn_errors;
 void torture_churn_owner(void);
 void torture_churn_user(uint32_t index);
 
-/* ---- torture_rwsem.c, torture_srcu.c, torture_ref.c ---- */
+/* ---- torture_percpu_rwsem.c, torture_srcu.c, torture_percpu_ref.c ---- */
 extern const struct torture_kind torture_rwsem, torture_busted_rwsem, torture_srcu, torture_ref, torture_busted_ref;
 
 /* ---- torture_other.c: threads beside readers and writers ---- */

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* rculist_nulls.c - scenarios: entries that are used again at once, in another chain or with another key. */
+#include "rculist_world.h"
+
+#define NR_CHAINS 2
+
+static struct hlist_nulls_head chain[NR_CHAINS];
+static struct entry *always, *rover; /* one stays in chain 0; the other is reused repeatedly */
+
+static uint64_t key_of(const struct entry *e)
+{
+	return quiesce_load_relaxed(&e->key); /* Relaxed: compared again under the reference. */
+}
+
+static bool tryget(struct entry *e)
+{
+	uint64_t refs = quiesce_load_relaxed(&e->refs); /* Relaxed: the exchange decides. */
+
+	while (refs)
+		if (quiesce_cmpxchg(RU3, &e->refs, &refs, refs + 1))
+			return true;
+	return false;
+}
+
+static void put(struct entry *e)
+{
+	quiesce_fetch_add(RU3, &e->refs, (uint64_t)-1);
+}
+
+/* Begin a life of an entry: set the key and the first reference, add it to the chain. */
+static void enter(struct entry *e, uint64_t key)
+{
+	quiesce_store_relaxed(&e->key, key); /* Relaxed: the reference follows. */
+	quiesce_store_release(RU3, &e->refs, 1);
+	hlist_nulls_add_head_rcu(&e->nnode, &chain[key % NR_CHAINS]);
+}
+
+/* End a life: there is no reference any more, but readers may still visit the entry. */
+static void leave(struct entry *e)
+{
+	hlist_nulls_del_rcu(&e->nnode);
+	put(e);
+	while (quiesce_load_acquire(RU3, &e->refs))
+		platform_yield();
+}
+
+static struct entry *find_once(uint64_t key, bool *again)
+{
+	struct hlist_nulls_node *pos;
+	struct entry *e;
+
+	*again = true;
+	hlist_nulls_for_each_entry_rcu(e, pos, &chain[key % NR_CHAINS], nnode) {
+		if (!world_visit(e))
+			return NULL;
+		if (key_of(e) != key)
+			continue;
+		if (!tryget(e))
+			return NULL;
+		if (key_of(e) == key)
+			return e;
+		put(e);
+		return NULL;
+	}
+	*again = hlist_nulls_strayed(pos, key % NR_CHAINS);
+	if (*again)
+		sim_saw();
+	return NULL;
+}
+
+static struct entry *find(uint64_t key)
+{
+	struct entry *e;
+	bool again;
+
+	rcu_read_lock();
+	while (!(e = find_once(key, &again)) && again)
+		platform_yield();
+	rcu_read_unlock();
+	return e;
+}
+
+static void begin(void)
+{
+	for (unsigned long i = 0; i < NR_CHAINS; i++)
+		INIT_HLIST_NULLS_HEAD(&chain[i], i);
+	enter(always = world_new(), 0);
+	enter(rover = world_new(), 2);
+}
+
+/* ---- an entry that stays is found ---- */
+
+static void find_always(void)
+{
+	struct entry *e = find(0);
+
+	sim_assert(e == always);
+	if (e)
+		put(e);
+}
+
+static void moves(void *unused)
+{
+	(void)unused;
+	for (uint64_t key = 3; key < 7; key++) {
+		leave(rover);
+		enter(rover, key);
+	}
+}
+
+static void setup_moved(void)
+{
+	begin();
+	world_readers(find_always);
+	sim_spawn(moves, NULL, "updater");
+}
+
+/* Move an entry from a chain to none. */
+static void leaves_for_none(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		leave(rover);
+		hlist_nulls_add_fake(&rover->nnode);
+		sim_point("in no chain");
+		hlist_nulls_del_rcu(&rover->nnode);
+		enter(rover, 2);
+	}
+}
+
+static void setup_fake(void)
+{
+	begin();
+	world_readers(find_always);
+	sim_spawn(leaves_for_none, NULL, "updater");
+}
+
+/* The entry moves within its chain, to the head, so that it leads a walk back and not past the others to the end. */
+static void moves_within(void *unused)
+{
+	(void)unused;
+	for (uint64_t key = 4; key < 8; key += 2) {
+		leave(rover);
+		enter(rover, key);
+	}
+}
+
+/* At the beginning the rover is at the head. */
+static void setup_within(void)
+{
+	begin();
+	if (QUIESCE_MUTANT(nulls_at_tail)) {
+		leave(always);
+		enter(always, 0);
+	}
+	world_readers(find_always);
+	sim_spawn(moves_within, NULL, "updater");
+}
+
+/* ---- a found entry keeps its key ---- */
+
+static void find_rover(void)
+{
+	struct entry *e = find(4);
+
+	if (!e)
+		return;
+	for (int i = 0; i < 3; i++) {
+		sim_point("uses it");
+		sim_assert(key_of(e) == 4);
+	}
+	put(e);
+}
+
+static void setup_renamed(void)
+{
+	begin();
+	world_readers(find_rover);
+	sim_spawn(moves, NULL, "updater");
+}
+
+/* ---- a walk that went astray finds entries of the other chain complete ---- */
+
+/* The new entry is added after the last full fence, which is that of the put. */
+static void moves_before_a_new_one(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		leave(rover);
+		enter(world_new(), 1);
+		enter(rover, 3);
+		leave(rover);
+		enter(rover, 2);
+	}
+}
+
+static void setup_astray(void)
+{
+	begin();
+	world_readers(find_always);
+	sim_spawn(moves_before_a_new_one, NULL, "updater");
+}
+
+/* The walk reaches a new entry past a removed one. */
+static void passes_a_new_one(void *unused)
+{
+	(void)unused;
+	hlist_nulls_add_tail_rcu(&world_new()->nnode, &chain[0]);
+	hlist_nulls_del_init_rcu(&always->nnode);
+	hlist_nulls_del_init_rcu(&always->nnode);
+	enter(world_new(), 4);
+	leave(rover);
+}
+
+static void find_nothing(void)
+{
+	sim_assert(!find(8));
+}
+
+static void setup_passed(void)
+{
+	begin();
+	world_readers(find_nothing);
+	sim_spawn(passes_a_new_one, NULL, "updater");
+}
+
+const struct sim_scenario rculist_nulls_scenarios[] = {
+	{ .name = "nulls_moved", .what = "what stays is found while another moves", .setup = setup_moved,
+	  .must_see = "a walk that ended in another chain" },
+	{ .name = "nulls_fake", .what = "... or is in no chain", .setup = setup_fake,
+	  .must_see = "a walk that ended in another chain" },
+	{ .name = "nulls_within", .what = "... or moves within its chain", .setup = setup_within },
+	{ .name = "nulls_renamed", .what = "a reference is of the object with the key", .setup = setup_renamed },
+	{ .name = "nulls_astray", .what = "a walk that goes astray finds complete entries", .setup = setup_astray,
+	  .must_see = "a walk that ended in another chain" },
+	{ .name = "nulls_passed", .what = "... and so past a removed one", .setup = setup_passed },
+	{ .name = NULL },
+};
