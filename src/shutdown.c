@@ -92,7 +92,6 @@ int quiesce_shutdown(uint64_t timeout_ns)
 	bool drained = true;
 
 	quiesce__init();
-	quiesce__fork_check();
 	if (timeout_ns)
 		deadline = deadline_in(timeout_ns);
 	if (quiesce__barrier_is_misuse("quiesce_shutdown()", quiesce__caller()))

@@ -50,7 +50,6 @@
  *     call_hazptr_cohort()    about one batch                  if only callbacks retire into it
  *     call_hazptr()           -                                while the helper cannot keep up
  *     each of these           -                                while a wildcard (shazptr.h) is held
- * A reader that stays delays the reclaiming of nothing but the objects that it protects.
  * quiesce_get_stats() reports the numbers, hazptr_retired and hazptr_reclaimed.
  * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC, 09/2024, for
  * contexts and names; M. Michael, "Hazard pointers", 2004; slots, batches and scan are our own.
@@ -161,7 +160,7 @@ QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 }
 
 /* True if slots may be set without a call: not with full fences, nor while a waiter waits. */
-QUIESCE_FAST bool quiesce__hazptr_quiet(void)
+QUIESCE_FAST bool quiesce__hazptr_fast_allowed(void)
 {
 	/* Relaxed: fixed before first use; a scan waits again for a slot that misses the request. */
 	return QUIESCE__LIGHT_PROMISED || quiesce_likely(!quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr));
@@ -180,7 +179,7 @@ QUIESCE_FAST void quiesce__hazptr_set_quietly(hazptr_t *slot, uintptr_t value)
 
 QUIESCE_FAST void quiesce__hazptr_set(hazptr_t *slot, uintptr_t value)
 {
-	if (quiesce_likely(quiesce__hazptr_quiet()))
+	if (quiesce_likely(quiesce__hazptr_fast_allowed()))
 		quiesce__hazptr_set_quietly(slot, value);
 	else
 		quiesce__hazptr_set_slow(slot, value);
@@ -256,7 +255,7 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
 
 	if (!QUIESCE__SLOT_USED(slot, "hazptr_protect()"))
 		return NULL;
-	if (quiesce__hazptr_quiet() && quiesce__hazptr_attempt(slot, where, offset, marks, true, &ptr))
+	if (quiesce__hazptr_fast_allowed() && quiesce__hazptr_attempt(slot, where, offset, marks, true, &ptr))
 		return ptr;
 	while (QUIESCE__LIGHT_PROMISED)
 		if (quiesce__hazptr_attempt(slot, where, offset, marks, true, &ptr))

@@ -199,7 +199,7 @@ public:
 	/* raw: the parameter's type is the standard's. */
 	template<class T> [[__nodiscard__, gnu::__always_inline__]] T *protect(const std::atomic<T *> &src) noexcept
 	{
-		if (quiesce__hazptr_quiet()) {
+		if (quiesce__hazptr_fast_allowed()) {
 			T *ptr = src.load(std::memory_order_relaxed); /* Relaxed: only the second load is used. */
 
 			if (quiesce_likely(attempt<true>(ptr, src)))

@@ -22,12 +22,12 @@
  * percpu_ref_resurrect() reverts that; percpu_ref_switch_to_atomic() and
  * percpu_ref_switch_to_percpu() change the mode alone.
  *
- * Ordering.  Everything that was done through a reference happens before its put, that before the
- * last put, and that before the release, and before the return of a percpu_ref_is_zero() that is
- * true.  Everything before percpu_ref_reinit() or percpu_ref_resurrect() happens before what
- * follows a percpu_ref_tryget_live() that succeeds because of it.  A percpu_ref_tryget_live() that
- * succeeds has done so before the confirm function of percpu_ref_kill_and_confirm() runs.  A get
- * and a tryget order nothing else: the caller must find the object by other means.
+ * Ordering.  Accesses before a put happen before the release function runs, and before the return
+ * of a percpu_ref_is_zero() that is true.  Everything before percpu_ref_reinit() or
+ * percpu_ref_resurrect() happens before what follows a percpu_ref_tryget_live() that succeeds
+ * because of it.  A percpu_ref_tryget_live() that succeeds has done so before the confirm function
+ * of percpu_ref_kill_and_confirm() runs.  A get and a tryget order nothing else: the caller must
+ * find the object by other means.
  * Proof: docs/design/percpu_ref.md; docs/ordering.md.
  *
  * Differences from the kernel.  A change of mode is complete when the call returns: it leaves

@@ -52,6 +52,7 @@
 #define QUIESCE_PERCPU_RWSEM_H
 
 #include <quiesce/detail/percpu.h>
+#include <quiesce/detail/percpu_rwsem_calls.h>
 #include <quiesce/rcu_sync.h>
 
 QUIESCE_BEGIN_DECLS
@@ -91,55 +92,6 @@ struct percpu_rw_semaphore {
 #define QUIESCE__ENTERED 0 /* byte offsets of the words in a set */
 #define QUIESCE__LEFT 8
 
-QUIESCE_API int quiesce_percpu_init_rwsem(uint32_t layout, struct percpu_rw_semaphore *sem);
-QUIESCE_API void quiesce_percpu_free_rwsem(struct percpu_rw_semaphore *sem);
-QUIESCE_API void quiesce_percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem);
-QUIESCE_API void quiesce__percpu_down_read_slow(uint32_t layout, struct percpu_rw_semaphore *sem);
-QUIESCE_API bool quiesce__percpu_down_read_until(uint32_t layout, struct percpu_rw_semaphore *sem, uint64_t deadline);
-QUIESCE_API void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem);
-QUIESCE_API void quiesce__percpu_down_read_debug(struct percpu_rw_semaphore *sem);
-QUIESCE_API bool quiesce__percpu_down_read_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns);
-QUIESCE_API void quiesce__percpu_up_read_debug(struct percpu_rw_semaphore *sem);
-QUIESCE_API void quiesce__percpu_down_write_debug(struct percpu_rw_semaphore *sem);
-QUIESCE_API bool quiesce__percpu_down_write_until_debug(struct percpu_rw_semaphore *sem, uint64_t timeout_ns);
-QUIESCE_API void quiesce__percpu_up_write_debug(struct percpu_rw_semaphore *sem);
-QUIESCE_API bool quiesce__percpu_rwsem_held_debug(const struct percpu_rw_semaphore *sem, bool write);
-QUIESCE_API bool quiesce_percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns);
-QUIESCE_API void quiesce_percpu_down_write(struct percpu_rw_semaphore *sem);
-QUIESCE_API void quiesce_percpu_down_write_many(struct percpu_rw_semaphore *const *sems, size_t nr);
-QUIESCE_API void quiesce__percpu_down_write_many_debug(struct percpu_rw_semaphore *const *sems, size_t nr);
-QUIESCE_API bool quiesce_percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns);
-QUIESCE_API void quiesce_percpu_up_write(struct percpu_rw_semaphore *sem);
-QUIESCE_API bool quiesce_percpu_is_read_locked(const struct percpu_rw_semaphore *sem);
-QUIESCE_API bool quiesce_percpu_is_write_locked(const struct percpu_rw_semaphore *sem);
-QUIESCE_API bool quiesce_percpu_is_write_locked_by_me(const struct percpu_rw_semaphore *sem);
-QUIESCE_API void quiesce__percpu_rwsem_not_held(const struct percpu_rw_semaphore *sem, const char *where);
-
-/* The check and the count are one step, which a writer restarts when it makes readers slow: so a
- * reader either sees the lock closed, or its count is seen. */
-QUIESCE_FAST void quiesce__percpu_down_read(struct percpu_rw_semaphore *sem)
-{
-	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_idle() */
-	if (quiesce_unlikely(!quiesce_count_acquire(PW2, &sem->open, QUIESCE__ENTERED)))
-		quiesce__percpu_down_read_slow(QUIESCE_LAYOUT, sem);
-}
-
-QUIESCE_FAST bool quiesce__percpu_down_read_trylock(struct percpu_rw_semaphore *sem)
-{
-	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_idle() */
-	return quiesce_likely(quiesce_count_acquire(PW2, &sem->open, QUIESCE__ENTERED)) ||
-	       quiesce__percpu_down_read_until(QUIESCE_LAYOUT, sem, 0);
-}
-
-QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
-{
-	/* The check and the count are one step, because the lock may be freed as soon as its last
-	 * reader has left. */
-	/* PC2: release, pairs with PC2 in sum() */
-	if (quiesce_unlikely(!quiesce_count_release(PC2, &sem->open, QUIESCE__LEFT)))
-		quiesce__percpu_up_read_slow(sem);
-}
-
 /** percpu_init_rwsem - initialise a lock.
  * Return: 0; -ENOMEM: no memory for its counters: the lock works, but its readers share a line. */
 QUIESCE_PLAIN int percpu_init_rwsem(struct percpu_rw_semaphore *sem) { return quiesce_percpu_init_rwsem(QUIESCE_LAYOUT, sem); }
@@ -160,6 +112,15 @@ QUIESCE_PLAIN void percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem
  * Misuse: of a lock that is held or waited for: reported, and the lock stays as it is. */
 QUIESCE_PLAIN void percpu_free_rwsem(struct percpu_rw_semaphore *sem) { quiesce_percpu_free_rwsem(sem); }
 
+/* The check and the count are one step, which a writer restarts when it makes readers slow: so a
+ * reader either sees the lock closed, or its count is seen. */
+QUIESCE_FAST void quiesce__percpu_down_read(struct percpu_rw_semaphore *sem)
+{
+	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_idle() */
+	if (quiesce_unlikely(!quiesce_count_acquire(PW2, &sem->open, QUIESCE__ENTERED)))
+		quiesce__percpu_down_read_slow(QUIESCE_LAYOUT, sem);
+}
+
 /** percpu_down_read - acquire the lock for reading.
  *
  * Context: may sleep, if a writer is inside or queued; not recursive; not in a signal handler,
@@ -172,6 +133,13 @@ QUIESCE_PLAIN void percpu_down_read(struct percpu_rw_semaphore *sem) { quiesce__
 #else
 QUIESCE_FAST void percpu_down_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_down_read(sem); }
 #endif
+
+QUIESCE_FAST bool quiesce__percpu_down_read_trylock(struct percpu_rw_semaphore *sem)
+{
+	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_idle() */
+	return quiesce_likely(quiesce_count_acquire(PW2, &sem->open, QUIESCE__ENTERED)) ||
+	       quiesce__percpu_down_read_until(QUIESCE_LAYOUT, sem, 0);
+}
 
 /** percpu_down_read_trylock - acquire the lock for reading, without waiting.
  * Context: any; signal handlers too, even if they interrupt a call on the same lock.
@@ -191,6 +159,15 @@ QUIESCE_PLAIN bool percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uin
 #else
 	return quiesce_percpu_down_read_timeout(sem, timeout_ns);
 #endif
+}
+
+QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
+{
+	/* The check and the count are one step, because the lock may be freed as soon as its last
+	 * reader has left. */
+	/* PC2: release, pairs with PC2 in sum() */
+	if (quiesce_unlikely(!quiesce_count_release(PC2, &sem->open, QUIESCE__LEFT)))
+		quiesce__percpu_up_read_slow(sem);
 }
 
 /** percpu_up_read - release a lock that was acquired for reading.

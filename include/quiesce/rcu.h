@@ -20,6 +20,10 @@
  * for, sees everything that the updater wrote before the call.
  * Proof: docs/design/rcu.md; tests/litmus/RU*.litmus; docs/ordering.md.
  *
+ * Exit.  A thread must exit through its C library; a first use in the last round of its key
+ * destructors, or in a signal handler after them, is not supported.  Where a program made more than
+ * 32 thread-specific keys before it loaded the library, the first use in a thread allocates.
+ *
  * Fibers and coroutines (docs/fibers.md) leave a section in the thread in which they entered it:
  * they may switch inside a section only if they return to that thread before its end.  Every build
  * reports an unlock in a thread that is in no section; no build detects an unlock that ends the
@@ -38,10 +42,7 @@ QUIESCE_BEGIN_DECLS
  *
  * Context: any thread, no registration; signal handlers; nests up to 8190 deep.
  *   The section may sleep, but then delays every updater.
- *   A section ends in the thread that began it.  A thread must exit through its C
- *   library; a first use in the last round of its key destructors, or in a signal
- *   handler after them, is not supported.  Where a program made more than 32
- *   thread-specific keys before it loaded the library, the first use allocates.
+ *   A section ends in the thread that began it.
  * Cost: three instructions and a test, no fence, no shared write; the first
  *   call of a thread registers it without allocating.  A full fence where the
  *   process runs in full-fence mode.
@@ -210,9 +211,9 @@ QUIESCE_FAST int rcu_read_lock_held(void)
  *
  * Concurrent callers share grace periods.  The call creates no thread and runs no callback; where
  * no worker thread can be started it frees the objects that kfree_rcu() has queued.
- * A signal handler that interrupts it, or any other call that is not a reader's, returns: one that
- * leaves by siglongjmp() leaves locks of the library held for good, which other threads and their
- * exits then wait for.
+ * A signal handler that interrupts a waiting or queueing call of the library must return, not
+ * siglongjmp(): otherwise the library's locks stay held, and other threads and their exits wait for
+ * ever.
  *
  * Context: may sleep; not in a section (reported, aborts), not in a signal handler; allowed in a
  *   callback of call_rcu().

@@ -51,7 +51,7 @@
  *
  * The names are those of the Linux kernel's SRCU.  Differences: there is one kind of reader, and
  * it has no fence (the kernel's "fast" kind); any thread may end a section, also in a signal
- * handler; a domain that was not initialised opens itself; a waiter drives the grace period
+ * handler; a domain that was not initialised opens itself; a waiter leads the grace period
  * itself; stalls are reported.
  *
  * A plug-in that uses the inline calls stays loaded after dlclose(), because the kernel keeps a
@@ -69,7 +69,7 @@ QUIESCE_BEGIN_DECLS
 struct srcu_struct {
 	uint64_t enter;               /* nonzero: readers count inline; see percpu.h */
 	uint64_t leave[2];            /* nonzero: readers leave the index inline; 0 for a request, too */
-	uint64_t idx;                 /* 0 or 1: where new sections count; written by the driver */
+	uint64_t idx;                 /* 0 or 1: where new sections count; written by the leader */
 	struct quiesce_percpu percpu; /* counts entered and left, of both indexes */
 	uint64_t attention[2];        /* requests to readers that leave an index */
 	const char *name;             /* name in reports */

@@ -114,7 +114,7 @@ struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64
 	array->groups = (struct quiesce__group *)(array->extra + extra);
 	array->links = (struct quiesce__bucket **)(array->groups + groups);
 	array->until_sum = 1;
-	array->left = lines;
+	array->unmoved = lines;
 	array->queued = quiesce__resize_parked() + 1; /* read only once there is a successor, which comes with a callback */
 	return array;
 }

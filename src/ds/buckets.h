@@ -19,11 +19,11 @@ struct quiesce__extra {
 struct quiesce__group {
 	/* Guards the lists; no thread waits for it. */
 	struct quiesce__lock lock;
-	uint32_t nr_left;                /* number of lines in @left and @waiting */
-	uint32_t nr_waiting;             /* number of lines in @waiting */
-	struct quiesce__bucket *left;    /* replaced lines that readers may still access */
-	struct quiesce__bucket *waiting; /* lines that become free after the grace period of @seq */
-	struct rcu_gp_seq seq;           /* cookie of that grace period */
+	uint32_t nr_replaced;             /* number of lines in @replaced and @waiting */
+	uint32_t nr_waiting;              /* number of lines in @waiting */
+	struct quiesce__bucket *replaced; /* replaced lines that readers may still access */
+	struct quiesce__bucket *waiting;  /* lines that become free after the grace period of @seq */
+	struct rcu_gp_seq seq;            /* cookie of that grace period */
 	struct quiesce__bucket *free;
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 

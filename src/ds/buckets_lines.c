@@ -11,7 +11,7 @@
  *
  * I1. After a removal a bucket has at most 1.5 n + 0.5 overflow lines, where n is the number that its elements need; if
  *     n is 0 it has none, provided that the overflow lines are empty, or the first line has two holes.  Exceptions:
- *     another thread holds the group's lock, the group has LEFT_MAX lines that wait for readers, or memory is short.
+ *     another thread holds the group's lock, the group has REPLACED_MAX lines that wait for readers, or memory is short.
  * I2. No thread waits for a group's lock: an update that finds it locked takes a line from elsewhere, or leaves the bucket
  *     as long as it is.  (So it may stay locked in a child of fork().)
  *
@@ -24,13 +24,13 @@
 #include "runtime/core.h"
 
 #if defined(QUIESCE_SIM)
-#define LEFT_MIN 1u
-#define LEFT_MAX 8u
+#define REPLACED_MIN 1u
+#define REPLACED_MAX 8u
 #define GP_NS 0u
 #else
-#define LEFT_MIN 32u   /* replaced lines of a group that justify a grace period */
+#define REPLACED_MIN 32u /* replaced lines of a group that justify a grace period */
 #define GP_NS 2000000u /* least time between two grace periods that a table requests */
-#define LEFT_MAX 1024u /* most replaced lines of a group; readers may stay for long */
+#define REPLACED_MAX 1024u /* most replaced lines of a group; readers may stay for long */
 #endif
 
 static struct quiesce__group *group_of(const struct quiesce__buckets *array, const struct quiesce__bucket *first)
@@ -58,11 +58,11 @@ static void push(struct quiesce__buckets *array, struct quiesce__bucket **list, 
 /* Replaced lines begin to wait for a grace period, if no others do. */
 static void begin_to_wait(struct quiesce__group *group, struct quiesce__update *u)
 {
-	if (group->waiting || !group->left)
+	if (group->waiting || !group->replaced)
 		return;
-	group->waiting = group->left;
-	group->nr_waiting = group->nr_left;
-	group->left = NULL;
+	group->waiting = group->replaced;
+	group->nr_waiting = group->nr_replaced;
+	group->replaced = NULL;
 	group->seq = quiesce_get_state_synchronize_rcu();
 	u->wants_gp = true;
 }
@@ -79,7 +79,7 @@ static void collect(struct quiesce__buckets *array, struct quiesce__group *group
 		return;
 	}
 	group->free = group->waiting;
-	group->nr_left -= group->nr_waiting;
+	group->nr_replaced -= group->nr_waiting;
 	group->waiting = NULL;
 	while ((line = rest)) { /* usually a few lines, or none */
 		rest = *next_of(array, line);
@@ -210,10 +210,10 @@ static void leave(const struct quiesce__table *table, struct quiesce__group *gro
 
 	for (; line; line = next) {
 		next = table->kind->follow(line);
-		push(u->array, &group->left, (struct quiesce__bucket *)line);
-		group->nr_left++;
+		push(u->array, &group->replaced, (struct quiesce__bucket *)line);
+		group->nr_replaced++;
 	}
-	if (!group->waiting && group->nr_left >= LEFT_MIN)
+	if (!group->waiting && group->nr_replaced >= REPLACED_MIN)
 		begin_to_wait(group, u);
 }
 
@@ -239,9 +239,9 @@ void quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__up
 		return;
 	if (!quiesce__trylock(&group->lock))
 		return;
-	if (group->nr_left >= LEFT_MAX) /* lines are otherwise collected only when an update takes one */
+	if (group->nr_replaced >= REPLACED_MAX) /* lines are otherwise collected only when an update takes one */
 		collect(u->array, group, u);
-	if (group->nr_left < LEFT_MAX && (had = gather(table, group, u, wanted, &fresh))) {
+	if (group->nr_replaced < REPLACED_MAX && (had = gather(table, group, u, wanted, &fresh))) {
 		table->kind->rebuild(u->line, fresh);
 		leave(table, group, u, old);
 	}

@@ -124,7 +124,7 @@ static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *a
 	if (shared)
 		quiesce__bucket_unlock(shared, 0);
 	/* BK4: full, pairs with BK4 in move_bucket() and move_batch() */
-	if (quiesce_fetch_add(BK4, &array->left, (uint64_t)-1) == (QUIESCE_MUTANT(table_switch_early) ? 2 : 1))
+	if (quiesce_fetch_add(BK4, &array->unmoved, (uint64_t)-1) == (QUIESCE_MUTANT(table_switch_early) ? 2 : 1))
 		resized(table, array, locked);
 	return true;
 }
@@ -252,7 +252,7 @@ enum rest {
 static enum rest move_batch(struct quiesce__buckets *array)
 {
 	/* BK4: acquire, pairs with BK4 in move_bucket() */
-	if (!array->table || quiesce_load_acquire(BK4, &array->left) == 0)
+	if (!array->table || quiesce_load_acquire(BK4, &array->unmoved) == 0)
 		return REST_OVER;
 	if (move_some(array->table, array, BATCH_LINES, true) > 0)
 		return REST_MORE;

@@ -158,7 +158,7 @@ static hazptr_t *alloc_in_line(uintptr_t *line)
 hazptr_t *quiesce_hazptr_alloc_detached(void)
 {
 	quiesce__init();
-	quiesce__used();
+	quiesce__fix_mode();
 	return (hazptr_t *)quiesce__pool_claim_any(&pool, 1);
 }
 
@@ -252,7 +252,7 @@ int quiesce_init_hazptr_context(struct hazptr_context *ctx)
 	if (line) {
 		self->hazptr_spare = NULL;
 	} else {
-		quiesce__used();
+		quiesce__fix_mode();
 		quiesce__reader_ensure(self, QUIESCE_LAYOUT);
 		line = take_empty_line();
 	}
@@ -295,11 +295,11 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 /* Notify the scanner if it waits for @old, the former value of @slot; once for each tag.  The slot may have lost
  * the tag already, so the word beside it is checked, too: it has the number of the scan that set the tag, and
  * may be written a little later than the tag. */
-static void answer(hazptr_t *slot, uintptr_t old)
+static void notify_scanner(hazptr_t *slot, uintptr_t old)
 {
 	uint64_t *tagged = (uint64_t *)&slot->value + QUIESCE_LINE_WORDS;
 
-	/* Relaxed: a late tag is answered by the next call.  Where the store overwrites a new number, the scan
+	/* Relaxed: a late tag is served by the next call.  Where the store overwrites a new number, the scan
 	 * takes the tag for one of an earlier scan, which blocks no fewer waiters. */
 	if (old > QUIESCE_SLOT_TAG || quiesce_load_relaxed(tagged)) {
 		quiesce_store_relaxed(tagged, 0); /* Relaxed: see the check above. */
@@ -307,13 +307,13 @@ static void answer(hazptr_t *slot, uintptr_t old)
 	}
 }
 
-static void answer_requests(hazptr_t *slot, uintptr_t old)
+static void serve_requests(hazptr_t *slot, uintptr_t old)
 {
 	/* Relaxed: a request may be seen, or end, a little late. */
 	uint64_t asked = quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr);
 
 	if (asked & QUIESCE_SLOTS_WAIT)
-		answer(slot, old);
+		notify_scanner(slot, old);
 	if (asked & QUIESCE_SLOTS_YIELD)
 		quiesce__yield(&quiesce__slots_yield);
 }
@@ -322,7 +322,7 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 {
 	uintptr_t old;
 
-	/* Full fences, and no waiter.  Relaxed: as in answer_requests(). */
+	/* Full fences, and no waiter.  Relaxed: as in serve_requests(). */
 	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) == QUIESCE_HAZPTR_FULL)) {
 		/* HP1: full, pairs with HP1 in quiesce__hazptr_scan_begin() */
 		(void)quiesce_xchg(HP1, &slot->value, value);
@@ -332,15 +332,15 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 	 * completed. */
 	old = quiesce_load_relaxed(&slot->value);
 	if (!old)
-		answer_requests(slot, 0);
+		serve_requests(slot, 0);
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, &slot->value, value);
 	/* Either the scan sees the slot, or the caller's next load sees what was unlinked. */
 	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(HP1);
-	if (old && (quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) & QUIESCE_SLOTS_WAIT)) /* Relaxed: as in answer_requests(). */
-		answer(slot, old);
+	if (old && (quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) & QUIESCE_SLOTS_WAIT)) /* Relaxed: as in serve_requests(). */
+		notify_scanner(slot, old);
 }
 
 void *quiesce__hazptr_protect_slow(hazptr_t *slot, void **where, size_t offset, uintptr_t marks)
@@ -358,7 +358,7 @@ void quiesce__hazptr_free_slow(hazptr_t *slot)
 
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() and take_free() */
 	quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
-	answer_requests(slot, old);
+	serve_requests(slot, old);
 }
 
 void quiesce_hazptr_protect_batch(hazptr_t *const *slots, void **const *where, void **ret_ptrs, size_t nr)

@@ -55,11 +55,11 @@ static void run(struct quiesce__barrier *b, struct hazptr_head **list, uint32_t 
 /* Push the objects that @b holds back to a shard's list. */
 static void give_back(struct quiesce__barrier *b)
 {
-	struct hazptr_head **left = &quiesce__sweep.shard[b->number % QUIESCE_NR_SWEEP_SHARDS].left;
+	struct hazptr_head **list = &quiesce__sweep.shard[b->number % QUIESCE_NR_SWEEP_SHARDS].handed_over;
 
 	quiesce__gate_enter(&b->running);
-	quiesce__hazptr_push_list(left, b->list);
-	quiesce__hazptr_push_list(left, b->ready);
+	quiesce__hazptr_push_list(list, b->list);
+	quiesce__hazptr_push_list(list, b->ready);
 	b->list = b->ready = NULL;
 	quiesce__gate_leave(&b->running);
 }
@@ -141,7 +141,7 @@ static void barrier_ended(struct quiesce__run *run)
 {
 	struct quiesce__barrier *b = &((struct barrier_run *)run)->b;
 
-	if (quiesce__sweep_mine()) {
+	if (quiesce__is_sweeper()) {
 		quiesce__sweep_ended(run);
 		return;
 	}
@@ -236,7 +236,6 @@ bool quiesce__hazptr_barrier_until(uint64_t deadline)
 static bool barrier_is_misuse(const char *call)
 {
 	quiesce__init();
-	quiesce__fork_check();
 	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS))
 		return false;
 	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "%s() inside a callback would wait for itself", call);

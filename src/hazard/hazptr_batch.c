@@ -65,8 +65,7 @@ int quiesce_set_thread_hazptr_batch(uint32_t least, uint32_t most)
 	if ((least || most) && !sensible(least, most))
 		return -EINVAL;
 	quiesce__init();
-	quiesce__fork_check();
-	quiesce__used();
+	quiesce__fix_mode();
 	r = self->retired ? self->retired : quiesce__retired_new(self);
 	if (!r)
 		return -ENOMEM;

@@ -150,8 +150,7 @@ void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head
 		return;
 	}
 	quiesce__init();
-	quiesce__fork_check();
-	quiesce__used();
+	quiesce__fix_mode();
 	head->func = func;
 	quiesce__hazptr_count_pushed();
 	nr = quiesce_fetch_add_relaxed(&cohort->nr, (uint64_t)1) + 1; /* Relaxed: when to scan is a policy. */
@@ -278,7 +277,6 @@ void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
 		return;
 	}
 	quiesce__init();
-	quiesce__fork_check();
 	if (back_of(cohort)) {
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK,
 				"synchronize_hazptr_cohort() inside a callback of the cohort would wait for itself");

@@ -176,7 +176,7 @@ static struct quiesce__sweep_shard *shard_of(const struct quiesce_tls_v1 *self, 
 static void push_to_list(const struct quiesce__retired *r, struct hazptr_head *head)
 {
 	quiesce__hazptr_count_pushed();
-	quiesce__hazptr_push(&shard_of(quiesce__self(), r)->left, head);
+	quiesce__hazptr_push(&shard_of(quiesce__self(), r)->handed_over, head);
 	quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
 }
 
@@ -214,7 +214,7 @@ static void hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired
 	}
 	r->swept += nr;
 	quiesce_fetch_add_relaxed(&quiesce__counters.hazptr_swept, nr); /* Relaxed: a statistic. */
-	quiesce__hazptr_push_chain(&shard_of(self, r)->left, first, last);
+	quiesce__hazptr_push_chain(&shard_of(self, r)->handed_over, first, last);
 }
 
 static bool try_hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired *r, bool all)
@@ -356,7 +356,7 @@ static bool lock_own(struct quiesce__retired *r)
 {
 	if (quiesce__trylock(&r->lock))
 		return true;
-	/* HP6: pairs with HP6 in scan_again() */
+	/* HP6: pairs with HP6 in recheck_drained() */
 	quiesce_fence_full(HP6);
 	return quiesce__trylock(&r->lock);
 }
@@ -425,7 +425,7 @@ static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(stru
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "call_hazptr() with a NULL %s", head ? "function" : "hazptr_head");
 		return;
 	}
-	quiesce__fork_check();
+	quiesce__init();
 	head->func = func;
 	r = queue_with_room(self, head);
 	if (r) {
@@ -441,7 +441,7 @@ static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_hea
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct quiesce__retired *r = self->retired;
 
-	/* Relaxed: as in quiesce__fork_check(). */
+	/* Relaxed: as in quiesce__init(). */
 	if (quiesce_unlikely(!head || !func || !r || !quiesce_load_relaxed(quiesce__fork_canary) || full(r))) {
 		call_slowly(head, func, bytes, here);
 		return;
@@ -489,7 +489,7 @@ void quiesce_hazptr_retire(void *object, void (*deleter)(void *object), size_t b
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "hazptr_retire() with a NULL %s", object ? "function" : "object");
 		return;
 	}
-	quiesce__fork_check();
+	quiesce__init();
 	note = quiesce__note_get(quiesce__self());
 	if (quiesce_unlikely(!note)) {
 		delete_here(object, deleter);

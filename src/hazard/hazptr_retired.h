@@ -83,7 +83,7 @@ struct quiesce__barrier {
 #define QUIESCE_NR_SWEEP_SHARDS 8u
 #endif
 struct quiesce__sweep_shard {
-	struct hazptr_head *left;        /* objects; pushed by any thread, taken by the sweeper */
+	struct hazptr_head *handed_over; /* objects; pushed by any thread, taken by the sweeper */
 	struct quiesce__retired *listed; /* queues that are not empty; pushed by any thread, taken by the sweeper */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
@@ -191,7 +191,7 @@ bool quiesce__sweep_begin(uint64_t deadline);
 bool quiesce__sweep_try_begin(void);
 void quiesce__sweep_end(void);
 /* True if the calling thread is the sweeper. */
-bool quiesce__sweep_mine(void);
+bool quiesce__is_sweeper(void);
 /* A callback has ended the sweeper's thread in @run: the remaining objects stay in their lists, and are swept
  * soon. */
 void quiesce__sweep_ended(struct quiesce__run *run);

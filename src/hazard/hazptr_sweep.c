@@ -79,7 +79,7 @@ void quiesce__sweep_end(void)
 	quiesce__unlock(&s->sweeping);
 }
 
-bool quiesce__sweep_mine(void)
+bool quiesce__is_sweeper(void)
 {
 	return quiesce__sweep.sweeper == quiesce__self();
 }
@@ -97,7 +97,7 @@ bool quiesce__sweep_any_left(void)
 	bool any = false;
 
 	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS && !any; i++)
-		any = quiesce_load_relaxed(&quiesce__sweep.shard[i].left) != NULL; /* Relaxed: HP5 orders it, or a hint. */
+		any = quiesce_load_relaxed(&quiesce__sweep.shard[i].handed_over) != NULL; /* Relaxed: HP5 orders it, or a hint. */
 	return any;
 }
 
@@ -198,10 +198,10 @@ void quiesce__sweep_gather(void)
 
 	gather_own(quiesce__self()->retired);
 	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS; i++) {
-		if (!quiesce_load_relaxed(&s->shard[i].left)) /* Relaxed: a pusher schedules a sweep. */
+		if (!quiesce_load_relaxed(&s->shard[i].handed_over)) /* Relaxed: a pusher schedules a sweep. */
 			continue;
 		quiesce__gate_enter(&s->running);
-		quiesce__sweep_add(&s->fresh, quiesce__hazptr_take(&s->shard[i].left));
+		quiesce__sweep_add(&s->fresh, quiesce__hazptr_take(&s->shard[i].handed_over));
 		quiesce__gate_leave(&s->running);
 	}
 }
@@ -280,10 +280,10 @@ static bool owner_takes(const struct quiesce__retired *r)
 	return quiesce_load_relaxed(&r->taken) != r->taken_swept && !QUIESCE_MUTANT(hazptr_owner_unawaited);
 }
 
-/* I3: an owner that pushed meanwhile may have read its limit before it was 0, or found its lock taken.  If it
- * holds the lock now it is about to list the queue, or runs the object that it pushed: so the queue is
- * checked again. */
-static void scan_again_at(struct quiesce__retired *r, bool wait, uint64_t deadline)
+/* An owner that pushed meanwhile may have seen the old limit or the taken lock, so check its queue again (I3).
+ * If the owner holds the lock now, it is about to list the queue, or reclaims the object that it pushed: then
+ * the queue stays in @visited. */
+static void recheck_drained_queue(struct quiesce__retired *r, bool wait, uint64_t deadline)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 
@@ -303,7 +303,7 @@ static void scan_again_at(struct quiesce__retired *r, bool wait, uint64_t deadli
 	quiesce__unlock(&r->lock);
 }
 
-static void scan_again(bool wait, uint64_t deadline)
+static void recheck_drained(bool wait, uint64_t deadline)
 {
 	struct quiesce__retired *r = quiesce__sweep.visited, *next;
 
@@ -314,7 +314,7 @@ static void scan_again(bool wait, uint64_t deadline)
 	quiesce_fence_full(HP6);
 	for (; r; r = next) {
 		next = r->next_visited;
-		scan_again_at(r, wait, deadline);
+		recheck_drained_queue(r, wait, deadline);
 	}
 }
 
@@ -327,7 +327,7 @@ bool quiesce__sweep_visit(bool all, uint64_t deadline)
 	if (s->kept)
 		scan_anew(&s->kept);
 	s->any_busy = false;
-	scan_again(all, deadline);
+	recheck_drained(all, deadline);
 	take_listed();
 	r = s->visits;
 	s->visits = NULL;
@@ -342,7 +342,7 @@ bool quiesce__sweep_visit(bool all, uint64_t deadline)
 /* ---- scanning ---- */
 
 /* Take up to SCAN_MOST objects from @fresh. */
-static struct hazptr_head *cut(void)
+static struct hazptr_head *take_chunk(void)
 {
 	struct hazptr_head *first = quiesce__sweep.fresh, *last = first;
 
@@ -364,12 +364,12 @@ bool quiesce__sweep_scan(void)
 
 	if (some) {
 		quiesce__gate_enter(&s->running);
-		quiesce__hazptr_part(cut(), &parts);
+		quiesce__hazptr_part(take_chunk(), &parts);
 		quiesce__sweep_add(&s->kept, parts.kept); /* first: a fork that does not wait for the gate finds no object twice */
 		quiesce__sweep_add(&s->ready, parts.ready);
 		quiesce__gate_leave(&s->running);
 	}
-	scan_again(false, 0);
+	recheck_drained(false, 0);
 	return some;
 }
 

@@ -340,8 +340,7 @@ void quiesce_synchronize_shazptr(const void *ptr)
 	if (!ptr)
 		return;
 	quiesce__init();
-	quiesce__fork_check();
-	quiesce__used();
+	quiesce__fix_mode();
 	quiesce__count(shazptr_waits);
 	skip = quiesce_load_relaxed(&quiesce__settings.skip_self_scan); /* Relaxed: a setting. */
 	if (!skip) {

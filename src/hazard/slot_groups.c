@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* slot_groups.c - the owners of lines of hazard slots: a line is taken, left by its owner, and taken by the next one.
  *
- * I1. A line, and a slot of it, are counted before the slot is claimed for the first time.  So if a scan does not count
- *     the slot, its guard was set after the scan's heavy fence, and does not matter.
+ * I1. Lines keep I4 of slots.c: a line, and a slot of it, are counted before the slot is claimed for the first time (SH6).
  *
- * I2. Each counted line without an owner has its bit in @left set, or a thread is about to set it; the thread that clears the bit
- *     takes the line.  Each word of @left that is not 0 has its bit in @summary set, or a thread is about to set it.  So a thread finds
- *     a free line by the words of @summary, one for 4096 lines, and one word of @left.  After a fork in the midst of a change a bit
+ * I2. Each counted line without an owner has its bit in @vacant set, or a thread is about to set it; the thread that clears the bit
+ *     takes the line.  Each word of @vacant that is not 0 has its bit in @summary set, or a thread is about to set it.  So a thread finds
+ *     a free line by the words of @summary, one for 4096 lines, and one word of @vacant.  After a fork in the midst of a change a bit
  *     may be set although the line has an owner: the owner word decides.
  *
  * I3. A thread that ends leaves its lines; a thread that a raw system call ends does not.  So a thread that adds a line probes the
@@ -33,7 +32,7 @@
 static void place_lines(struct quiesce__lines *lines, char *start, uint32_t max)
 {
 	lines->live = (uint64_t *)(void *)start;
-	lines->left = (uint64_t *)(void *)(start + QUIESCE_LINE_BITS(max) / 2);
+	lines->vacant = (uint64_t *)(void *)(start + QUIESCE_LINE_BITS(max) / 2);
 	lines->first = (uintptr_t *)(void *)(start + QUIESCE_LINE_BITS(max));
 	lines->capacity = max;
 }
@@ -128,11 +127,11 @@ static bool clear_bit(uint64_t *word, uint64_t bit)
 
 void quiesce__note_left(struct quiesce__lines *lines, uint32_t i)
 {
-	set_bit(&lines->left[i / 64], 1ull << i % 64);
+	set_bit(&lines->vacant[i / 64], 1ull << i % 64);
 	set_bit(&lines->summary[i / 64 / 64], 1ull << i / 64 % 64);
 }
 
-/* Word @w of @left was found to be 0: clear its bit in the summary.  A thread that sets a bit in the word either finds the summary's bit
+/* Word @w of @vacant was found to be 0: clear its bit in the summary.  A thread that sets a bit in the word either finds the summary's bit
  * clear, and sets it, or has set its own bit before the word is read again here. */
 static void note_none_left(struct quiesce__lines *lines, uint32_t w)
 {
@@ -140,7 +139,7 @@ static void note_none_left(struct quiesce__lines *lines, uint32_t w)
 
 	clear_bit(summary, bit);
 	/* Relaxed: after the exchange. */
-	if (quiesce_load_relaxed(&lines->left[w]) && !QUIESCE_MUTANT(slots_left_lost))
+	if (quiesce_load_relaxed(&lines->vacant[w]) && !QUIESCE_MUTANT(slots_left_lost))
 		set_bit(summary, bit);
 }
 
@@ -158,7 +157,7 @@ static uint32_t find_left(struct quiesce__lines *lines, uint32_t from, uint32_t 
 	for (uint32_t s = 0; s * 64 * 64 < to; s++)
 		for (uint64_t words = quiesce_load_relaxed(&lines->summary[s]); words; words &= words - 1) {
 			uint32_t w = s * 64 + (uint32_t)__builtin_ctzll(words);
-			uint64_t all = quiesce_load_relaxed(&lines->left[w]), bits;
+			uint64_t all = quiesce_load_relaxed(&lines->vacant[w]), bits;
 
 			if (w * 64 >= to)
 				return NO_LINE;
@@ -241,9 +240,9 @@ static uintptr_t *take_left(struct quiesce__lines *lines, uint64_t owner, uint32
 	uintptr_t *line = NULL;
 
 	while (!line && (i = find_left(lines, from, nr < limit ? nr : limit)) != NO_LINE) {
-		if (!clear_bit(&lines->left[i / 64], 1ull << i % 64))
+		if (!clear_bit(&lines->vacant[i / 64], 1ull << i % 64))
 			continue;
-		if (!quiesce_load_relaxed(&lines->left[i / 64])) /* Relaxed: as in note_none_left(). */
+		if (!quiesce_load_relaxed(&lines->vacant[i / 64])) /* Relaxed: as in note_none_left(). */
 			note_none_left(lines, i / 64);
 		line = take(lines, i, owner);
 	}
@@ -287,7 +286,7 @@ void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line)
 {
 	if (is_empty(lines, line) || QUIESCE_MUTANT(slots_left_held))
 		set_live(lines, quiesce__line_index(lines, line), false);
-	/* The exchange of the bit in @left orders this, too, except where a fork has left that bit set. */
+	/* The exchange of the bit in @vacant orders this, too, except where a fork has left that bit set. */
 	/* SH4: release, pairs with SH4 in take() */
 	quiesce_store_release(SH4, quiesce__line_owner(line), (uint64_t)0);
 	quiesce__note_left(lines, (uint32_t)quiesce__line_index(lines, line));

@@ -42,12 +42,12 @@ struct quiesce__pool {
 struct quiesce__lines {
 	uintptr_t *first;
 	uint64_t *live;     /* one bit for each line: scans must read the line */
-	uint64_t *left;     /* one bit for each line: the line has no owner */
+	uint64_t *vacant;   /* one bit for each line: the line has no owner */
 	uintptr_t empty;    /* value of a free slot */
 	uint32_t capacity;
 	uint32_t nr;        /* number of lines that were ever owned; only grows */
 	uint32_t probe;     /* the next line whose owner is probed, as it may have died */
-	uint64_t summary[QUIESCE_MOST_LINES / 64 / 64]; /* one bit for each word of @left: the word is not 0 */
+	uint64_t summary[QUIESCE_MOST_LINES / 64 / 64]; /* one bit for each word of @vacant: the word is not 0 */
 	struct quiesce__pool pool;
 	struct quiesce__room room; /* memory for more lines; not initialised: all lines are usable from the beginning */
 };

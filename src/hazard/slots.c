@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* slots.c - the array of hazard slots near CPUs and threads; claims are in shazptr.c.
  *
- *   array:    | blocks of ids: concurrency ids or CPUs | two counts of fallback guards | bits of lines: live, left | lines |
+ *   array:    | blocks of ids: concurrency ids or CPUs | two counts of fallback guards | bits of lines: live, vacant | lines |
  *   a block:  | 63 slots, count | the scan's words |
  *   a line:   | 7 slots, count | the scan's words, owner |
  *

@@ -229,8 +229,7 @@ int quiesce__percpu_open(struct quiesce_percpu *percpu, uint32_t words)
 	char *base;
 
 	quiesce__init();
-	quiesce__fork_check();
-	quiesce__used();
+	quiesce__fix_mode();
 	platform_signals_block(&mask);
 	quiesce__lock(&lock);
 	choose();
@@ -247,7 +246,7 @@ void quiesce__percpu_close(struct quiesce_percpu *percpu)
 {
 	struct platform_sigmask mask;
 
-	quiesce__fork_check();
+	quiesce__init();
 	platform_signals_block(&mask);
 	quiesce__lock(&lock);
 	if (percpu->base)

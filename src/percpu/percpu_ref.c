@@ -143,7 +143,6 @@ static bool begin_change(struct percpu_ref *ref, const char *what)
 	uint32_t word, mine = HELD;
 
 	quiesce__init();
-	quiesce__fork_check();
 	word = quiesce_load_relaxed(&ref->lock); /* Relaxed: the exchange decides. */
 	for (;;) {
 		if (!held(word)) {
@@ -294,8 +293,7 @@ int quiesce_percpu_ref_init(uint32_t layout, struct percpu_ref *ref, percpu_ref_
 
 	quiesce__check_layout(layout);
 	quiesce__init();
-	quiesce__fork_check();
-	quiesce__used();
+	quiesce__fix_mode();
 	*ref = (struct percpu_ref){ .release = release, .stays_atomic = atomic };
 	ref->reinit = dead || atomic || (flags & PERCPU_REF_ALLOW_REINIT);
 	ref->no_percpu = QUIESCE_TSAN || !quiesce_shazptr_v1.rseq || !can_restart();
@@ -327,7 +325,7 @@ void quiesce_percpu_ref_exit(struct percpu_ref *ref)
 {
 	uint64_t nr;
 
-	quiesce__fork_check();
+	quiesce__init();
 	nr = users(ref);
 	if (quiesce_unlikely(nr != 0)) {
 		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "percpu_ref_exit() of %p with %llu references that have not been put",
@@ -469,7 +467,6 @@ void quiesce_percpu_ref_kill_many(struct percpu_ref **refs, size_t nr)
 	bool fence;
 
 	quiesce__init();
-	quiesce__fork_check();
 	mine = begin_kills(refs, nr, &fence);
 	if (fence)
 		fence_atomic();

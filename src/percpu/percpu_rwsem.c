@@ -483,7 +483,6 @@ static void write_next(struct percpu_rw_semaphore *const *sems, size_t i)
 void quiesce_percpu_down_write_many(struct percpu_rw_semaphore *const *sems, size_t nr)
 {
 	quiesce__init();
-	quiesce__fork_check();
 	for (size_t i = 0; i < nr; i += BATCH)
 		make_slow(sems + i, nr - i < BATCH ? nr - i : BATCH);
 	for (size_t i = 0; i < nr; i++)
@@ -559,7 +558,6 @@ int quiesce_percpu_init_rwsem(uint32_t layout, struct percpu_rw_semaphore *sem)
 void quiesce_percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem)
 {
 	quiesce__init();
-	quiesce__fork_check();
 	if (quiesce_unlikely(!quiesce__is_child("percpu_rwsem_after_fork_child()")))
 		return;
 	quiesce__percpu_all_left(&sem->percpu, sem->shared, ENTERED, LEFT);

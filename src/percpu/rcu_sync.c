@@ -247,7 +247,6 @@ void quiesce_rcu_sync_enter(struct rcu_sync *rss)
 	bool first;
 
 	quiesce__init();
-	quiesce__fork_check();
 	for (first = quiesce__rcu_sync_enter_begin(rss); !first; first = take_place(rss))
 		if (QUIESCE_MUTANT(sync_no_wait) || wait_until_passed(rss))
 			return;
@@ -260,7 +259,7 @@ void quiesce_rcu_sync_exit(struct rcu_sync *rss)
 	bool unbalanced, queue = false;
 	uint32_t count;
 
-	quiesce__fork_check();
+	quiesce__init();
 	quiesce__lock(&rss->lock);
 	count = quiesce_load_relaxed(&rss->gp_count); /* Relaxed: under the lock. */
 	unbalanced = !count;
@@ -281,7 +280,7 @@ void quiesce_rcu_sync_dtor(struct rcu_sync *rss)
 {
 	bool inside, idle;
 
-	quiesce__fork_check();
+	quiesce__init();
 	for (;;) {
 		quiesce__lock(&rss->lock);
 		inside = rss->gp_count != 0;

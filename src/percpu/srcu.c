@@ -7,21 +7,21 @@
  *   left[idx]++        (release)          for each index, once, in any order:
  *                                            sum left, then entered: equal    (acquire, PC2)
  *
- * The driver is the thread that runs the grace periods of a domain.
+ * The leader is the thread that runs the grace periods of a domain.
  *
  * I1. An index that was seen empty after the fence has no section that began before the fence, and never will have.
  *     Each index needs to be seen empty once, in any order; a late count only delays.  The fence is not repeated.
  * I2. An index in use may never be empty.  So once the other index has been seen empty, new sections are flipped to that
  *     one.  The old index is then joined only by readers that loaded idx before the flip, once each: it becomes empty.
- * I3. There is one driver at a time (@driven): a caller that waits, and may sleep, or one that tries, and does not.  The
- *     state of an unfinished grace period outlives the driver that began it.  The lock is never held over a fence or a
- *     sleep.  No waiter depends on a driver that does not run: see srcu_follow.c.  Waiters are completed, and withdraw,
+ * I3. There is one leader at a time (@led): a caller that waits, and may sleep, or one that tries, and does not.  The
+ *     state of an unfinished grace period outlives the leader that began it.  The lock is never held over a fence or a
+ *     sleep.  No waiter depends on a leader that does not run: see srcu_follow.c.  Waiters are completed, and withdraw,
  *     under the lock.
  * I4. A caller needs the first grace period whose number is taken, under the lock, after the call began.
  * I5. A reader accesses nothing of the domain after it has counted as left.  So it checks for a request (@attention)
- *     before that, in the same restartable sequence, and the word on which the driver sleeps belongs to the library: see
+ *     before that, in the same restartable sequence, and the word on which the leader sleeps belongs to the library: see
  *     waitq.h.  A request that is made between the check and the count is missed, so each sleep is timed.
- * I6. A forked child has none of the threads that drive, wait or run callbacks: the first call on a domain there resets
+ * I6. A forked child has none of the threads that lead, wait or run callbacks: the first call on a domain there resets
  *     what they have left.
  * I7. Sections that are open at a fork may belong to threads that the child does not have.  That cannot be known until a
  *     grace period is over (@inherited); until then quiesce_shutdown() does not wait for ever.
@@ -48,7 +48,7 @@
 #define PAUSE 4u /* readers yield at most a fifth of the time for normal waits */
 
 /* Bits of @attention: what a reader does when it leaves. */
-#define ASK_WAKE 1ull  /* wake the driver of the domain */
+#define ASK_WAKE 1ull  /* wake the leader of the domain */
 #define ASK_HELPER 2ull  /* wake the helper thread */
 #define ASK_YIELD 4ull /* yield the CPU */
 
@@ -101,7 +101,7 @@ int quiesce__srcu_lock_slow(uint32_t layout, struct srcu_struct *ssp, uint64_t i
 }
 
 /* The reader has left, so @ssp is only an address here (I5). */
-static QUIESCE_COLD void answer(const struct srcu_struct *ssp, uint64_t attention)
+static QUIESCE_COLD void serve_requests(const struct srcu_struct *ssp, uint64_t attention)
 {
 	if ((attention & ASK_WAKE) && !QUIESCE_MUTANT(srcu_wake_lost))
 		quiesce__waitq_wake(quiesce__waitq_of(ssp));
@@ -141,12 +141,12 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 		/* WQ1: full, pairs with WQ1 in quiesce__waitq_prepare() */
 		quiesce_fence_full(WQ1);
 	if (quiesce_unlikely(attention))
-		answer(ssp, attention);
+		serve_requests(ssp, attention);
 }
 
-void quiesce__srcu_wake_driver(const struct srcu_struct *ssp)
+void quiesce__srcu_wake_leader(const struct srcu_struct *ssp)
 {
-	answer(ssp, ASK_WAKE);
+	serve_requests(ssp, ASK_WAKE);
 }
 
 /* ---- domains ---- */
@@ -160,7 +160,7 @@ void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
 {
 	uint64_t leave = bits ? 0 : quiesce__percpu_open_word(&ssp->percpu);
 
-	/* Relaxed throughout: I5.  Written by the driver, and only on a change, because readers load this line all
+	/* Relaxed throughout: I5.  Written by the leader, and only on a change, because readers load this line all
 	 * the time. */
 	if (quiesce_load_relaxed(&ssp->attention[idx]) != bits)
 		quiesce_store_relaxed(&ssp->attention[idx], bits);
@@ -173,7 +173,7 @@ static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *
 	uint64_t inside;
 
 	quiesce__lock_reset(&u->lock, false);
-	u->driven = u->fenced = false;
+	u->led = u->fenced = false;
 	u->waiters = NULL;
 	u->number = u->completed;
 	u->alone.number = 0;
@@ -221,8 +221,7 @@ struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp)
 	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
 
 	quiesce__init();
-	quiesce__fork_check();
-	quiesce__used();
+	quiesce__fix_mode();
 	/* SR6: acquire, pairs with SR6 in quiesce__srcu_reinit() */
 	if (quiesce_unlikely(quiesce_load_acquire(SR6, &u->generation) != generation_now())) {
 		quiesce__srcu_reinit(u);
@@ -253,10 +252,10 @@ void quiesce_srcu_after_fork_child(struct srcu_struct *ssp)
 	for (uint32_t i = 0; i < 2; i++)
 		quiesce__percpu_all_left(&ssp->percpu, u->shared, i, 2 + i);
 	quiesce_store_relaxed(&u->inherited, 0); /* Relaxed: I7. */
-	quiesce__srcu_wake_driver(ssp);
+	quiesce__srcu_wake_leader(ssp);
 }
 
-/* ---- grace periods; functions of the driver ---- */
+/* ---- grace periods; functions of the leader ---- */
 
 /* Resume the unfinished grace period, or begin the next one. */
 static void begin(struct quiesce__srcu_update *u)
@@ -285,7 +284,7 @@ static void begin(struct quiesce__srcu_update *u)
 /* The index in which new sections count. */
 static uint32_t active(const struct srcu_struct *ssp)
 {
-	return (uint32_t)quiesce_load_relaxed(&ssp->idx); /* Relaxed: written by the driver. */
+	return (uint32_t)quiesce_load_relaxed(&ssp->idx); /* Relaxed: written by the leader. */
 }
 
 /* The index whose readers delay the grace period. */
@@ -400,8 +399,8 @@ static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_updat
 
 /* ---- callers ---- */
 
-/* Drive until grace period @number is over. */
-static void drive(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t number, const char *call, bool expedited)
+/* Run grace periods until grace period @number is over. */
+static void lead(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t number, const char *call, bool expedited)
 {
 	while (!quiesce__srcu_done(u, number)) {
 		begin(u);
@@ -425,7 +424,7 @@ void quiesce__srcu_wait(struct srcu_struct *ssp, const char *call, bool expedite
 	}
 	if (how == QUIESCE_SRCU_COMPLETED)
 		return;
-	drive(ssp, u, me.needed, call, expedited);
+	lead(ssp, u, me.needed, call, expedited);
 	quiesce__srcu_hand_over(u);
 	quiesce__srcu_schedule(u);
 }
@@ -455,13 +454,13 @@ void quiesce_synchronize_srcu_expedited(struct srcu_struct *ssp)
 	synchronize(ssp, "synchronize_srcu_expedited", true);
 }
 
-static bool may_drive(struct quiesce__srcu_update *u)
+static bool may_lead(struct quiesce__srcu_update *u)
 {
 	bool may;
 
 	quiesce__lock(&u->lock);
-	may = !u->driven;
-	u->driven = true;
+	may = !u->led;
+	u->led = true;
 	quiesce__unlock(&u->lock);
 	return may;
 }
@@ -493,7 +492,7 @@ bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask_reader
 
 	if (quiesce__srcu_done(u, cookie))
 		return true;
-	if (!may_drive(u))
+	if (!may_lead(u))
 		return ask_readers && quiesce__srcu_try_alone(ssp, u) && quiesce__srcu_done(u, cookie);
 	while (!quiesce__srcu_done(u, cookie)) {
 		begin(u);
@@ -536,7 +535,7 @@ unsigned long quiesce_srcu_batches_completed(struct srcu_struct *ssp)
  * last step. */
 static const char *why_in_use(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t *ret_nr)
 {
-	bool driven;
+	bool led;
 
 	if ((*ret_nr = quiesce__srcu_inside(ssp, 0) + quiesce__srcu_inside(ssp, 1)))
 		return "readers inside";
@@ -544,10 +543,10 @@ static const char *why_in_use(struct srcu_struct *ssp, struct quiesce__srcu_upda
 		return "callbacks pending";
 	quiesce__srcu_callbacks_stop(u);
 	quiesce__lock(&u->lock);
-	driven = u->driven;
+	led = u->led;
 	quiesce__unlock(&u->lock);
-	*ret_nr = driven;
-	return driven ? "waits in progress" : NULL;
+	*ret_nr = led;
+	return led ? "waits in progress" : NULL;
 }
 
 void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp)

@@ -18,30 +18,30 @@ struct quiesce__srcu_waiter {
 	struct quiesce__srcu_waiter *next;
 	uint64_t needed; /* number of the grace period to wait for; 0: not known yet */
 	uint32_t state;
-	uint32_t rank; /* position among the followers that check whether the driver is overdue */
+	uint32_t rank; /* position among the followers that check whether the leader is overdue */
 	bool expedited;
 };
 
-/* A grace period beside the driver's, run by a thread that found the driver overdue: see srcu_follow.c. */
+/* A grace period beside the leader's, run by a thread that found the leader overdue: see srcu_follow.c. */
 struct quiesce__srcu_alone {
 	uint64_t number; /* number of the grace period; 0: none */
 	uint32_t seen;   /* bit i: index i was seen empty since its fence */
 };
 
 struct quiesce__srcu_update {
-	/* Drivers and waiters share the state of grace periods. */
-	struct quiesce__lock lock; /* guards @driven, @waiters and the increment of @begun; innermost */
-	bool driven;               /* a thread drives, or has been chosen to */
+	/* Leaders and waiters share the state of grace periods. */
+	struct quiesce__lock lock; /* guards @led, @waiters and the increment of @begun; innermost */
+	bool led;                  /* a thread leads, or has been chosen to */
 	uint32_t generation;       /* process generation that initialised it (I6); 0: not yet used */
 	struct quiesce__srcu_waiter *waiters; /* stack of waiters, the newest first */
 	uint64_t begun, completed; /* grace periods: newest number taken, newest number that is over */
 	uint32_t turn[2];          /* futexes: change when a waiter for an even, or an odd, number is completed */
-	uint64_t due;              /* time of the driver's next check, at the latest; 0: it does not sleep */
+	uint64_t due;              /* time of the leader's next check, at the latest; 0: it does not sleep */
 	uint64_t alone_until;      /* time from which another waiter may run a grace period of its own */
 	uint64_t shared[QUIESCE_SRCU_WORDS]; /* counts of threads that have no set */
 	uint32_t no_memory;        /* allocation of sets has failed; until the next grace period */
 	uint32_t expedite;         /* a waiter wants the grace period expedited */
-	/* The driver owns the following fields, except @inherited. */
+	/* The leader owns the following fields, except @inherited. */
 	uint64_t number;           /* number of its grace period */
 	bool fenced;               /* the heavy fence of that grace period is over */
 	uint32_t inherited;        /* open sections may be of threads that this process does not have: I7 of srcu.c */
@@ -52,7 +52,7 @@ struct quiesce__srcu_update {
 	struct rcu_head *list;     /* callbacks pushed by any thread, the newest first */
 	uint64_t queued, run;      /* number of callbacks queued and run so far */
 	uint64_t bytes_in;         /* bytes of all callbacks queued so far; see srcu_garbage.c */
-	uint64_t bytes_reported;       /* bytes of @bytes_in already added to the process-wide sum */
+	uint64_t bytes_reported;   /* bytes of @bytes_in already added to the process-wide sum */
 	uint64_t bytes_taken;      /* value of @bytes_in when @taken was taken */
 	uint64_t bytes_out;        /* bytes already taken off that sum */
 	struct quiesce__lock running; /* held by the thread that takes a step, callbacks included */
@@ -66,7 +66,7 @@ struct quiesce__srcu_update {
 	uint32_t done_word;        /* futex: changes when callbacks have run */
 	uint32_t waiting;          /* number of callers that sleep on @done_word */
 	uint64_t delay_ns;         /* delay until the next step */
-	struct quiesce__srcu_alone alone; /* grace period of the thread that takes steps, if the driver does not run */
+	struct quiesce__srcu_alone alone; /* grace period of the thread that takes steps, if the leader does not run */
 	struct quiesce__overdue late;
 	struct quiesce__job job;
 };
@@ -106,15 +106,15 @@ void quiesce__srcu_bad_index(const struct srcu_struct *ssp, int idx) __attribute
 bool quiesce__srcu_exists(const struct srcu_struct *ssp, const char *call);
 /* In a child: reset the lock of a reinitialisation that a thread of the parent did not finish. */
 void quiesce__srcu_fork_reinit(void);
-/* srcu_follow.c: states of a waiter: waiting; leads as the driver; its grace period is completed; goes on alone
- * because the driver is overdue. */
+/* srcu_follow.c: states of a waiter: waiting; leads the others; its grace period is completed; goes on alone
+ * because the leader is overdue. */
 enum { QUIESCE_SRCU_WAITS, QUIESCE_SRCU_LEADS, QUIESCE_SRCU_COMPLETED, QUIESCE_SRCU_ALONE };
 uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me);
-/* Stop driving; the oldest waiter, if there is one, becomes the driver. */
+/* Stop leading; the oldest waiter, if there is one, becomes the leader. */
 void quiesce__srcu_hand_over(struct quiesce__srcu_update *u);
-/* Wake the driver, if it sleeps, to check the counts. */
-void quiesce__srcu_wake_driver(const struct srcu_struct *ssp);
-/* Wait for @needed in a grace period of its own, or until the domain has no driver. */
+/* Wake the leader, if it sleeps, to check the counts. */
+void quiesce__srcu_wake_leader(const struct srcu_struct *ssp);
+/* Wait for @needed in a grace period of its own, or until the domain has no leader. */
 void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u, const char *call, uint64_t needed);
 /* Advance the grace period of the thread that holds @running, without sleeping; true: it is over. */
 bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* srcu_follow.c - followers: waiters for the driver's grace period, which run their own if the driver is overdue.
+/* srcu_follow.c - followers: waiters for the leader's grace period, which run their own if the leader is overdue.
  *
  * I1. A follower's own grace period has its own number, its own fence, and its own record of the indexes seen empty since:
  *     the proof in srcu.c holds for each grace period.  The number completed is a maximum.
- * I2. Only the driver flips the index, as long as it runs: two threads that flip could delay each other without end.  For
+ * I2. Only the leader flips the index, as long as it runs: two threads that flip could delay each other without end.  For
  *     the same reason one follower at a time, or nearly so, goes on alone; it publishes until when the others wait for it.
- * I3. A follower requests nothing of readers: requests are the driver's.
+ * I3. A follower requests nothing of readers: requests are the leader's.
  * I4. Waiters are completed, and withdraw, under the lock: so no waiter depends on a thread that is about to complete it.
  *
  * SR3, SR4, SR5: see srcu.c
@@ -55,7 +55,7 @@ static uint32_t complete_done(struct quiesce__srcu_update *u)
 	return sides;
 }
 
-/* Under the lock, without a driver: withdraw requests of an overtaken grace period, as no other thread will. */
+/* Under the lock, without a leader: withdraw requests of an overtaken grace period, as no other thread will. */
 static void ask_nothing(struct srcu_struct *ssp)
 {
 	for (uint32_t i = 0; i < 2 && !QUIESCE_MUTANT(srcu_request_stays); i++)
@@ -71,7 +71,7 @@ void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number)
 	if ((int64_t)(number - u->completed) > 0 || QUIESCE_MUTANT(srcu_completes_older))
 		/* SR3: release, pairs with SR3 in quiesce__srcu_done() */
 		quiesce_store_release(SR3, &u->completed, number);
-	if (!u->driven)
+	if (!u->led)
 		ask_nothing(quiesce__srcu_domain(u));
 	sides = complete_done(u);
 	quiesce__unlock(&u->lock);
@@ -79,7 +79,7 @@ void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number)
 	wake_completed(u, sides);
 }
 
-/* Stop driving; the oldest waiter, if there is one, becomes the driver. */
+/* Stop leading; the oldest waiter, if there is one, becomes the leader. */
 void quiesce__srcu_hand_over(struct quiesce__srcu_update *u)
 {
 	struct quiesce__srcu_waiter **at = &u->waiters, *next;
@@ -90,7 +90,7 @@ void quiesce__srcu_hand_over(struct quiesce__srcu_update *u)
 		at = &(*at)->next;
 	next = *at;
 	*at = NULL;
-	u->driven = next != NULL;
+	u->led = next != NULL;
 	if (next)
 		sides = complete_waiter(u, next, QUIESCE_SRCU_LEADS);
 	else if ((int64_t)(u->completed - u->number) >= 0)
@@ -101,7 +101,7 @@ void quiesce__srcu_hand_over(struct quiesce__srcu_update *u)
 
 /* ---- grace periods of followers ---- */
 
-/* Time from which the driver is overdue. */
+/* Time from which the leader is overdue. */
 static uint64_t late_at(const struct quiesce__srcu_update *u, struct quiesce__overdue *late, uint64_t now)
 {
 	/* Relaxed throughout: an estimate. */
@@ -124,7 +124,7 @@ static void begin(struct quiesce__srcu_update *u, struct quiesce__srcu_alone *a)
 	quiesce_fence_heavy_shared(SR1);
 }
 
-/* Check the counts once; true if the grace period is over.  @turn: the driver is overdue, so the index may be
+/* Check the counts once; true if the grace period is over.  @turn: the leader is overdue, so the index may be
  * flipped. */
 static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_alone *a, bool turn)
 {
@@ -140,12 +140,12 @@ static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_alone *a
 
 static bool is_driven(struct quiesce__srcu_update *u)
 {
-	bool driven;
+	bool led;
 
 	quiesce__lock(&u->lock);
-	driven = u->driven;
+	led = u->led;
 	quiesce__unlock(&u->lock);
-	return driven;
+	return led;
 }
 
 /* The index whose readers delay @a. */
@@ -200,7 +200,7 @@ static bool withdraw(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter
 	struct quiesce__srcu_waiter **at = &u->waiters;
 	bool may;
 
-	if (QUIESCE_MUTANT(srcu_trusts_driver))
+	if (QUIESCE_MUTANT(srcu_trusts_leader))
 		return false;
 	quiesce__lock(&u->lock);
 	/* Relaxed: under the lock; and a hint. */
@@ -215,13 +215,13 @@ static bool withdraw(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter
 	return may;
 }
 
-/* Sleep until completed, or until the driver is overdue: QUIESCE_SRCU_ALONE. */
+/* Sleep until completed, or until the leader is overdue: QUIESCE_SRCU_ALONE. */
 static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
 {
 	struct quiesce__overdue late = { .since = 0 };
 
 	if (me->expedited)
-		quiesce__srcu_wake_driver(ssp);
+		quiesce__srcu_wake_leader(ssp);
 	for (;;) {
 		/* SR5: acquire, pairs with SR5 in complete_waiter() */
 		uint32_t turn = quiesce_load_acquire(SR5, &u->turn[me->needed & 1]);
@@ -240,8 +240,8 @@ static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__s
 	}
 }
 
-/* Returns QUIESCE_SRCU_COMPLETED if the grace period of @me is over, QUIESCE_SRCU_LEADS if the caller is the driver
- * now, or QUIESCE_SRCU_ALONE if the driver is overdue. */
+/* Returns QUIESCE_SRCU_COMPLETED if the grace period of @me is over, QUIESCE_SRCU_LEADS if the caller is the leader
+ * now, or QUIESCE_SRCU_ALONE if the leader is overdue. */
 uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
 {
 	quiesce__lock(&u->lock);
@@ -249,8 +249,8 @@ uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update
 		me->needed = u->begun + 1; /* a grace period that begins later: I4 of srcu.c */
 	if (QUIESCE_MUTANT(srcu_shares_running) && u->begun != u->completed)
 		me->needed--;
-	if (!u->driven) {
-		u->driven = true;
+	if (!u->led) {
+		u->led = true;
 		quiesce__unlock(&u->lock);
 		return QUIESCE_SRCU_LEADS;
 	}

@@ -30,7 +30,7 @@
 
 /* Guards of callbacks that end their thread, and of allocators that retire. */
 #define QUIESCE_GUARDS_OF_RUNS(X) \
-	X(run_cancelable) X(run_state_kept) X(cb_ended_lost) X(cb_ended_unlingered) X(cb_ended_spill_lost) \
+	X(run_cancelable) X(run_state_kept) X(cb_ended_lost) X(cb_ended_unfreed) X(cb_ended_spill_lost) \
 	X(cb_ended_uncounted) X(cb_ended_beside) X(cb_helpers_unawaited) X(cb_shared_twice) X(cb_inherited_shared) \
 	X(cb_child_helps) X(cb_ended_waits) X(helper_ended_unlisted) X(helper_ended_leads) X(hazptr_ended_unlisted) \
 	X(hazptr_ended_inside) X(hazptr_ended_next_lost) X(hazptr_ended_barrier_lost) X(hazptr_ended_trusted) \
@@ -60,7 +60,7 @@
 	X(later_now_no_wait) X(helper_start_lost) X(helper_job_dropped) X(helper_step_twice) X(helper_back_unwoken) \
 	X(helper_back_unwatched) X(helper_blocks_unwatched) X(helper_start_unwatched) X(helper_child_blocked) \
 	X(helper_stops_first) X(shutdown_counts_running) X(shutdown_counts_ending) X(thread_ends_unsettled) \
-	X(helper_sleep_unchecked) X(srcu_one_index) X(srcu_trusts_driver) X(srcu_completes_older) X(srcu_no_flip) \
+	X(helper_sleep_unchecked) X(srcu_one_index) X(srcu_trusts_leader) X(srcu_completes_older) X(srcu_no_flip) \
 	X(srcu_shares_running) X(srcu_cookie_now) X(urcu_gp_first) X(urcu_others_unfenced) X(urcu_alone_unlocked) \
 	X(urcu_no_wait) X(urcu_sleeps_unfenced) X(urcu_cookie_now)
 

@@ -51,7 +51,7 @@ void quiesce__rcu_check_garbage(void)
 {
 	struct quiesce__report r;
 
-	if (!quiesce__garbage_to_tell(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
+	if (!quiesce__garbage_report_due(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
 		return;
 	quiesce__rcu_report_garbage(&r);
 	quiesce__report_add(&r, " wait for ");
@@ -229,7 +229,6 @@ bool quiesce__barrier_is_misuse(const char *call, const void *caller)
 void quiesce_rcu_barrier(void)
 {
 	quiesce__init();
-	quiesce__fork_check();
 	if (quiesce__barrier_is_misuse("rcu_barrier()", quiesce__caller()))
 		return;
 	quiesce__jobs_take_steps();
@@ -350,7 +349,6 @@ void quiesce_rcu_throttle(void)
 	struct quiesce_tls_v1 *self = quiesce__self();
 
 	quiesce__init();
-	quiesce__fork_check();
 	if (quiesce__rcu_wait_is_misuse("rcu_throttle()", quiesce__caller()))
 		return;
 	if (self->state & (QUIESCE_TLS_CALLBACKS | QUIESCE_TLS_IN_HEAP))

@@ -32,7 +32,7 @@
 #define FORCE_DEFERRED_NS 10000000u /* enough for some time slices of other threads */
 #define SPIN_EXPEDITED_NS 100000u
 #define NOTE_NS 1000000u     /* interval at which a wait is noted for the hook */
-#define VAIN 16u             /* number of stretches of yields without effect after which the reader in the way is assumed to sleep */
+#define FUTILE_STRETCHES 16u /* after so many stretches of yields without effect the reader in the way is assumed to sleep */
 #define PAUSE 4u             /* ratio of the pause to the stretch before it: readers yield at most a fifth of the time, for normal waits */
 #define WATCH_MIN_NS 500000u /* first interval between two scans of a waiter that asks for no wake-up */
 #define WATCH_MAX_NS 8000000u /* longest such interval; each is twice the one before */
@@ -162,9 +162,9 @@ void quiesce__holdouts_notify(struct quiesce__reader *r)
 	}
 }
 
-/* True if the stretch of forced yields helped: the first reader in the way has left since the last call.  For VAIN calls it is enough that
- * threads have yielded on the CPUs of the readers in the way, where these do not run then.  Such a reader waits for a CPU behind threads
- * that do not yield, or it sleeps for longer, and the waiter cannot distinguish the two. */
+/* True if the stretch of forced yields helped: the first reader in the way has left since the last call.  For FUTILE_STRETCHES calls it is
+ * enough that threads have yielded on the CPUs of the readers in the way, where these do not run then.  Such a reader waits for a CPU
+ * behind threads that do not yield, or it sleeps for longer, and the waiter cannot distinguish the two. */
 static bool progress(void *arg)
 {
 	struct wait *w = arg;
@@ -174,12 +174,12 @@ static bool progress(void *arg)
 	w->vain = w->at == w->judged_at ? w->vain + 1 : 0;
 	w->judged_at = w->at;
 	w->yields = yields;
-	return !w->vain || (yielded && w->vain < VAIN);
+	return !w->vain || (yielded && w->vain < FUTILE_STRETCHES);
 }
 
 /* Return the CPUs on which threads are to yield: those on which the readers in the way last ran.  If yields there did not help, the
  * scheduler may have moved a reader, so threads yield on all CPUs. */
-static uint64_t aim(const struct wait *w)
+static uint64_t cpus_to_yield(const struct wait *w)
 {
 	return w->policy.backoff_ns ? QUIESCE_ALL_CPUS : w->cpus;
 }
@@ -270,7 +270,7 @@ static void check_stall(struct wait *w, uint64_t now)
 	}
 	if (quiesce__wait_policy_stalled(&w->policy, now))
 		report_stall(w, now);
-	if (quiesce__garbage_to_tell(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
+	if (quiesce__garbage_report_due(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
 		report_garbage(w, now);
 }
 
@@ -300,7 +300,7 @@ static void apply_policy(struct wait *w, uint64_t now)
 
 	w->policy.expedited |= how == QUIESCE_EXPEDITED;
 	w->policy.force_after_ns = how != QUIESCE_DEFERRED ? FORCE_NORMAL_NS : FORCE_DEFERRED_NS;
-	quiesce_store_relaxed(&quiesce__rcu_yield.cpus, aim(w)); /* Relaxed: readers may see the request a little late. */
+	quiesce_store_relaxed(&quiesce__rcu_yield.cpus, cpus_to_yield(w)); /* Relaxed: readers may see the request a little late. */
 	quiesce__wait_policy_step(&w->policy, now);
 }
 

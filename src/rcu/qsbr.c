@@ -118,7 +118,7 @@ static uint64_t raise(void)
 	uint64_t gp;
 
 	quiesce__init();
-	quiesce__used();
+	quiesce__fix_mode();
 	/* QS1: full, pairs with QS1 in quiesce__qsbr_online() and quiesce__qsbr_quiescent_slow() */
 	quiesce_fence_full(QS1);
 	gp = quiesce_load_relaxed(&quiesce_qsbr_v1.gp); /* Relaxed: QS1 is before, the exchange after. */

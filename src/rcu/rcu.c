@@ -26,7 +26,7 @@ static bool register_self(struct quiesce_tls_v1 *self)
 		platform_arm_thread_exit(); /* end also the section of a destructor that forgets to unlock */
 		return false;
 	}
-	quiesce__used();
+	quiesce__fix_mode();
 	platform_signals_block(&mask);
 	/* A signal handler may have registered the thread just before the signals were blocked. */
 	if (!self->reader && platform_arm_thread_exit() == 0 && quiesce__reader_register(self))
@@ -316,7 +316,7 @@ int quiesce_poll_state_synchronize_rcu(struct rcu_gp_seq seq)
 {
 	bool done;
 
-	quiesce__fork_check();
+	quiesce__init();
 	done = quiesce__rcu_cookie_done(seq.value);
 	if (!done && takes_part(seq.value)) {
 		quiesce__rcu_try(seq.value);

@@ -312,8 +312,8 @@ void quiesce__rcu_wait(enum quiesce__urgency urgency, const char *call)
 {
 	uint64_t cookie;
 
-	quiesce__fork_check();
-	quiesce__used();
+	quiesce__init();
+	quiesce__fix_mode();
 	cookie = quiesce__rcu_cookie();
 	if (QUIESCE_MUTANT(gp_shares_running) && quiesce_load_relaxed(&gp.led)) /* Relaxed: a mutant. */
 		cookie--;

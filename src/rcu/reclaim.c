@@ -198,7 +198,7 @@ void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head)
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "call_rcu() with a NULL %s", head ? "function" : "rcu_head");
 		return;
 	}
-	quiesce__fork_check();
+	quiesce__init();
 	head->func = func;
 	queue = own_queue(self);
 	if (quiesce_unlikely(!queue))
@@ -218,7 +218,7 @@ void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
 		return;
 	if (quiesce_unlikely(quiesce__rcu_wait_is_misuse("kfree_rcu_mightsleep()", quiesce__caller())))
 		return;
-	quiesce__fork_check();
+	quiesce__init();
 	queue = own_queue(self);
 	if (quiesce_likely(queue && quiesce__append_item(&queue->frees, (uintptr_t)object, bytes))) {
 		queued(self, queue, false, bytes);

@@ -69,7 +69,7 @@ void quiesce__throttle_fork_child(void);
 
 struct quiesce__reclaimer {
 	uint32_t in_gate;  /* set while a chunk of callbacks runs, whose end fork() awaits */
-	uint32_t tid;      /* thread of a helper; 0 for the maker of a pass */
+	uint32_t tid;      /* thread of a helper; 0 for the leader of a pass */
 	uintptr_t func;    /* function of the callback that runs; 0: none */
 	struct quiesce__queue *queue; /* queue whose callbacks it runs; NULL: none */
 	const struct quiesce_tls_v1 *by; /* block of the helper's thread; NULL: this entry is free */
@@ -77,9 +77,9 @@ struct quiesce__reclaimer {
 	bool requeued;       /* a callback of this pass has queued its own object again */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
-/* The first entry is for the maker of a pass, the others are for helpers of the worker. */
+/* The first entry is for the leader of a pass, the others are for helpers of the worker. */
 extern struct quiesce__reclaimer quiesce__reclaimer[QUIESCE_RECLAIMERS_MAX];
-#define quiesce__pass_maker (&quiesce__reclaimer[0])
+#define quiesce__pass_leader (&quiesce__reclaimer[0])
 
 /* Run one callback of the program. */
 static inline void quiesce__pass_call(struct quiesce__reclaimer *me, struct rcu_head *head)
@@ -89,12 +89,12 @@ static inline void quiesce__pass_call(struct quiesce__reclaimer *me, struct rcu_
 	quiesce__init(); /* the callback may have forked without the library's handlers, and this be the child */
 }
 
-/* Run the callbacks that the snapshot of @queue has; called by the maker of a pass. */
+/* Run the callbacks that the snapshot of @queue has; called by the leader of a pass. */
 void quiesce__run_callbacks(struct quiesce__queue *queue);
 /* Run the callbacks of all of @queues, with helpers where these are worth a wake-up; called by the worker in a pass.  If a callback ends
  * the thread of a helper, the other callbacks of its queue remain for quiesce__run_callbacks(). */
 void quiesce__share_callbacks(struct quiesce__queue *queues);
-/* Clean up after a callback that has ended the thread of a pass's maker: count it as run, and wait until no helper has a queue. */
+/* Clean up after a callback that has ended the thread of a pass's leader: count it as run, and wait until no helper has a queue. */
 void quiesce__reclaimers_ended(void);
 /* True if no callback runs. */
 bool quiesce__reclaimers_paused(void);

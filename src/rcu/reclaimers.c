@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* reclaimers.c - the threads that run the callbacks of a pass: its maker, and helpers of the worker, if the program asks for some.
+/* reclaimers.c - the threads that run the callbacks of a pass: its leader, and helpers of the worker, if the program asks for some.
  *
  *   worker    grace period -> publishes the queues of its pass -> runs queues -> none is left: waits for helpers -> the rest of the pass
  *   helper    asleep ------------------> runs queues ----------> none is left: sleeps, or ends
  *
  * I1. A reclaimer takes whole queues from the published list, under the lock and in the order of the list, and no two reclaimers have one
  *     queue at a time.  So the callbacks of one thread run one after the other, in the order in which they were queued.
- * I2. Helpers run callbacks and count them.  The maker of the pass does all other work, before it publishes the queues and after the
- *     last helper is done.  So only the maker accesses what else pass.lock guards, and when a pass ends its callbacks have run.
- * I3. If a callback ends the thread of a helper, the maker runs the other callbacks of that queue.  If a callback ends the maker's
- *     thread, helpers finish the queues that they have, and the maker lists all that is left again.
+ * I2. Helpers run callbacks and count them.  The leader of the pass does all other work, before it publishes the queues and after the
+ *     last helper is done.  So only the leader accesses what else pass.lock guards, and when a pass ends its callbacks have run.
+ * I3. If a callback ends the thread of a helper, the leader runs the other callbacks of that queue.  If a callback ends the leader's
+ *     thread, helpers finish the queues that they have, and the leader lists all that is left again.
  * I4. A helper's callback may fork.  In the child the helper does not have the queue any more, as all queues are listed for the child's
  *     passes.  It holds pass.lock there, so that these begin only after the callback has returned.  Then the helper, which finds another
  *     generation of forks, releases the lock, and does not access the queue, which may be freed.
- * I5. The maker waits for no helper to wake or to start: it takes queues itself until none is left.
+ * I5. The leader waits for no helper to wake or to start: it takes queues itself until none is left.
  * I6. Helpers are woken, or started, if several queues have SHARE_NR callbacks together, or if these are expected to take SHARE_NS,
  *     judged by the callbacks of the last shared pass.
  * I7. The thread that has forked has two queues in the child, a new one and the parent's, and I1 orders the callbacks of each queue only.
@@ -44,12 +44,12 @@ static struct {
 	struct quiesce__lock lock;
 	struct quiesce__queue *next; /* first queue of the published list that no reclaimer has taken; NULL: none */
 	uint32_t word;        /* futex of idle helpers; it changes when queues are published, and when a helper may have to end */
-	uint32_t active;      /* number of helpers that run callbacks; futex of the maker */
+	uint32_t active;      /* number of helpers that run callbacks; futex of the leader */
 	uint32_t nr;          /* number of helpers that run or are being started; futex of the thread that stops them */
 	uint32_t stop;        /* helpers are to end */
-	uint64_t callback_ns; /* mean time of a callback in the last shared pass; only the maker accesses it */
+	uint64_t callback_ns; /* mean time of a callback in the last shared pass; only the leader accesses it */
 	uint64_t helped;      /* number of queues, ever, that helpers took */
-	uint64_t unshared;    /* number of the last pass that must not be shared (I7); only the maker accesses it */
+	uint64_t unshared;    /* number of the last pass that must not be shared (I7); only the leader accesses it */
 } shared;
 
 /* ---- running ---- */
@@ -130,7 +130,7 @@ static inline __attribute__((always_inline)) void run_callbacks(struct quiesce__
 
 void quiesce__run_callbacks(struct quiesce__queue *queue)
 {
-	run_callbacks(quiesce__pass_maker, queue, false);
+	run_callbacks(quiesce__pass_leader, queue, false);
 }
 
 /* Clean up after a callback that has ended the thread of @me: count it as run in @me->queue, if there is one, and leave the gate. */
@@ -381,7 +381,7 @@ void quiesce__share_callbacks(struct quiesce__queue *queues)
 
 void quiesce__reclaimers_ended(void)
 {
-	ended(quiesce__pass_maker);
+	ended(quiesce__pass_leader);
 	if (quiesce__pass.begun <= shared.unshared)
 		shared.unshared = quiesce__pass.begun + 1; /* the next pass takes what is left of the parent's queues (I7) */
 	quiesce__lock(&shared.lock);

@@ -79,7 +79,7 @@ struct wait {
 int quiesce_urcu_domain_add(struct quiesce_urcu_domain *d)
 {
 	quiesce__init();
-	quiesce__used();
+	quiesce__fix_mode();
 	quiesce__lock(&domains_lock);
 	d->next = domains;
 	domains = d;

@@ -297,7 +297,7 @@ void quiesce__reclaim_request_gp(uint64_t cookie)
 {
 	uint64_t old;
 
-	quiesce__fork_check(); /* this comes first, because it clears the parent's request in a child */
+	quiesce__init(); /* this comes first, because it clears the parent's request in a child */
 	if (!quiesce__gp_wanted())
 		quiesce__pace_begin(&quiesce__worker.gp_due, QUIESCE_OVERDUE_NS);
 	old = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: the exchange decides. */

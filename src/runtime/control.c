@@ -177,7 +177,7 @@ static const char *why_not_light(void)
 void quiesce__promise_light_fences(void)
 {
 	quiesce__init();
-	quiesce__used(); /* from now on the mode cannot be changed */
+	quiesce__fix_mode(); /* from now on the mode cannot be changed */
 	if (quiesce_fence() == QUIESCE_FENCE_LIGHT)
 		return;
 	quiesce__say("this program was compiled with QUIESCE_LIGHT_FENCES_ONLY, but has full fences (membarrier: %s)",

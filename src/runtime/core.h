@@ -91,20 +91,14 @@ void quiesce__init_slow(void);
  * in a child that was forked without fork handlers.  Signal-safe; works before any constructor has run. */
 static inline void quiesce__init(void)
 {
-	/* IN1: acquire, pairs with IN1 in quiesce__fork_init() and come() */
+	/* IN1: acquire, pairs with IN1 in quiesce__fork_init() and survivor_reenter() */
 	if (quiesce_unlikely(!quiesce_load_acquire(IN1, quiesce_load_relaxed(&quiesce__fork_canary)))) /* Relaxed: a fixed address. */
 		quiesce__init_slow();
 }
 
-/* Detect a fork without fork handlers, and reinitialise the process if there was one. */
-static inline void quiesce__fork_check(void)
-{
-	quiesce__init();
-}
-
 /* The fence mode is fixed from the first use on. */
 extern uint32_t quiesce__in_use;
-static inline void quiesce__used(void)
+static inline void quiesce__fix_mode(void)
 {
 	/* Relaxed: quiesce_set_fence() reads it, and no other thread may use the library during that call. */
 	if (quiesce_unlikely(!quiesce_load_relaxed(&quiesce__in_use)))

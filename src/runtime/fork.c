@@ -99,12 +99,12 @@ static QUIESCE_COLD void end_if_late(const struct quiesce_tls_v1 *self)
 	if (quiesce_load_relaxed(&quiesce__fork_survivor) == self || !(self->state & QUIESCE_TLS_CALLBACKS))
 		return;
 	quiesce__say("a callback has forked without fork handlers, as by _Fork() or clone(), and another thread of the child has "
-		     "called the library before it: what it was in the middle of is lost");
+		     "called the library before it; the interrupted batch of callbacks cannot continue");
 	platform_die();
 }
 
 /* The caller is the survivor, and re-enters the library. */
-static void come(struct quiesce_tls_v1 *self)
+static void survivor_reenter(struct quiesce_tls_v1 *self)
 {
 	quiesce__fork_survivor_tid = self->tid;
 	self->tid = 0;
@@ -136,11 +136,11 @@ void quiesce__fork_notice(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 
-	/* IN1: acquire, pairs with IN1 in come() */
+	/* IN1: acquire, pairs with IN1 in survivor_reenter() */
 	if (quiesce_load_acquire(IN1, &canary->whole) || quiesce_load_relaxed(&canary->by) == self) /* Relaxed: set by this thread. */
 		return;
 	if (QUIESCE_MUTANT(fork_caller_survives) || platform_is_first_thread()) {
-		come(self);
+		survivor_reenter(self);
 		return;
 	}
 	repair_once(self, NULL);
@@ -256,7 +256,7 @@ void quiesce__fork_child(void)
 	/* Already done if another library's fork handler called the library before this one.  Relaxed: the
 	 * child has one thread. */
 	if (!quiesce_load_relaxed(&canary->whole))
-		come(quiesce__self());
+		survivor_reenter(quiesce__self());
 	forking = NULL;
 	if (prepared)
 		platform_signals_restore(&mask_before_fork);

@@ -2,7 +2,7 @@
 /* helper.c - the helper: a thread that takes steps of jobs, and further threads while a callback blocks it.
  *
  *   leader:   takes the next job's step; sleeps while there is none
- *   watcher:  sleeps; becomes the leader once the leader has been running callbacks for FORCE_NORMAL_NS
+ *   watcher:  sleeps; becomes the leader once the leader has been running callbacks for BLOCKED_NS
  *   neither:  in a step that blocks; afterwards it watches, or ends
  *
  * I1. One thread leads, or no thread exists, or the first is being started.  Only the leader takes jobs, and
@@ -26,11 +26,11 @@
 #include "thread.h"
 
 #define STOP_STEP_NS 1000000u
-#define FORCE_NORMAL_NS 10000000u
+#define BLOCKED_NS 10000000u
 #if defined(QUIESCE_SIM)
-#define WATCH_NS (2 * FORCE_NORMAL_NS)
+#define WATCH_NS (2 * BLOCKED_NS)
 #else
-#define WATCH_NS (100ull * FORCE_NORMAL_NS) /* a watcher that is not needed stays for this long */
+#define WATCH_NS (100ull * BLOCKED_NS) /* a watcher that is not needed stays for this long */
 #endif
 
 struct quiesce__helper quiesce__helper = { .ready_end = &quiesce__helper.ready, .next_due = PLATFORM_FOREVER };
@@ -132,7 +132,7 @@ static void sleep_as_watcher(void)
 	uint32_t watch = h->watch;
 
 	quiesce__unlock(&h->lock);
-	platform_futex_wait(&h->watch, watch, FORCE_NORMAL_NS);
+	platform_futex_wait(&h->watch, watch, BLOCKED_NS);
 	quiesce__lock(&h->lock);
 }
 
@@ -145,7 +145,7 @@ static bool watch(struct quiesce__runner *me)
 	for (; h->leader && h->leader != me; now = platform_now_ns()) {
 		if (watch_needed()) {
 			until = now + WATCH_NS;
-			if (now - h->leader->callbacks_since >= FORCE_NORMAL_NS) {
+			if (now - h->leader->callbacks_since >= BLOCKED_NS) {
 				h->leader = me;
 				break;
 			}
@@ -337,7 +337,7 @@ bool quiesce__helper_ensure(void)
 {
 	bool there;
 
-	quiesce__fork_check();
+	quiesce__init();
 	if (quiesce__helper_running())
 		return true;
 	if (!quiesce__thread_may_start(QUIESCE_THREAD_HELPER))

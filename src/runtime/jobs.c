@@ -213,7 +213,7 @@ bool quiesce__job_start(struct quiesce__job *job)
 {
 	bool there;
 
-	quiesce__fork_check();
+	quiesce__init();
 	quiesce__lock(&h->lock);
 	job->optional = false;
 	list_job(job, 0);
@@ -340,7 +340,7 @@ void quiesce__jobs_take_steps(void)
 	struct quiesce__run run = { .func = 0 };
 	bool mine;
 
-	quiesce__fork_check();
+	quiesce__init();
 	/* A caller that has listed a job sees its own count. */
 	if (!quiesce__jobs_need_caller() || (self->state & QUIESCE_TLS_CALLBACKS))
 		return;

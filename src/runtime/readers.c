@@ -19,7 +19,7 @@
  * I4. The pool grows in steps (room.h), never moves, and is never returned.
  * I5. @nr_free is the number of entries given back less that of claims below nr: such a claim subtracts one.  It may find an
  *     entry that another thread has just added and not claimed yet; that thread then adds one, and takes another entry.  So once all
- *     claims are complete it is the number of free entries; meanwhile it may be below zero, which is not 0.
+ *     claims are complete it is the number of free entries.  Meanwhile it may be negative; callers test for 0 only.
  *     A claim tries the entry that was given back last, then MOST_TRIED entries from where the hand stands, and takes a new one if all
  *     of them have owners.  Only claims move the hand, and always on: a turn over N
  *     entries adds at most N / MOST_TRIED, and finds every free one.  So there are at most a fifteenth more than were ever needed at a

@@ -205,7 +205,7 @@ static bool passes(uint64_t *told_next, uint64_t bytes, uint64_t threshold)
 	return true;
 }
 
-bool quiesce__garbage_to_tell(enum quiesce__garbage_kind kind, uint64_t bytes)
+bool quiesce__garbage_report_due(enum quiesce__garbage_kind kind, uint64_t bytes)
 {
 	uint64_t threshold = quiesce_load_relaxed(&quiesce__settings.garbage_warning); /* Relaxed: a setting. */
 	uint64_t *next = &garbage.next[kind];

@@ -22,16 +22,17 @@
 
 #define RETRY_NS 10000000u
 
-bool quiesce__room_init(struct quiesce__room *room, size_t sure, size_t bytes)
+bool quiesce__room_init(struct quiesce__room *room, size_t reserved, size_t bytes)
 {
-	sure = (sure + QUIESCE_ROOM_STEP - 1) / QUIESCE_ROOM_STEP * QUIESCE_ROOM_STEP;
-	*room = (struct quiesce__room){ .start = platform_room(sure, bytes > sure ? bytes : sure), .first = sure, .there = sure };
+	reserved = (reserved + QUIESCE_ROOM_STEP - 1) / QUIESCE_ROOM_STEP * QUIESCE_ROOM_STEP;
+	*room = (struct quiesce__room){ .start = platform_room(reserved, bytes > reserved ? bytes : reserved), .reserved = reserved,
+					.mapped = reserved };
 	return room->start != NULL;
 }
 
-static bool is_there(const struct quiesce__room *room, size_t offset)
+static bool is_mapped(const struct quiesce__room *room, size_t offset)
 {
-	return offset < quiesce_load_relaxed(&room->there); /* Relaxed: a thread that reads an old value only uses less than is mapped. */
+	return offset < quiesce_load_relaxed(&room->mapped); /* Relaxed: a thread that reads an old value only uses less than is mapped. */
 }
 
 static bool is_closed(const struct quiesce__room *room)
@@ -42,21 +43,21 @@ static bool is_closed(const struct quiesce__room *room)
 /* Map further steps until @offset is usable.  Under the lock. */
 static bool add_beyond(struct quiesce__room *room, size_t offset)
 {
-	while (!is_there(room, offset) && !is_closed(room)) {
-		size_t there = quiesce_load_relaxed(&room->there); /* Relaxed: under the lock. */
+	while (!is_mapped(room, offset) && !is_closed(room)) {
+		size_t mapped = quiesce_load_relaxed(&room->mapped); /* Relaxed: under the lock. */
 		int err;
 
 		room->adding = true;
-		err = platform_room_extend(room->start + there, QUIESCE_ROOM_STEP);
+		err = platform_room_extend(room->start + mapped, QUIESCE_ROOM_STEP);
 		if (!err)
-			quiesce_store_relaxed(&room->there, there + QUIESCE_ROOM_STEP); /* Relaxed: as in is_there(). */
+			quiesce_store_relaxed(&room->mapped, mapped + QUIESCE_ROOM_STEP); /* Relaxed: as in is_mapped(). */
 		if (err == -EEXIST)
 			quiesce_store_relaxed(&room->closed, true); /* Relaxed: as in is_closed(). */
 		room->adding = false;
 		if (err)
 			break;
 	}
-	return is_there(room, offset);
+	return is_mapped(room, offset);
 }
 
 static bool lock_and_add(struct quiesce__room *room, size_t offset)
@@ -74,10 +75,10 @@ static bool lock_and_add(struct quiesce__room *room, size_t offset)
 
 bool quiesce__room_add(struct quiesce__room *room, size_t offset)
 {
-	bool beyond = offset >= room->first, added;
+	bool beyond = offset >= room->reserved, added;
 
-	if (beyond && (is_there(room, offset) || is_closed(room)))
-		return is_there(room, offset);
+	if (beyond && (is_mapped(room, offset) || is_closed(room)))
+		return is_mapped(room, offset);
 	/* Relaxed: an attempt too many does no harm. */
 	if (quiesce_load_relaxed(&room->failed) && !quiesce__pace(&room->retry_at, RETRY_NS))
 		return false;

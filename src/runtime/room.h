@@ -9,18 +9,18 @@
 
 struct quiesce__room {
 	char *start;
-	size_t first; /* bytes of reserved address space */
-	size_t there; /* bytes that are reserved or mapped */
-	bool adding;  /* a mapping beyond the reserved bytes is being made; under the lock */
-	bool closed;  /* no more can ever be mapped beyond the reserved bytes; written under the lock */
-	bool failed;  /* the last attempt to map more failed; the next one is made at @retry_at */
+	size_t reserved; /* bytes of reserved address space */
+	size_t mapped;   /* bytes that are reserved or mapped */
+	bool adding;     /* a mapping beyond the reserved bytes is being made; under the lock */
+	bool closed;     /* no more can ever be mapped beyond the reserved bytes; written under the lock */
+	bool failed;     /* the last attempt to map more failed; the next one is made at @retry_at */
 	uint64_t retry_at;
 	struct quiesce__lock lock; /* guards mappings beyond the reserved bytes; signals are blocked while it is held */
 };
 
-/* Reserve address space for @bytes, of which the first @sure are guaranteed as long as memory is available;
+/* Reserve address space for @bytes, of which the first @reserved are guaranteed as long as memory is available;
  * none is usable yet.  False: no address space. */
-bool quiesce__room_init(struct quiesce__room *room, size_t sure, size_t bytes);
+bool quiesce__room_init(struct quiesce__room *room, size_t reserved, size_t bytes);
 /* Make one step of bytes from @offset, a multiple of the step, usable; false: not now. */
 bool quiesce__room_add(struct quiesce__room *room, size_t offset);
 void quiesce__room_fork_child(struct quiesce__room *room);

@@ -59,11 +59,11 @@ static void call_ended(void *arg)
 	if (!QUIESCE_MUTANT(run_state_kept))
 		self->state = run->state;
 	run->ended(run);
-	if (!run->func || run->told)
+	if (!run->func || run->end_reported)
 		return;
 	report_end(run);
 	while ((run = run->outer)) /* callbacks of outer runs do not return either, and count as run */
-		run->told = true;
+		run->end_reported = true;
 }
 
 void quiesce__run(struct quiesce__run *run, void (*code)(struct quiesce__run *run), void (*ended)(struct quiesce__run *run))
@@ -74,7 +74,7 @@ void quiesce__run(struct quiesce__run *run, void (*code)(struct quiesce__run *ru
 	run->code = code;
 	run->ended = ended;
 	run->state = self->state;
-	run->told = false;
+	run->end_reported = false;
 	run->cancelable = platform_set_cancelable(QUIESCE_MUTANT(run_cancelable));
 	self->runs = run;
 	platform_run(call_code, call_ended, run);

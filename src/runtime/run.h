@@ -11,13 +11,13 @@ struct quiesce__run {
 	struct quiesce__run *outer; /* the run of the same thread around this one; NULL: none */
 	void (*code)(struct quiesce__run *run);
 	void (*ended)(struct quiesce__run *run);
-	const char *call; /* name of the program's call that queued the callback, such as "call_rcu()" */
-	uintptr_t func;   /* the callback that is running; 0: none */
-	uintptr_t *named; /* address of the running callback in place of @func; NULL: @func has it */
-	uint32_t state;   /* state of the thread before the run */
-	bool cancelable;  /* whether the thread could be cancelled before the run */
-	bool told;        /* a run inside this one has reported the end of the thread */
-	const void *back; /* callbacks of a cohort: the list for objects that they retire into it; else NULL */
+	const char *call;          /* name of the program's call that queued the callback, such as "call_rcu()" */
+	uintptr_t func;            /* the callback that is running; 0: none */
+	uintptr_t *named;          /* address of the running callback in place of @func; NULL: @func has it */
+	uint32_t state;            /* state of the thread before the run */
+	bool cancelable;           /* whether the thread could be cancelled before the run */
+	bool end_reported;         /* a run inside this one has reported the end of the thread */
+	const void *back;          /* callbacks of a cohort: the list for objects that they retire into it; else NULL */
 };
 
 /* Call @code(@run), which calls the program; the thread cannot be cancelled in it.  If the thread ends in

@@ -24,7 +24,7 @@
  *
  * Source: src/hazard/hazptr_retire.c queue push(r, item) ; quiesce_fence_mode(HP4) ; quiesce_load_relaxed(&r->limit) ; at_limit(r
  * Source: src/hazard/hazptr_queue.c quiesce__retired_drain quiesce__retired_waiting(r) ; quiesce_store_relaxed(&r->limit, 0) ; quiesce_store_relaxed(&r->taken
- * Source: src/hazard/hazptr_sweep.c scan_again quiesce_fence_full(HP6) ; scan_again_at(r
+ * Source: src/hazard/hazptr_sweep.c recheck_drained quiesce_fence_full(HP6) ; recheck_drained_queue(r
  * Source: src/hazard/hazptr_helper.c schedule_next_step set_scheduled( ; quiesce_fence_full(HP5) ; anything_left(ns)
  */
 #ifndef N

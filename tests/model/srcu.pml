@@ -3,7 +3,7 @@
  *
  * As in src/percpu/srcu.c.  Counts of a reader go through a store buffer of two entries; a heavy fence drains the
  * buffers, one CPU after the other.  A sum reads the counts of leaves, and then those of entries, in two steps.  Counts are kept
- * modulo 4: no more sections are open at once.  Updaters share grace periods: one drives, others wait until they are completed.
+ * modulo 4: no more sections are open at once.  Updaters share grace periods: one leads, others wait until they are completed.
  *
  * Oracle: a section never holds a generation of an object that has been freed.  Every call returns (invalid end
  * state).  LIVE: also where a reader begins its next section before its last one ends, for ever.
@@ -14,13 +14,13 @@
  *   ENTERED_FIRST   percpu_entered_first
  *   SHARES_RUNNING  srcu_shares_running
  *   FENCE_FIRST     the number is taken after the fence
- *   LOSES_HEAD      a driver that stops forgets the waiters
+ *   LOSES_HEAD      a leader that stops forgets the waiters
  *   NO_FLIP         srcu_no_flip (with LIVE)
  *   FLIPS_EARLY     sections are turned to an index that has not been seen empty (with LIVE)
  *
  * Source: src/percpu/srcu.c begin u->begun + 1 ; quiesce_store_relaxed(&u->begun ; u->seen = 0 ; quiesce_fence_heavy_shared(SR1)
  * Source: src/percpu/srcu.c check_readers quiesce__srcu_inside(ssp, i) ; u->seen |= 1u << i ; quiesce_store_relaxed(&ssp->idx, !active(ssp))
- * Source: src/percpu/srcu.c drive begin(u) ; scan_for_a_while(ssp, u) ; wait_for_readers( ; complete(ssp, u)
+ * Source: src/percpu/srcu.c lead begin(u) ; scan_for_a_while(ssp, u) ; wait_for_readers( ; complete(ssp, u)
  */
 #ifndef NR
 #define NR 2
@@ -42,7 +42,7 @@ bit idx;
 byte pointer[NU], freed[NU];
 
 byte begun, completed;
-bool driven, fenced, seen0, seen1;
+bool led, fenced, seen0, seen1;
 bool waits[NU], leads[NU], completed_for[NU];
 byte needed[NU];
 
@@ -208,14 +208,14 @@ inline hand_over()
 {
 	atomic {
 #ifdef LOSES_HEAD
-		driven = false
+		led = false
 #else
 		if
 		:: waits[0] -> waits[0] = false; leads[0] = true
 #if NU > 1
 		:: !waits[0] && waits[1] -> waits[1] = false; leads[1] = true
 #endif
-		:: else -> driven = false
+		:: else -> led = false
 		fi
 #endif
 	}
@@ -232,7 +232,7 @@ inline synchronize(u)
 		fi;
 #endif
 		if
-		:: !driven -> driven = true; leads[u] = true
+		:: !led -> led = true; leads[u] = true
 		:: else -> waits[u] = true
 		fi
 	};

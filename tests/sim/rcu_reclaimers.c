@@ -342,7 +342,7 @@ static void run_and_fork(struct rcu_head *head)
 		if (in_helper())
 			sim_saw();
 		sim_fork();
-		quiesce__fork_check(); /* a handler of fork() would do this */
+		quiesce__init(); /* a handler of fork() would do this */
 		nr_running = 1;
 		for (int i = 0; i < NR_QUEUERS; i++)
 			running_of[i] = false;
@@ -397,7 +397,7 @@ static void queue_and_fork(void *unused)
 	for (uint64_t i = sim_random(30); i; i--)
 		platform_yield();
 	sim_fork();
-	quiesce__fork_check(); /* a handler of fork() would do this */
+	quiesce__init(); /* a handler of fork() would do this */
 	for (int i = 0; i < NR_QUEUERS; i++)
 		running_of[i] = false;
 	sim_spawn(queue_alone, (void *)2, "child's queuer");

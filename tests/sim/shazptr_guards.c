@@ -184,7 +184,7 @@ static void finish_generations(void)
 		bool owned = *quiesce__line_owner(quiesce__line(lines, i));
 
 		sim_assert(is_live(lines, i) == owned);
-		sim_assert((lines->left[i / 64] >> i % 64 & 1) == !owned);
+		sim_assert((lines->vacant[i / 64] >> i % 64 & 1) == !owned);
 		sim_assert(owned || (lines->summary[0] & 1));
 	}
 }

@@ -7,7 +7,7 @@ static void nothing(struct rcu_head *head)
 	(void)head;
 }
 
-/* A thread that drives a grace period, or is about to, stops at any place outside of short locks. */
+/* A leader, or a thread that is about to lead, stops at any place outside of short locks. */
 static void stops(void *unused)
 {
 	static struct rcu_head head;
@@ -21,20 +21,20 @@ static void stops(void *unused)
 		synchronize_srcu(world_domain[0]);
 }
 
-static void driver_stops(enum world_mode mode)
+static void leader_stops(enum world_mode mode)
 {
 	world_begin(mode);
 	sim_config()->idle_limit_ns = 1000000000;
 	world_readers(driver_readers);
-	sim_spawn(stops, NULL, "driver");
+	sim_spawn(stops, NULL, "leader");
 	for (int i = 0; i < 2; i++)
 		sim_spawn(world_updater, NULL, "updater");
 }
 
-static void setup_driver_stops(void) { driver_stops(LIGHT); }
-static void setup_full_driver_stops(void) { driver_stops(FULL); }
+static void setup_leader_stops(void) { leader_stops(LIGHT); }
+static void setup_full_leader_stops(void) { leader_stops(FULL); }
 
-/* The helper makes progress without the thread that drives. */
+/* The helper makes progress without the leader. */
 static void barrier_beside(void *unused)
 {
 	static struct rcu_head head[2];
@@ -71,19 +71,19 @@ static void setup_first_user_stops(void)
 		sim_spawn(other_user, NULL, "other");
 }
 
-static void setup_driver_stops_barrier(void)
+static void setup_leader_stops_barrier(void)
 {
 	world_begin(LIGHT);
 	sim_config()->idle_limit_ns = 1000000000;
 	world_readers(driver_readers);
-	sim_spawn(stops, NULL, "driver");
+	sim_spawn(stops, NULL, "leader");
 	sim_spawn(barrier_beside, NULL, "updater");
 }
 
 const struct sim_scenario srcu_stop_scenarios[] = {
-	{ .name = "driver_stops", .what = "one that drives stops for good", .setup = setup_driver_stops },
-	{ .name = "full_driver_stops", .what = "... without membarrier", .setup = setup_full_driver_stops },
-	{ .name = "driver_stops_barrier", .what = "... and others wait for callbacks", .setup = setup_driver_stops_barrier },
+	{ .name = "leader_stops", .what = "a leader stops for good", .setup = setup_leader_stops },
+	{ .name = "full_leader_stops", .what = "... without membarrier", .setup = setup_full_leader_stops },
+	{ .name = "leader_stops_barrier", .what = "... and others wait for callbacks", .setup = setup_leader_stops_barrier },
 	{ .name = "first_user_stops", .what = "one that makes a domain ready for use stops for good", .setup = setup_first_user_stops },
 	{ .name = NULL },
 };

@@ -487,7 +487,7 @@ static void wakes_helper(enum world_mode mode)
 static void setup_wakes_helper(void) { wakes_helper(LIGHT); }
 static void setup_full_wakes_helper(void) { wakes_helper(FULL); }
 
-/* The helper hands a grace period to a waiter, by completing it or by making it drive. */
+/* The helper hands a grace period to a waiter, by completing it or by making it lead. */
 static void setup_helper_and_waiters(void)
 {
 	world_begin(ANY);

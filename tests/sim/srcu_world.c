@@ -271,7 +271,7 @@ static void check_domain(struct srcu_struct *ssp)
 		if (over && ssp->attention[i])
 			sim_fail("attention[%u] is %llu, but no caller waits", i, (unsigned long long)ssp->attention[i]);
 	}
-	sim_assert(!u->driven && !u->waiters && !u->lock.word && !u->running.word && !u->waiting);
+	sim_assert(!u->led && !u->waiters && !u->lock.word && !u->running.word && !u->waiting);
 	sim_assert(!u->list && !u->taken && u->queued == u->run);
 	sim_assert(u->bytes_in == u->bytes_reported && u->bytes_in == u->bytes_out);
 }

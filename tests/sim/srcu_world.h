@@ -60,7 +60,7 @@ void world_updater(void *domain); /* replace, synchronize_srcu(), free; twice */
 void world_queuer(void *domain);  /* queues two callbacks */
 void world_readers(int nr);       /* @nr readers of domain 0 */
 
-/* Check that no reader is inside, nothing is pending, no thread drives a grace period, and all callbacks have run. */
+/* Check that no reader is inside, nothing is pending, no thread leads, and all callbacks have run. */
 void world_finish(void);
 /* Check that the sums over all domains have their initial values. */
 void world_nothing_is_garbage(void);

@@ -42,7 +42,7 @@ struct quiesce__buckets {
 	/* Updates write these, on another cache line, most of them only during a resize. */
 	int64_t until_sum; /* number of sampled updates until the next sum */
 	uint64_t cursor; /* buckets before it have been claimed for moving */
-	uint64_t left;   /* buckets that have not moved */
+	uint64_t unmoved; /* buckets that have not moved */
 	uint64_t extra_used;
 	struct quiesce__extra *more; /* overflow lines from the heap */
 	struct rcu_head rcu;

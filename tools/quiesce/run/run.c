@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c - all measurements side by side: six lines within a minute, then tables as they are complete. */
+/* run.c - all measurements side by side: six lines first, in at most 80 seconds, then tables as they are complete. */
 #include <errno.h>
 #include <string.h>
 
