@@ -18,15 +18,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { NR_READERS = 3, NR_UPDATES = 200 };
+enum { NR_READERS = 3, NR_UPDATES = 200, TIMEOUT = 30 };
 
 struct config {
 	int limit;
 	int burst; /* always twice the limit: both are replaced together */
+	int timeout;
 	struct rcu_head rcu;
 };
 
 static struct config *config;
+static pthread_mutex_t updates_lock = PTHREAD_MUTEX_INITIALIZER; /* readers do not take it */
 static atomic_bool stop;
 static atomic_ulong nr_reads, nr_torn;
 
@@ -43,16 +45,20 @@ static bool limits_agree(void)
 	return agree; /* a copy: @c must not be used after the section */
 }
 
-/* The updater: one thread at a time, or a lock around this function. */
+/* The updater: any thread.  Without the lock two updaters could copy the same version, and the change of one be lost. */
 static bool set_limit(int limit)
 {
 	struct config *fresh = malloc(sizeof(*fresh)), *old;
 
 	if (!fresh)
 		return false; /* the old configuration stays in force */
+	pthread_mutex_lock(&updates_lock);
+	old = rcu_dereference_protected(config, true); /* true: this function has taken the lock */
+	*fresh = *old;                                 /* the timeout stays */
 	fresh->limit = limit;
 	fresh->burst = 2 * limit;
-	old = rcu_xchg_pointer(&config, fresh); /* complete before it is published */
+	rcu_assign_pointer(config, fresh); /* complete before it is published */
+	pthread_mutex_unlock(&updates_lock);
 	kfree_rcu(old, rcu);
 	return true;
 }
@@ -73,16 +79,19 @@ static void *serve(void *arg)
 int main(void)
 {
 	pthread_t readers[NR_READERS];
-	int nr = 0, updates = 0;
+	int nr = 0, updates = 0, timeout;
 
-	if (!set_limit(1))
+	config = calloc(1, sizeof(*config)); /* no other thread exists yet, so a plain store will do */
+	if (!config)
 		return 1;
+	config->timeout = TIMEOUT;
 	while (nr < NR_READERS && pthread_create(&readers[nr], NULL, serve, NULL) == 0)
 		nr++;
-	while (updates < NR_UPDATES && set_limit(2 + updates)) {
+	while (updates < NR_UPDATES && set_limit(1 + updates)) {
 		updates++;
 		usleep(100);
 	}
+	timeout = config->timeout; /* this thread is the only updater */
 	stop = true;
 	while (nr > 0)
 		pthread_join(readers[--nr], NULL);
@@ -90,5 +99,5 @@ int main(void)
 	free(config);  /* all readers have been joined, so what is still published may be freed directly */
 	rcu_barrier(); /* what kfree_rcu() has queued is the library's until it has been freed */
 	printf("config: %d updates, %lu reads, %lu torn\n", updates, nr_reads, nr_torn);
-	return updates != NR_UPDATES || !nr_reads || nr_torn;
+	return updates != NR_UPDATES || !nr_reads || nr_torn || timeout != TIMEOUT;
 }

@@ -36,7 +36,9 @@ static struct config *config_new(int limit)
 
 static void config_free(struct rcu_head *head)
 {
-	free((char *)head - offsetof(struct config, rcu));
+	struct config *c = (struct config *)((char *)head - offsetof(struct config, rcu));
+
+	free(c);
 }
 
 static void *read_slowly(void *arg)

@@ -41,15 +41,13 @@
  * in batches; kfree_hazptr() frees there.
  *
  * Bound.  Objects that were retired and are not reclaimed yet, however long a reader stays, are at
- * most one for each slot in use, and for each thread that retires:
- *
- *     by                      at most                          but no bound
- *     kfree_hazptr()          HAZPTR_BATCH_MAX objects, or     while callbacks retire several
- *     call_hazptr_inline()    about HAZPTR_BATCH_BYTES bytes   objects each, or slots protect
- *     hazptr_retire()         if that is less                  thousands of objects of a thread
- *     call_hazptr_cohort()    about one batch                  if only callbacks retire into it
- *     call_hazptr()           -                                while the helper cannot keep up
- *     each of these           -                                while a wildcard (shazptr.h) is held
+ * most one for each slot in use, and:
+ *  - kfree_hazptr(), call_hazptr_inline(), hazptr_retire(): for each thread that retires
+ *    HAZPTR_BATCH_MAX objects, or about HAZPTR_BATCH_BYTES bytes if that is less;
+ *  - call_hazptr_cohort(): about one batch for each cohort.
+ * There is no bound of: call_hazptr() while the helper cannot keep up; the first three while
+ * callbacks retire several objects each, or slots protect thousands of objects of a thread; a
+ * cohort into which only callbacks retire; any of them while a wildcard (shazptr.h) is held.
  * quiesce_get_stats() reports the numbers, hazptr_retired and hazptr_reclaimed.
  * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC, 09/2024, for
  * contexts and names; M. Michael, "Hazard pointers", 2004; slots, batches and scan are our own.
@@ -112,7 +110,7 @@ QUIESCE_PLAIN void cleanup_hazptr_context(struct hazptr_context *ctx) { quiesce_
  * thread that ends with slots of its own, and a process that exits in such a thread.
  * Context: any thread, no registration; does not sleep.  Signal handlers, which must free the slot
  *   before they return; a slot that is to stay comes from hazptr_alloc_detached().
- * Cost: five instructions if the first slot is free; else a call.
+ * Cost: two loads, two tests and a store if the first slot is free; else a call.
  * Return: a slot that protects nothing; NULL if all slots of @ctx are in use, or, for the thread's
  *   own, which borrow from a pool, if memory is exhausted (nearly a million slots). */
 QUIESCE_FAST hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
@@ -284,8 +282,8 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
  *   misuse hook returned.
  * Orders: everything written before the pointer was published (by a release operation, such as
  *   rcu_assign_pointer()) is visible through the result.
- * To keep a protection keep the slot: an address that is only copied into another slot may be
- * missed by a scan that loaded the other slot before the copy, and this one after its clear. */
+ * To keep a protection keep the slot, or hand its pointer over.  Do not copy an address to a second
+ * slot and clear the first: a scan may load the second before the copy, the first after the clear. */
 #define hazptr_protect(...) QUIESCE__HAZPTR(quiesce__hazptr_protect, __VA_ARGS__)
 
 /** hazptr_tryprotect - hazptr_protect() with a single attempt.

@@ -176,6 +176,8 @@ private:
 
 /** hazard_pointer - owns a slot, or is empty.
  *
+ * An empty one may only be assigned to, swapped, moved from, tested by empty() and destroyed.  The
+ * debug build reports a protection by it, and its end, as QUIESCE_MISUSE_NULL.
  * To keep a protection, keep or move the hazard_pointer: an address that is only copied into
  * another one may be missed by a scan.  Any thread may destroy it, also one that exits. */
 class hazard_pointer {
@@ -205,13 +207,13 @@ public:
 			if (quiesce_likely(attempt<true>(ptr, src)))
 				return ptr;
 		}
-		return protect_slowly(slot, src);
+		return QUIESCE__SLOT_USED(slot, "hazard_pointer::protect()") ? protect_slowly(slot, src) : nullptr;
 	}
 
 	/* raw: the parameter's type is the standard's. */
 	template<class T> [[__nodiscard__, gnu::__always_inline__]] bool try_protect(T *&ptr, const std::atomic<T *> &src) noexcept
 	{
-		if (quiesce_likely(attempt<false>(ptr, src)))
+		if (quiesce_likely(attempt<false>(ptr, src, "hazard_pointer::try_protect()")))
 			return true;
 		reset_protection();
 		return false;
@@ -219,7 +221,8 @@ public:
 
 	template<class T> [[gnu::__always_inline__]] void reset_protection(const T *ptr) noexcept
 	{
-		quiesce__hazptr_set(slot, detail::hazard_address(ptr));
+		if (QUIESCE__SLOT_USED(slot, "hazard_pointer::reset_protection()"))
+			quiesce__hazptr_set(slot, detail::hazard_address(ptr));
 	}
 
 	[[gnu::__always_inline__]] void reset_protection(std::nullptr_t = nullptr) noexcept { ::hazptr_clear(slot); }
@@ -233,13 +236,19 @@ private:
 	[[gnu::__always_inline__]] hazard_pointer(::hazptr_t *owned, detail::hazard_access) noexcept : slot(owned) {}
 
 	/* True if the slot protects @ptr and @src still has that value; else @ptr becomes the value
-	 * of @src. */
+	 * of @src.  The debug build reports an empty hazard_pointer; after that @ptr is null. */
 	/* raw: the parameter's type is the standard's. */
-	template<bool Quiet, class T> [[gnu::__always_inline__]] bool attempt(T *&ptr, const std::atomic<T *> &src) noexcept
+	template<bool Quiet, class T>
+	[[gnu::__always_inline__]] bool attempt(T *&ptr, const std::atomic<T *> &src,
+						[[maybe_unused]] const char *call = "hazard_pointer::protect()") noexcept
 	{
 		/* A number: it may be a pointer to an object that was freed. */
 		auto old = reinterpret_cast<std::uintptr_t>(ptr);
 
+		if (!QUIESCE__SLOT_USED(slot, call)) {
+			ptr = nullptr;
+			return true;
+		}
 		if constexpr (Quiet)
 			quiesce__hazptr_set_quietly(slot, detail::hazard_address(ptr));
 		else

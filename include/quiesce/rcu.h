@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* quiesce/rcu.h - read-copy update: readers that cost nothing, updaters that wait for all of them.
  *
- * Use it when readers traverse several objects and may delay every updater alike; use a hazard
- * pointer when an updater must wait for the readers of one object only.
+ * Use it unless one slow reader must not delay all updaters; then use a hazard pointer, for which
+ * an updater waits for the readers of one object only.
  *
  *	rcu_read_lock();                            // reader
  *	p = rcu_dereference(config);

@@ -4,6 +4,9 @@
  * Use for objects that C++ code owns; it may be mixed with rcu.h, and a program that is written to
  * this header moves to std:: by changing a namespace.
  *
+ *	#include <atomic>
+ *	#include <mutex>
+ *
  *	struct config : quiesce::rcu_obj_base<config> { int limit; };
  *	std::atomic<config *> current;
  *

@@ -37,7 +37,7 @@ PLAIN = {
     "percpu_ref": "struct queue { struct percpu_ref users; }; extern struct queue *queue; void work_on(struct queue *queue);\n"
                   "void queue_unused(struct percpu_ref *ref);",
     "ds/hashmap": "extern uint64_t address, port;",
-    "ds/hashtable": "extern uint64_t id; extern struct flow *flow, *old; void use(struct flow *f);",
+    "ds/hashtable": "extern uint64_t id; extern struct flow *flow, *fresh, *old; void use(struct flow *f);",
     "ds/idr": "struct session { struct rcu_head rcu; }; extern struct session *s; void use(struct session *s);\n"
               "void session_free(struct rcu_head *head);",
     "ds/ida": "",
@@ -59,6 +59,8 @@ PLAIN = {
 }
 # Declarations for the examples of C++ headers; rcu.hpp is included.
 PLAIN_CPP = {
+    "rcu": "extern config *fresh; void use(int limit);",
+    "hazptr": "extern config *fresh; void use(int limit);",
     "ds/hashmap": "void use(double price);",
     "ds/hashtable": "void use(int visits);",
     "ds/idr": "struct session : quiesce::rcu_obj_base<session> {}; extern session *s; void use(session &s);",
@@ -71,7 +73,7 @@ PLAIN_CPP = {
     "ds/wfcqueue": "extern message *m; void use(message &m);",
     "ds/wfstack": "extern buffer b; void wake(); void recycle(buffer &b);",
 }
-OUTSIDE = r"((?:struct \w+[^;]*\{.*?\}|HASHTABLE_TYPE\(.*?\));[^\n]*\n)"  # what does not go into a function
+OUTSIDE = r"(#include [^\n]*\n|(?:struct \w+[^;]*\{.*?\}|HASHTABLE_TYPE\(.*?\));[^\n]*\n)"  # what does not go into a function
 
 
 def check(tap, name, include, text):

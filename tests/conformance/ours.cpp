@@ -6,6 +6,7 @@
 #include <quiesce/shazptr.hpp>
 
 #include <optional>
+#include <string>
 #include <type_traits>
 
 namespace ours {
@@ -275,6 +276,37 @@ TEST("shazptr: a guard of a base is waited for by a pointer to the whole")
 	CHECK(through);
 	quiesce::shazptr<const int>::synchronize(nullptr);
 }
+
+#ifdef QUIESCE_DEBUG
+static int nr_reported;
+static std::string reported;
+
+static void on_misuse(quiesce_misuse kind, const char *text)
+{
+	nr_reported += kind == QUIESCE_MISUSE_NULL;
+	reported = text;
+}
+
+TEST("the debug build reports an empty hazard_pointer, by the name of the member")
+{
+	node object;
+	std::atomic<node *> src(&object);
+	quiesce::hazard_pointer empty;
+	node *seen = &object;
+
+	nr_reported = 0;
+	quiesce_set_misuse_hook(on_misuse);
+	CHECK(empty.protect(src) == nullptr);
+	CHECK(nr_reported == 1 && reported.find("hazard_pointer::protect() at ") == 0);
+	(void)empty.try_protect(seen, src);
+	CHECK(nr_reported == 2 && reported.find("hazard_pointer::try_protect() at ") == 0 && !seen);
+	empty.reset_protection(&object);
+	CHECK(nr_reported == 3 && reported.find("hazard_pointer::reset_protection() at ") == 0);
+	empty.reset_protection();
+	CHECK(nr_reported == 4 && reported.find("hazptr_clear() at ") == 0);
+	quiesce_set_misuse_hook(nullptr);
+}
+#endif
 
 TEST("C beside C++: a slot of hazptr.h protects an object of C++")
 {

@@ -4,19 +4,22 @@
  *
  * Use for objects of any kind that are found by a key in them.  The table stores only pointers: an
  * object needs no field for it, and may be in several tables.  For 64-bit keys and values
- * quiesce/ds/hashmap.h is faster: one cache miss for a lookup, not two.
+ * quiesce/ds/hashmap.h stores them in the table itself: a lookup visits one cache line, not two.
  *
  *	struct flow { uint64_t id; int port; struct rcu_head rcu; };
  *	HASHTABLE_TYPE(flow, struct flow, id);          // flow_type, flow_lookup()
- *	struct hashtable flows;
- *	hashtable_init(&flows, &flow_type);
+ *	static struct hashtable flows = HASHTABLE_INIT(&flow_type);
+ *
+ *	if (flow_insert(&flows, fresh) != 0)            // updater, any thread
+ *		free(fresh);                            // no memory, and no reader has found it
  *
  *	rcu_read_lock();                                // reader
  *	flow = flow_lookup(&flows, &id);
- *	use(flow);
+ *	if (flow)                                       // NULL: no object has the key
+ *		use(flow);
  *	rcu_read_unlock();
  *
- *	old = hashtable_remove_key(&flows, &id);        // updater, any thread
+ *	old = flow_remove_key(&flows, &id);             // only one thread gets the object
  *	if (old)
  *		kfree_rcu(old, rcu);
  *
@@ -112,7 +115,11 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
  * The key is compared and hashed byte by byte: an integer, or a struct without padding.
  * name_lookup(), name_insert(), name_insert_unique(), name_set(), name_remove() and
  * name_remove_key() are hashtable_lookup() and so on, with an object of type @T, and a pointer to
- * the type of @field for the key.  name_hash(), name_key() and name_equal() are for name_type. */
+ * the type of @field for the key.  name_type has name_hash(), name_key() and name_equal(); a type
+ * without the macro is a static const struct hashtable_type of three functions:
+ *   uint64_t (*hash)(const void *key, uint64_t seed): as @hash of HASHTABLE_TYPE_HASHED();
+ *   const void *(*key)(const void *object): the address of the object's key;
+ *   bool (*equal)(const void *object, const void *key): true if @key is that of @object. */
 #define HASHTABLE_TYPE(name, T, field)                                                                                     \
 	HASHTABLE_TYPE_HASHED(name, T, field, quiesce_hash(key, sizeof(QUIESCE_NULL(T)->field), seed))
 
@@ -218,9 +225,8 @@ QUIESCE_API int quiesce__hashtable_insert_debug(struct hashtable *ht, void *obje
  * and change nothing. */
 #define HASHTABLE_INIT(type) { QUIESCE__TABLE_INIT(quiesce__hashtable_kind, (type)) }
 
-/** hashtable_init - initialise an empty table with a random seed.
+/** hashtable_init - initialise an empty table with a random seed, without an allocation.
  * @type: must exist as long as the table is used.
- * Allocates nothing.
  * Return: 0. */
 QUIESCE_PLAIN int hashtable_init(struct hashtable *ht, const struct hashtable_type *type)
 {
@@ -313,8 +319,7 @@ QUIESCE_PLAIN void hashtable_clear(struct hashtable *ht, void (*drop)(void *obje
 }
 
 /** hashtable_reserve - make room for @nr objects, and never less.
- * Context: may take as long as moving all objects; not in a section, if other threads update the
- *   table.
+ * Context: may take as long as moving all objects; not in a section beside other updaters.
  * Return: 0; -ENOMEM: the table is usable, and as large as memory allows. */
 QUIESCE_PLAIN int hashtable_reserve(struct hashtable *ht, size_t nr) { return quiesce__table_reserve(&ht->table, nr); }
 
@@ -372,8 +377,7 @@ QUIESCE_PLAIN void hashtable_walk_enter(const struct hashtable *ht, struct hasht
 	quiesce__walk_enter(&walk->walk, &ht->table);
 }
 
-/** hashtable_walk_start - enter a section.  False: the iteration is over, and no section is
- * entered. */
+/** hashtable_walk_start - enter a section.  False: the iteration is over, and none is entered. */
 QUIESCE_PLAIN bool hashtable_walk_start(struct hashtable_walk *walk) { return quiesce__walk_start(&walk->walk); }
 
 /** hashtable_walk_next - return the next object; NULL: leave the section, and start again. */
@@ -386,8 +390,7 @@ QUIESCE_PLAIN void hashtable_walk_stop(struct hashtable_walk *walk)
 	rcu_read_unlock();
 }
 
-/** hashtable_for_each_match - iterate over all objects with the key at @k; otherwise as
- * hashtable_for_each(). */
+/** hashtable_for_each_match - hashtable_for_each() of the objects with the key at @k. */
 #define hashtable_for_each_match(object, it, ht, k)                                                                        \
 	for (QUIESCE_IN_SECTION("hashtable_for_each_match()"), quiesce__iter_begin(&(it)->iter);                           \
 	     ((object) = QUIESCE_CAST(__typeof__(object), quiesce_hashtable_next_match((ht), (it), (k))));)
