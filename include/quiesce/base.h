@@ -97,8 +97,21 @@ struct quiesce__lock {
 #else
 #define QUIESCE__TAG_FIBERS ""
 #endif
+/* A file that is compiled for newer CPUs (arch.h), or for ThreadSanitizer, has functions of its own,
+ * too. */
+#define QUIESCE__TAG_TSAN ""
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#undef QUIESCE__TAG_TSAN
+#define QUIESCE__TAG_TSAN "_tsan"
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#undef QUIESCE__TAG_TSAN
+#define QUIESCE__TAG_TSAN "_tsan"
+#endif
 #define QUIESCE__TAG(major, minor) QUIESCE__TAG_OF(major, minor)
-#define QUIESCE__TAG_OF(major, minor) "quiesce_" #major "_" #minor QUIESCE__TAG_DEBUG QUIESCE__TAG_FIBERS
+#define QUIESCE__TAG_OF(major, minor) \
+	"quiesce_" #major "_" #minor QUIESCE__TAG_DEBUG QUIESCE__TAG_FIBERS QUIESCE_ARCH_TAG QUIESCE__TAG_TSAN
 #define QUIESCE__INLINE(...) \
 	extern "C++" inline __attribute__((__visibility__("hidden"), __VA_ARGS__, \
 					   __abi_tag__(QUIESCE__TAG(QUIESCE_VERSION_MAJOR, QUIESCE_VERSION_MINOR))))

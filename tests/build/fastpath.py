@@ -353,6 +353,13 @@ def examine(compiler, flags, objdump, arch, limits, opt, tmp):
         yield from examine_call(functions, arch, CALL_LIMITS[limits])
 
 
+def refuses_instructions_behind_loads(opt):
+    """An instruction behind the store that commits would make a sequence count twice: such an assembly fails."""
+    command = ["gcc", "-O2", f"-I{opt.include}", "-Wa,-mlfence-after-load=yes", "-c", opt.source, "-o", "/dev/null"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    return run.returncode and "instructions behind loads" in run.stderr
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--include", required=True)
@@ -374,6 +381,11 @@ def main():
                 print(f"{'ok' if ok else 'not ok'} {number} - {title}: {text}")
                 for line in path:
                     print("#   ", line)
+    if "x86_64" in machine:
+        number += 1
+        good = refuses_instructions_behind_loads(opt)
+        bad += not good
+        print(f"{'ok' if good else 'not ok'} {number} - sequences are not assembled with instructions behind loads")
     print(f"1..{number}")
     return 1 if bad else 0
 

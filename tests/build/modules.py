@@ -200,6 +200,22 @@ def check_forms(tap, opt, tmp):
                 tap.run(title, [program])
 
 
+def shared_functions(cxx, flags, include, tmp):
+    """The names of functions of the headers that the linker merges with those of other files."""
+    (tmp / "tag.cpp").write_text(FORM.replace("NAME", "tag").replace("NUMBER", "0"))
+    execute([cxx, "-std=c++11", "-O0", *flags, f"-I{include}", "-c", tmp / "tag.cpp", "-o", tmp / "tag.o"])
+    return {line.split()[-1] for line in execute(["nm", tmp / "tag.o"]).stdout.splitlines() if " W " in line and "quiesce_" in line}
+
+
+def check_tags(tap, opt, tmp):
+    """A file for newer CPUs, or for a sanitizer, shares no function with others: the linker would take either for both."""
+    for cxx in filter(shutil.which, ("g++", "clang++-19")):
+        plain = shared_functions(cxx, [], opt.include, tmp)
+        for setting in ("-mavx2", "-fsanitize=thread"):
+            other = shared_functions(cxx, [setting], opt.include, tmp)
+            tap.result(plain and other and not plain & other, f"{cxx} {setting}: functions of its own", f"{sorted(plain & other)}\n{sorted(other)}")
+
+
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("--include", type=pathlib.Path, required=True)
@@ -210,6 +226,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         check_modules(tap, opt, pathlib.Path(name))
         check_forms(tap, opt, pathlib.Path(name))
+        check_tags(tap, opt, pathlib.Path(name))
     return tap.finish()
 
 

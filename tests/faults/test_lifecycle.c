@@ -7,6 +7,10 @@
 #include "../unit/testing.h"
 #include "use.h"
 
+#include <quiesce/percpu_ref.h>
+#include <quiesce/percpu_rwsem.h>
+#include <quiesce/srcu.h>
+
 #include <grp.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -17,6 +21,38 @@ extern char **environ;
 #define NOBODY 65534
 
 static struct held reader; /* is inside a section while the event happens */
+
+/* ---- counts of CPUs, which use.h does not use ---- */
+
+DEFINE_STATIC_SRCU(domain);
+DEFINE_STATIC_PERCPU_RWSEM(lock);
+static struct percpu_ref count;
+static int nr_released;
+
+static void released(struct percpu_ref *ref)
+{
+	(void)ref;
+	count_up(&nr_released);
+}
+
+static bool use_counts(void)
+{
+	int idx = srcu_read_lock(&domain), before = flag_get(&nr_released);
+
+	srcu_read_unlock(&domain, idx);
+	synchronize_srcu(&domain);
+	percpu_down_read(&lock);
+	percpu_up_read(&lock);
+	percpu_down_write(&lock);
+	percpu_up_write(&lock);
+	must(percpu_ref_init(&count, released, 0) == 0);
+	percpu_ref_get(&count);
+	percpu_ref_put(&count);
+	percpu_ref_kill(&count);
+	wait_until(flag_get(&nr_released) > before);
+	percpu_ref_exit(&count);
+	return flag_get(&nr_released) == before + 1;
+}
 
 /* ---- events after which the process goes on ---- */
 
@@ -123,22 +159,37 @@ static void end_in_a_callback(void)
 		pause();
 }
 
+static void end_by_abort(void)
+{
+	rcu_read_lock();
+	abort();
+}
+
+static void end_by_a_fault(void)
+{
+	rcu_read_lock();
+	raise(SIGSEGV);
+}
+
 static const struct event {
 	const char *name;
 	void (*happen)(void);
 	bool as_root;
+	int signal; /* the process ends by it */
 } events[] = {
-	{ "setuid", drop_rights, true },
-	{ "chroot", change_root, true },
-	{ "chroot and setuid", change_root_and_drop_rights, true },
-	{ "all descriptors closed", close_descriptors, false },
-	{ "no descriptor allowed", allow_no_descriptors, false },
-	{ "another session", leave_session, false },
-	{ "exec from inside a section", execute_another, false },
-	{ "exit() from inside a section", end_by_exit, false },
-	{ "_exit() from inside a section", end_by_underscore_exit, false },
-	{ "quick_exit() from inside a section", end_by_quick_exit, false },
-	{ "exit() in a callback", end_in_a_callback, false },
+	{ "setuid", drop_rights, true, 0 },
+	{ "chroot", change_root, true, 0 },
+	{ "chroot and setuid", change_root_and_drop_rights, true, 0 },
+	{ "all descriptors closed", close_descriptors, false, 0 },
+	{ "no descriptor allowed", allow_no_descriptors, false, 0 },
+	{ "another session", leave_session, false, 0 },
+	{ "exec from inside a section", execute_another, false, 0 },
+	{ "exit() from inside a section", end_by_exit, false, 0 },
+	{ "_exit() from inside a section", end_by_underscore_exit, false, 0 },
+	{ "quick_exit() from inside a section", end_by_quick_exit, false, 0 },
+	{ "exit() in a callback", end_in_a_callback, false, 0 },
+	{ "abort() from inside a section", end_by_abort, false, SIGABRT },
+	{ "a fatal signal inside a section", end_by_a_fault, false, SIGSEGV },
 };
 enum { NR_EVENTS = sizeof events / sizeof *events };
 
@@ -146,11 +197,11 @@ enum { NR_EVENTS = sizeof events / sizeof *events };
 static int live(const struct event *event)
 {
 	alarm(WATCHDOG_SECONDS);
-	must(use_with_threads(2, 1) && stats_now().worker_running);
+	must(use_with_threads(2, 1) && use_counts() && stats_now().worker_running);
 	held_begin(&reader, NULL);
 	event->happen();
 	held_end(&reader);
-	return use_with_threads(4, 3) && quiesce_shutdown(0) == 0 && use_with_threads(2, 1) ? 0 : 1;
+	return use_with_threads(4, 3) && use_counts() && quiesce_shutdown(0) == 0 && use_with_threads(2, 1) ? 0 : 1;
 }
 
 /* ---- the tests ---- */
@@ -163,6 +214,7 @@ static void event_passes(void **state)
 	char number[16], program[] = "/proc/self/exe";
 	char *argv[] = { program, number, NULL };
 	int status = -1;
+	bool good;
 	pid_t pid;
 
 	(void)state;
@@ -174,9 +226,10 @@ static void event_passes(void **state)
 	alarm(2 * WATCHDOG_SECONDS);
 	assert_int_equal(posix_spawn(&pid, program, NULL, NULL, argv, environ), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (!exited_with(status, 0))
+	good = event->signal ? WIFSIGNALED(status) && WTERMSIG(status) == event->signal : exited_with(status, 0);
+	if (!good)
 		print_error("%s: wait status %#x\n", event->name, (unsigned int)status);
-	assert_true(exited_with(status, 0));
+	assert_true(good);
 }
 
 int main(int argc, char **argv)

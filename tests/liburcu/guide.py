@@ -65,7 +65,7 @@ def rows(text):
     table = text[text.index("| liburcu | here |"):]
     for line in table[:table.index("\n\n")].splitlines()[2:]:
         theirs, ours = line.split("|")[1:3]
-        yield [re.findall(r"`(\w+)\(", cell) for cell in (theirs, theirs if ours.strip() == "the same" else ours)]
+        yield [re.findall(r"`(\w+)\(", cell) for cell in (theirs, theirs if ours.strip() == "unchanged" else ours)]
 
 
 def check_names(tap, text, tree, tmp):

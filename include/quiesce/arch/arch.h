@@ -2,6 +2,7 @@
 /* quiesce/arch/arch.h - what depends on the CPU; private.  Only this directory distinguishes CPUs.
  *
  *   QUIESCE_NOPLT              attribute of functions that are called without the PLT
+ *   QUIESCE_ARCH_TAG           a string that differs where a file is compiled for newer CPUs
  *   quiesce__after_rmw()       makes a sequentially consistent read-modify-write a full fence
  *   quiesce__arch_fence_full() the full fence
  *   quiesce__arch_cpu_relax()  a pause inside a bounded spin

@@ -7,6 +7,10 @@
 #define QUIESCE_NOPLT
 #endif
 
+#ifndef QUIESCE_ARCH_TAG
+#define QUIESCE_ARCH_TAG ""
+#endif
+
 #ifndef quiesce__after_rmw
 #define quiesce__after_rmw(result)                                 \
 	__extension__({                                            \

@@ -7,6 +7,18 @@
 #define QUIESCE_NOPLT __attribute__((__noplt__))
 #endif
 
+#if defined(__AVX512F__)
+#define QUIESCE_ARCH_TAG "_avx512"
+#elif defined(__AVX2__)
+#define QUIESCE_ARCH_TAG "_avx2"
+#elif defined(__BMI__)
+#define QUIESCE_ARCH_TAG "_bmi"
+#elif defined(__AVX__)
+#define QUIESCE_ARCH_TAG "_avx"
+#elif defined(__SSE4_1__) || defined(__POPCNT__)
+#define QUIESCE_ARCH_TAG "_sse4"
+#endif
+
 /* A locked instruction is a full fence. */
 #define quiesce__after_rmw(result) (result)
 /* A locked instruction on the thread's stack costs a quarter of mfence. */

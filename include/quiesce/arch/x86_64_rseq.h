@@ -55,6 +55,14 @@ QUIESCE_LOCAL void quiesce__pin(void)
 	"4: lea{q 3b(%%rip), " scratch "| " intel_scratch ", [rip+3b]}\n"               \
 	"mov{q " scratch ", %%fs:8(%[area])| fs:[%[area]+8], " intel_scratch "}\n"
 
+/* An assembler that adds an instruction behind each load (-mlfence-after-load) would add one behind
+ * the increment that commits, and a thread that is interrupted there would count twice.  5 is just
+ * before a load of the sequence, and 6, just behind it, is at most 6 bytes farther. */
+#define QUIESCE_RSEQ_UNCHANGED                                                                   \
+	"6: .if 6b - 5b > 6\n"                                                                   \
+	".error \"quiesce: sequences cannot be assembled with instructions behind loads\"\n"      \
+	".endif\n"
+
 /* The store before 2 is the last instruction, and the claim.  Ordinary loads and stores are
  * acquire and release on x86.  Not "asm goto": the statement has an output, and with
  * instrumentation some compilers then lose labels.  So the flags of the last comparison say which way it
@@ -128,7 +136,8 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq_own(struct quiesce__own_block self, 
 	__asm__ __volatile__ goto(                                                             \
 		QUIESCE_RSEQ_ENTER("%%rax", "rax")                                             \
 		"1:\n" QUIESCE_RSEQ_GUARD                                                      \
-		"mov{l %%fs:24(%[area]), %%eax| eax, fs:[%[area]+24]}\n"                       \
+		"5: mov{l %%fs:24(%[area]), %%eax| eax, fs:[%[area]+24]}\n"                    \
+		QUIESCE_RSEQ_UNCHANGED                                                         \
 		"shl{q %[shift], %%rax| rax, %[shift]}\n"                                      \
 		"sub{q %[open], %%rax| rax, %[open]}\n"                                        \
 		"jnc %l[call]\n" QUIESCE_COUNT(word)                                           \

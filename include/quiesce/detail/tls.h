@@ -116,7 +116,9 @@ QUIESCE_API struct quiesce_tls_v1 *quiesce__own_call(void);
  * perturbing build need addresses. */
 #if QUIESCE_HAVE_SEGMENT && !QUIESCE_TSAN && !defined(QUIESCE_SIM) && !defined(QUIESCE_PERTURB) && !QUIESCE__OWN_BY_CALL
 #define QUIESCE_OWN_BY_SEGMENT 1
-struct quiesce__own_block {
+/* Files of one program may differ in the form of the block, so its types have two names. */
+#define quiesce__own_block quiesce__own_segment
+struct quiesce__own_segment {
 	int64_t at; /* distance from the thread pointer */
 };
 #define QUIESCE__OWN_AT quiesce__tls_offset(quiesce_tls_v1)

@@ -37,7 +37,7 @@ bool quiesce__count_call(const struct quiesce_percpu *percpu, size_t offset, con
 			     "1:\n" QUIESCE_RSEQ_GUARD
 			     "cmpq $0, (%[closed])\n"
 			     "jne 2f\n"
-			     "movl %%fs:(%[id]), %k[at]\n"
+			     "5: movl %%fs:(%[id]), %k[at]\n" QUIESCE_RSEQ_UNCHANGED
 			     "shlq %[shift], %[at]\n"
 			     "cmpq %[limit], %[at]\n"
 			     "jae 2f\n"
