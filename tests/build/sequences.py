@@ -11,6 +11,7 @@ import pathlib
 import re
 import shutil
 import struct
+import subprocess
 import sys
 import tempfile
 
@@ -124,6 +125,21 @@ def check_unfit(tap, tool, tmp, objects):
         tap.result(status == 1 and found[str(path)][0].startswith(want), f"said of {path.name}: {want}", found)
 
 
+def check_names(tap, tool, program, tmp):
+    """Names of files and symbols reach no output raw."""
+    p, copy = Program(program), bytes(tmp) + b'/x\xff\x1b["'
+    at = p.data.index(b"\0count_twice\0")
+    p.data[at + 1:at + 6] = b"\xff\x1b[1m"
+    pathlib.Path(copy.decode(errors="surrogateescape")).write_bytes(p.data)
+    shown = f'{tmp}/x??["'
+    for form in ("--json", "--csv", None):
+        run = subprocess.run([tool, "doctor", *filter(None, [form]), b"--binary=" + copy], capture_output=True, timeout=120, check=False)
+        text = run.stdout.decode(errors="replace")
+        name = {"--json": json.dumps(shown), "--csv": '"' + shown.replace('"', '""') + '"', None: shown}[form]
+        tap.result(run.returncode == 0 and name in text and "??[1m_twice" in text and re.fullmatch(r"[\n -~]*", text),
+                   f"names that are not text, {form or 'for people'}", text)
+
+
 def check_bolt(tap, tool, program, tmp, functions):
     bolt = next((path for name in ("llvm-bolt", "llvm-bolt-19") if (path := shutil.which(name))), None)
     if not bolt:
@@ -154,6 +170,7 @@ def main():
         check_intact(tap, opt.tool, pathlib.Path(opt.tool), "the tool")
         check_damages(tap, opt.tool, programs["fixed"], tmp)
         check_relocated(tap, opt.tool, programs["independent"], tmp)
+        check_names(tap, opt.tool, programs["fixed"], tmp)
         check_unfit(tap, opt.tool, tmp, tmp / "fixed.o")
         check_bolt(tap, opt.tool, programs["fixed"], tmp, functions["fixed"])
     return tap.finish()
