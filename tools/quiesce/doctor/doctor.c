@@ -166,7 +166,8 @@ const struct subcommand doctor_command = {
 	       "threads take slots and contexts of hazard pointers and retire some objects; others count as readers of a lock, "
 	       "which is then written to. After Ctrl-C it prints the findings so far.\n"
 	       "With --binary it checks only that file: whether the restartable sequences in it are as they were compiled, or a tool has "
-	       "moved code after the link; then the exit status is 1. It names the functions that have sequences.",
+	       "moved code after the link; then, or if there is no verdict, the exit status is 1. It names the functions that have "
+	       "sequences.",
 	.accepts = OPT_DOCTOR,
 	.fits = fits,
 	.run = run,
