@@ -146,6 +146,8 @@ def mistakes(tmp):
     for args, text in HASHSCALE_MISTAKES:
         yield ["hashscale", *args.split()], text
     yield ["costs", "--pairs=2"], "--pairs=2"
+    yield ["doctor", "--binary", "/none", "--bogus"], "unknown option '--bogus'"
+    yield ["doctor", "--binary"], "'--binary' needs a value"
     yield ["torture", "--readers=1,2"], "--readers"
     yield ["torture", "--mutant=LK1:rmw"], "quiesce-torture"
     yield ["torture", "--perturb=1"], "quiesce-torture"

@@ -10,9 +10,12 @@ import json
 import pathlib
 import re
 import shutil
+import signal
 import struct
+import subprocess
 import sys
 import tempfile
+import time
 
 from tap import Tap, execute
 
@@ -20,6 +23,9 @@ SIGNATURE = struct.pack("<I", 0x53053053)
 DESCRIPTOR = struct.Struct("<IIQQQ")
 START, BYTES, RESTART = 2, 3, 4
 NOPS = b"\x90" * 16
+LFENCE = b"\x0f\xae\xe8"
+UNKNOWN = b"\x0f\x0a"  # no instruction
+SECTION = struct.Struct("<IIQQQQIIQQ")
 
 
 class Program:
@@ -45,6 +51,27 @@ class Program:
         words[which] += by
         self.describe(n, words)
 
+    def header(self, section):
+        """The offset of the header of a section."""
+        return struct.unpack_from("<Q", self.data, 0x28)[0] + SECTION.size * list(self.sections).index(section)
+
+    def replace(self, section, data):
+        """Let @data behind the file be the content of a section."""
+        at = self.header(section)
+        words = list(SECTION.unpack_from(self.data, at))
+        words[4], words[5] = len(self.data), len(data)
+        SECTION.pack_into(self.data, at, *words)
+        self.data += data
+
+    def repeat(self, section, times):
+        """Let a table behind the file have the header of a section many times."""
+        at, nr = struct.unpack_from("<Q", self.data, 0x28)[0], struct.unpack_from("<H", self.data, 0x3c)[0]
+        table = self.data[at:at + nr * SECTION.size]
+        one = self.header(section) - at
+        struct.pack_into("<Q", self.data, 0x28, len(self.data))
+        struct.pack_into("<H", self.data, 0x3c, nr + times)
+        self.data += table + table[one:one + SECTION.size] * times
+
     def overwrite(self, address, data):
         at = self.offset(address)
         self.data[at:at + len(data)] = data
@@ -65,6 +92,18 @@ def moved_away(p):
     p.overwrite(words[RESTART], NOPS[:words[START] - words[RESTART]])
 
 
+def fence_after(p):
+    """Put a fence over the code behind the first sequence, and into its range."""
+    words = p.descriptor(0)
+    p.overwrite(words[START] + words[BYTES], LFENCE)
+    p.change(0, BYTES, len(LFENCE))
+
+
+def long_before(p):
+    words = p.descriptor(0)
+    p.describe(0, [0, 0, words[START], 4097, words[RESTART]])
+
+
 DAMAGES = {  # what is done, what the doctor says, how many sequences it says it of
     "a signature that is gone": (no_signature, "restarts where no signature is", 1),
     "a version": (lambda p: p.change(0, 0, 1), "has a version or flags that the kernel refuses", 1),
@@ -72,6 +111,9 @@ DAMAGES = {  # what is done, what the doctor says, how many sequences it says it
     "a restart inside": (lambda p: p.describe(0, [0, 0, p.descriptor(0)[START], 16, p.descriptor(0)[START]]), "restarts inside of itself", 1),
     "a range that is too long": (lambda p: p.change(0, BYTES, 1), "does not end with its store", 1),
     "a range that is too short": (lambda p: p.change(0, BYTES, -1), "does not end with its store", 1),
+    "a fence behind the store": (fence_after, "does not end with its store", 1),
+    "a range that no sequence has": (long_before, "is longer than any sequence", 1),
+    "two descriptors of one sequence": (lambda p: p.describe(0, p.descriptor(1)), "overlaps another sequence", 2),
     "two descriptors exchanged": (exchanged, "is announced by code before something else", 2),
     "code that has moved away": (moved_away, "is announced by no code", 1),
 }
@@ -124,6 +166,78 @@ def check_unfit(tap, tool, tmp, objects):
         tap.result(status == 1 and found[str(path)][0].startswith(want), f"said of {path.name}: {want}", found)
 
 
+def check_unknown(tap, tool, program, tmp):
+    """An instruction that the doctor does not know: it says that there is no verdict."""
+    p, copy = Program(program), tmp / "unknown"
+    p.overwrite(p.descriptor(0)[START], UNKNOWN)
+    copy.write_bytes(p.data)
+    status, found = examine(tool, copy)
+    tap.result(status == 1 and re.fullmatch(r"1 of \d+ restartable sequences have no verdict", found[str(copy)][0])
+               and found["sequence"][0].startswith("has no verdict, at "), "an unknown instruction has no verdict", found)
+
+
+def check_many(tap, tool, program, tmp):
+    """Many descriptors of the same code cost no more than their number."""
+    p, copy = Program(program), tmp / "many"
+    words = p.descriptor(0)
+    words[BYTES] = 4096
+    p.replace("__rseq_cs", DESCRIPTOR.pack(*words) * 20000)
+    copy.write_bytes(p.data)
+    status, found = examine(tool, copy)
+    tap.result(status == 1 and found[str(copy)] == ["20000 of 20000 restartable sequences are broken"], "20000 descriptors of one sequence", found)
+
+
+def caught(pid, which):
+    """True if the process has a handler for a signal."""
+    mask = re.search(r"^SigCgt:\s*(\S+)", pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii"), re.M)
+    return bool(mask and int(mask[1], 16) >> (which - 1) & 1)
+
+
+def check_interrupted(tap, tool, program, tmp):
+    """A file with the same code in many sections takes minutes; SIGINT ends that."""
+    p, copy = Program(program), tmp / "repeated"
+    p.replace(".text", NOPS * (1 << 16))
+    p.repeat(".text", 60000)
+    copy.write_bytes(p.data)
+    with subprocess.Popen([tool, "doctor", "--json", f"--binary={copy}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not caught(process.pid, signal.SIGINT):
+            time.sleep(0.01)
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        try:
+            out, err = process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+    ok = process.returncode == 130 and "interrupted" in err and json.loads(out)["doctor"] == []
+    tap.result(ok, "SIGINT ends it, without a verdict", f"{process.returncode}\n{out}{err}")
+
+
+def check_names(tap, tool, program, tmp):
+    """Names of files and symbols reach no output raw."""
+    p, copy = Program(program), bytes(tmp) + b'/x\xff\x1b["'
+    at = p.data.index(b"\0count_twice\0")
+    p.data[at + 1:at + 6] = b"\xff\x1b[1m"
+    pathlib.Path(copy.decode(errors="surrogateescape")).write_bytes(p.data)
+    shown = f'{tmp}/x??["'
+    for form in ("--json", "--csv", None):
+        run = subprocess.run([tool, "doctor", *filter(None, [form]), b"--binary=" + copy], capture_output=True, timeout=120, check=False)
+        text = run.stdout.decode(errors="replace")
+        name = {"--json": json.dumps(shown), "--csv": '"' + shown.replace('"', '""') + '"', None: shown}[form]
+        tap.result(run.returncode == 0 and name in text and "??[1m_twice" in text and re.fullmatch(r"[\n -~]*", text),
+                   f"names that are not text, {form or 'for people'}", text)
+
+
+def check_android(tap, tool, program, tmp):
+    """Relocations in a packed form are not read: that is no finding about sequences."""
+    p, copy = Program(program), tmp / "packed"
+    struct.pack_into("<I", p.data, p.header(".rela.dyn") + 4, 0x60000002)
+    p.replace("__rseq_cs", DESCRIPTOR.pack(0, 0, 0, 16, 0))
+    copy.write_bytes(p.data)
+    status, found = examine(tool, copy)
+    tap.result(status == 1 and "Android" in found[str(copy)][0] and "sequence" not in found, "packed relocations have no verdict", found)
+
+
 def check_bolt(tap, tool, program, tmp, functions):
     bolt = next((path for name in ("llvm-bolt", "llvm-bolt-19") if (path := shutil.which(name))), None)
     if not bolt:
@@ -154,6 +268,9 @@ def main():
         check_intact(tap, opt.tool, pathlib.Path(opt.tool), "the tool")
         check_damages(tap, opt.tool, programs["fixed"], tmp)
         check_relocated(tap, opt.tool, programs["independent"], tmp)
+        for check in (check_unknown, check_many, check_interrupted, check_names):
+            check(tap, opt.tool, programs["fixed"], tmp)
+        check_android(tap, opt.tool, programs["independent"], tmp)
         check_unfit(tap, opt.tool, tmp, tmp / "fixed.o")
         check_bolt(tap, opt.tool, programs["fixed"], tmp, functions["fixed"])
     return tap.finish()

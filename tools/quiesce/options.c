@@ -396,7 +396,9 @@ static void argp_mistake(int argc, char **argv, const struct argp_option *accept
 			o++;
 		if (!o->name)
 			usage_error("unknown option '%s'; see quiesce %s --help", argv[i], current->name);
-		if (!o->arg == (name[length] == '='))
+		if (o->arg && !name[length] && i + 1 < argc)
+			i++; /* argp takes the next argument for the value, whatever it is */
+		else if (!o->arg == (name[length] == '='))
 			usage_error("option '%s' %s", argv[i], o->arg ? "needs a value" : "takes no value");
 	}
 	usage_error("wrong options; see quiesce %s --help", current->name);

@@ -21,23 +21,45 @@ static void print(FILE *out, const char *topic, const char *value, const char *n
 		fprintf(out, "%-30s   %s\n", "", note);
 }
 
+/* Return a copy of @text for every output: names of files and symbols can have bytes that are not UTF-8, which JSON refuses, and
+ * sequences that a terminal obeys. */
+static char *printable(const char *text)
+{
+	char *copy = strdup(text);
+
+	for (char *c = copy; c && *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	return copy;
+}
+
+static void add(struct findings *f, const char *topic, const char *value, const char *note)
+{
+	if (f->out)
+		print(f->out, topic, value, note);
+	json_array_append_new(f->list, json_pack("{ss ss ss?}", "name", topic, "value", value, "note", note));
+}
+
 void finding(struct findings *f, const char *topic, const char *note, const char *format, ...)
 {
 	va_list args;
-	char *value;
+	char *raw, *name, *value, *consequence;
 
 	if (interrupted()) /* a trial that was cut short proves nothing */
 		return;
 	va_start(args, format);
-	if (vasprintf(&value, format, args) < 0)
-		value = NULL;
+	if (vasprintf(&raw, format, args) < 0)
+		raw = NULL;
 	va_end(args);
-	if (!value)
-		return;
-	if (f->out)
-		print(f->out, topic, value, note);
-	json_array_append_new(f->list, json_pack("{ss ss ss?}", "name", topic, "value", value, "note", note));
+	name = printable(topic);
+	value = raw ? printable(raw) : NULL;
+	consequence = note ? printable(note) : NULL;
+	if (name && value)
+		add(f, name, value, consequence);
+	free(consequence);
 	free(value);
+	free(name);
+	free(raw);
 }
 
 bool find_threads(struct findings *f, const char *topic, int nr)
@@ -50,6 +72,17 @@ bool find_threads(struct findings *f, const char *topic, int nr)
 	return !err;
 }
 
+static void print_field(FILE *out, const char *text, char end)
+{
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', out);
+		fputc(*text, out);
+	}
+	fprintf(out, "\"%c", end);
+}
+
 static void print_csv(FILE *out, const json_t *list)
 {
 	size_t i;
@@ -59,8 +92,9 @@ static void print_csv(FILE *out, const json_t *list)
 	json_array_foreach(list, i, row) {
 		const char *note = json_string_value(json_object_get(row, "note"));
 
-		fprintf(out, "\"%s\",\"%s\",\"%s\"\n", json_string_value(json_object_get(row, "name")),
-			json_string_value(json_object_get(row, "value")), note ? note : "");
+		print_field(out, json_string_value(json_object_get(row, "name")), ',');
+		print_field(out, json_string_value(json_object_get(row, "value")), ',');
+		print_field(out, note ? note : "", '\n');
 	}
 }
 
@@ -132,7 +166,8 @@ const struct subcommand doctor_command = {
 	       "threads take slots and contexts of hazard pointers and retire some objects; others count as readers of a lock, "
 	       "which is then written to. After Ctrl-C it prints the findings so far.\n"
 	       "With --binary it checks only that file: whether the restartable sequences in it are as they were compiled, or a tool has "
-	       "moved code after the link; then the exit status is 1. It names the functions that have sequences.",
+	       "moved code after the link; then, or if there is no verdict, the exit status is 1. It names the functions that have "
+	       "sequences.",
 	.accepts = OPT_DOCTOR,
 	.fits = fits,
 	.run = run,

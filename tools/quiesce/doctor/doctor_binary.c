@@ -9,7 +9,11 @@
  * I1. Sequence and restart are in code, the restart is outside of the sequence and has the signature in front of it.
  * I2. Code that announces a descriptor is directly before the sequence that it describes.
  * I3. The last instruction of the sequence, the commit, stores to memory: a range that is too long restarts what has been done.
- *     There is no verdict on code with an instruction that instruction_length() does not know.
+ *     There is no verdict on a sequence with an instruction that instruction_length() does not know.
+ * I4. No sequence overlaps another one.
+ *
+ * The file may be hostile: sequences are short and do not overlap, so that each byte of code is decoded at most once, and each loop
+ * over what the file counts ends when the tool is interrupted; finding() then drops the verdict.
  */
 #include <elf.h>
 #include <errno.h>
@@ -28,9 +32,17 @@
 #define ANNOUNCED_IN 16   /* bytes of the code that announces a sequence, at most */
 #define OTHERS_BETWEEN 32 /* bytes between announcement and sequence, at most, in code of others */
 
-#define ADVICE                                                                                                     \
-	"counts and guards are lost: a tool has moved code after the link.  Let it skip the functions that are named " \
-	"here for the program as it was linked (llvm-bolt --skip-funcs=...)"
+#define LONGEST 4096 /* bytes of a sequence, at most */
+
+/* Types of sections with Android's packed relocations, which elf.h does not have. */
+#define ANDROID_REL 0x60000001
+#define ANDROID_RELA 0x60000002
+
+#define ADVICE                                                                                                         \
+	"counts and guards are lost: a tool has moved code after the link, or the assembler has added instructions "     \
+	"(-mlfence-after-load).  Let a tool skip the functions that are named here for the program as it was linked " \
+	"(llvm-bolt --skip-funcs=...)"
+#define UNKNOWN "an instruction in a sequence is not known to the doctor, so that its last instruction cannot be found"
 
 struct descriptor {
 	uint32_t version, flags;
@@ -124,7 +136,7 @@ static const char *open_sections(struct image *i)
 	if (!i->sections || !head->e_shnum || head->e_shstrndx >= head->e_shnum || head->e_shentsize != sizeof(*i->sections))
 		return "without a table of sections: nothing can be checked";
 	i->names = &i->sections[head->e_shstrndx];
-	for (size_t n = 0; n < i->nr_sections; n++) {
+	for (size_t n = 0; n < i->nr_sections && !interrupted(); n++) {
 		const Elf64_Shdr *s = &i->sections[n];
 
 		if (s->sh_type == SHT_SYMTAB && s->sh_link < i->nr_sections)
@@ -148,6 +160,18 @@ static void relocate(struct image *i, const Elf64_Shdr *section)
 	}
 }
 
+/* True if the file has relocations in a form that is not read, and a descriptor without an address. */
+static bool has_unread_relocations(const struct image *i)
+{
+	bool unread = false, unset = false;
+
+	for (size_t n = 0; n < i->nr_sections; n++)
+		unread |= i->sections[n].sh_type == ANDROID_REL || i->sections[n].sh_type == ANDROID_RELA;
+	for (size_t n = 0; unread && n < i->nr; n++)
+		unset |= !i->list[n].start;
+	return unset;
+}
+
 static const char *read_descriptors(struct image *i)
 {
 	const void *raw = i->table ? content(i, i->table) : NULL;
@@ -159,22 +183,33 @@ static const char *read_descriptors(struct image *i)
 	if (!i->list)
 		return "too large for the memory";
 	memcpy(i->list, raw, i->table->sh_size);
-	for (size_t n = 0; n < i->nr_sections; n++)
+	for (size_t n = 0; n < i->nr_sections && !interrupted(); n++)
 		if (i->sections[n].sh_type == SHT_RELA && i->sections[n].sh_flags & SHF_ALLOC)
 			relocate(i, &i->sections[n]);
-	return NULL;
+	return has_unread_relocations(i) ? "with relocations in Android's packed form, which are not read: no verdict" : NULL;
 }
 
 /* ---- instructions ---- */
 
-/* For each opcode of one byte: m: has a ModRM byte, M: and stores where that says; 1, 4: bytes of a constant; -: none of these; ?: unknown.
- * Opcodes that do either by their ModRM byte have letters of their own: c compares if it is 7, i stores if it is 0 or 1. */
+/* For each opcode: m: has a ModRM byte, M: and stores where that says; 1, 4: bytes of a constant; 8: of 4, or 8 with a wide operand;
+ * -: none of these; ?: unknown.  Opcodes that do either by their ModRM byte have letters of their own: c compares if it is 7, i stores
+ * if it is 0 or 1, jumps if it is 2 or 4; t has a constant, which it tests, if it is 0 or 1, and stores if it is 2 or 3; f is a fence if it
+ * is 5 to 7 and names no memory. */
+#define ALU(base) [base] = "M", [(base) + 1] = "M", [(base) + 2 ... (base) + 3] = "m", [(base) + 4] = "1", [(base) + 5] = "4"
 static const char *const opcodes[256] = {
-	[0x01] = "M", [0x03] = "m", [0x29] = "M", [0x2b] = "m", [0x31] = "M", [0x33] = "m", [0x39] = "m", [0x3b] = "m", [0x63] = "m",
-	[0x70 ... 0x7f] = "1", [0x80] = "c1", [0x81] = "c4", [0x83] = "c1", [0x84 ... 0x85] = "m", [0x88 ... 0x89] = "M",
-	[0x8a ... 0x8b] = "m", [0x8d] = "m", [0x90] = "-", [0xa8] = "1", [0xa9] = "4", [0xc1] = "M1", [0xc6] = "M1", [0xc7] = "M4",
-	[0xeb] = "1", [0xff] = "i",
+	ALU(0x00), ALU(0x08), ALU(0x10), ALU(0x18), ALU(0x20), ALU(0x28), ALU(0x30),
+	[0x38 ... 0x3b] = "m", [0x3c] = "1", [0x3d] = "4", [0x50 ... 0x5f] = "-", [0x63] = "m", [0x69] = "m4", [0x6b] = "m1",
+	[0x70 ... 0x7f] = "1", [0x80] = "c1", [0x81] = "c4", [0x83] = "c1", [0x84 ... 0x85] = "m", [0x86 ... 0x89] = "M",
+	[0x8a ... 0x8b] = "m", [0x8d] = "m", [0x90 ... 0x99] = "-", [0xa8] = "1", [0xa9] = "4", [0xb0 ... 0xb7] = "1",
+	[0xb8 ... 0xbf] = "8", [0xc0 ... 0xc1] = "M1", [0xc3] = "-", [0xc6] = "M1", [0xc7] = "M4", [0xcc] = "-", [0xd0 ... 0xd3] = "M",
+	[0xe8 ... 0xe9] = "4", [0xeb] = "1", [0xf6] = "t1", [0xf7] = "t4", [0xff] = "i",
 };
+static const char *const opcodes_0f[256] = {
+	[0x0b] = "-", [0x0d] = "m", [0x18 ... 0x1f] = "m", [0x31] = "-", [0x40 ... 0x4f] = "m", [0x80 ... 0x8f] = "4",
+	[0x90 ... 0x9f] = "M", [0xa2] = "-", [0xa3] = "m", [0xae] = "f", [0xaf] = "m", [0xb0 ... 0xb1] = "M", [0xb6 ... 0xb7] = "m",
+	[0xbe ... 0xbf] = "m", [0xc0 ... 0xc1] = "M", [0xc8 ... 0xcf] = "-",
+};
+#undef ALU
 
 /* Return the bytes of a ModRM byte and what belongs to it. */
 static size_t modrm_length(const uint8_t *at)
@@ -192,54 +227,86 @@ static size_t modrm_length(const uint8_t *at)
 	return n + (mod == 1 ? 1 : mod == 2 || (mod == 0 && rm == 5) ? 4 : 0);
 }
 
+/* Return the bytes of an instruction's constant.  @narrow: 2 bytes take the place of 4; @wide: 8 do. */
+static size_t constant_length(char kind, bool narrow, bool wide)
+{
+	if (kind == '8' && wide)
+		return 8;
+	return kind == '1' ? 1 : kind == '4' || kind == '8' ? (narrow ? 2 : 4) : 0;
+}
+
+static bool is_prefix(uint8_t byte)
+{
+	return byte == 0x2e || byte == 0x3e || byte == 0x64 || byte == 0x65 || byte == 0x66 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3;
+}
+
+static bool modrm_stores(char kind, uint8_t modrm)
+{
+	unsigned int reg = modrm >> 3 & 7;
+
+	if (modrm >> 6 == 3)
+		return false;
+	return kind == 'M' || (kind == 'c' && reg != 7) || (kind == 'i' && reg < 2) || (kind == 't' && (reg == 2 || reg == 3));
+}
+
+static bool modrm_known(char kind, uint8_t modrm)
+{
+	unsigned int reg = modrm >> 3 & 7;
+
+	return (kind != 'i' || reg < 2 || reg == 2 || reg == 4) && (kind != 'f' || (modrm >> 6 == 3 && reg >= 5));
+}
+
 /* Return the length of the instruction at @at, 0 if it is not known; @at has 16 bytes. */
 static size_t instruction_length(const uint8_t *at, bool *ret_stores)
 {
+	bool narrow = false, wide;
 	size_t n = 0;
 	const char *kind;
 
 	*ret_stores = false;
-	n += at[n] == 0x64; /* %fs: */
+	for (; n < 4 && is_prefix(at[n]); n++)
+		narrow |= at[n] == 0x66;
+	wide = (at[n] & 0xf8) == 0x48;
 	n += (at[n] & 0xf0) == 0x40;
-	if (at[n] == 0x0f)
-		return (at[n + 1] & 0xf0) == 0x80 ? n + 6 : 0;
-	kind = opcodes[at[n]];
+	kind = at[n] == 0x0f ? opcodes_0f[at[n + 1]] : opcodes[at[n]];
+	n += at[n] == 0x0f ? 2 : 1;
 	if (!kind)
 		return 0;
-	n++;
-	if (strchr("mMci", kind[0])) {
-		unsigned int reg = at[n] >> 3 & 7;
+	if (strchr("mMcitf", kind[0])) {
+		uint8_t modrm = at[n];
 
-		if (kind[0] == 'i' && reg > 1)
+		if (!modrm_known(kind[0], modrm))
 			return 0;
-		*ret_stores = at[n] >> 6 != 3 && kind[0] != 'm' && !(kind[0] == 'c' && reg == 7);
+		*ret_stores = modrm_stores(kind[0], modrm);
 		n += modrm_length(at + n);
+		if (kind[0] == 't' && (modrm >> 3 & 7) > 1)
+			return n;
 		kind++;
 	}
-	return n + (kind[0] == '1' ? 1 : kind[0] == '4' ? 4 : 0);
+	return n + constant_length(kind[0], narrow && !wide, wide);
 }
 
+enum ending { ENDS_WITH_STORE, ENDS_OTHERWISE, ENDS_UNKNOWN };
+
 /* Check I3. */
-static bool ends_with_store(const struct image *i, const struct descriptor *d)
+static enum ending ending_of(const struct image *i, const struct descriptor *d)
 {
+	const uint8_t *code = code_at(i, d->start, d->bytes);
 	uint64_t at = 0;
 	bool stores = false;
 
 	while (at < d->bytes) {
 		uint8_t copy[16] = { 0 };
-		const uint8_t *code = code_at(i, d->start + at, 1);
 		uint64_t rest = d->bytes - at < sizeof(copy) ? d->bytes - at : sizeof(copy);
 		size_t length;
 
-		if (!code || !(code = code_at(i, d->start + at, rest)))
-			return false;
-		memcpy(copy, code, rest);
+		memcpy(copy, code + at, rest);
 		length = instruction_length(copy, &stores);
 		if (!length)
-			return true;
+			return ENDS_UNKNOWN;
 		at += length;
 	}
-	return at == d->bytes && stores;
+	return at == d->bytes && stores ? ENDS_WITH_STORE : ENDS_OTHERWISE;
 }
 
 /* Return the length of the code at @at (which has 16 bytes) that announces a descriptor, whose address is stored: lea of it, a store
@@ -263,6 +330,7 @@ static size_t announcement(const uint8_t *at, uint64_t address, uint64_t *ret_de
 struct verdict {
 	const char *wrong; /* NULL: nothing */
 	bool announced;
+	bool unknown; /* I3 could not be checked */
 };
 
 static const char *fault_of(const struct image *i, const struct descriptor *d)
@@ -272,14 +340,57 @@ static const char *fault_of(const struct image *i, const struct descriptor *d)
 
 	if (d->version || d->flags)
 		return "has a version or flags that the kernel refuses";
-	if (!d->bytes || d->bytes > i->size || !code_at(i, d->start, d->bytes))
+	if (d->bytes > LONGEST)
+		return "is longer than any sequence";
+	if (!d->bytes || !code_at(i, d->start, d->bytes))
 		return "describes something that is not code";
 	if (d->restart - d->start < d->bytes)
 		return "restarts inside of itself";
 	before = code_at(i, d->restart - sizeof(signature), sizeof(signature) + 1);
 	if (!before || memcmp(before, &signature, sizeof(signature)) != 0)
 		return "restarts where no signature is";
-	return ends_with_store(i, d) ? NULL : "does not end with its store";
+	return NULL;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct descriptor *x = *(const struct descriptor *const *)a, *y = *(const struct descriptor *const *)b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Check I4 for the descriptors that have no fault so far.  Return false if there is no memory. */
+static bool check_overlaps(const struct image *i, struct verdict *verdicts)
+{
+	const struct descriptor **order = malloc(i->nr * sizeof(const struct descriptor *)), *last;
+	size_t nr = 0;
+
+	if (!order)
+		return false;
+	for (size_t n = 0; n < i->nr; n++)
+		if (!verdicts[n].wrong)
+			order[nr++] = &i->list[n];
+	qsort(order, nr, sizeof(const struct descriptor *), by_start);
+	last = nr ? order[0] : NULL; /* that which ends last */
+	for (size_t n = 1; n < nr; n++) {
+		uint64_t distance = order[n]->start - last->start;
+
+		if (distance < last->bytes)
+			verdicts[order[n] - i->list].wrong = verdicts[last - i->list].wrong = "overlaps another sequence";
+		if (distance + order[n]->bytes > last->bytes)
+			last = order[n];
+	}
+	free(order);
+	return true;
+}
+
+static void check_ending(const struct image *i, const struct descriptor *d, struct verdict *verdict)
+{
+	enum ending ending = ending_of(i, d);
+
+	verdict->unknown = ending == ENDS_UNKNOWN;
+	if (ending == ENDS_OTHERWISE)
+		verdict->wrong = "does not end with its store";
 }
 
 /* Sequences of this library restart where they are announced, and are announced right in front; those of others need not. */
@@ -305,21 +416,33 @@ static void check_announcement(const struct image *i, struct verdict *verdicts, 
 		verdicts[n].wrong = "is announced by code before something else";
 }
 
-static void check_all(const struct image *i, struct verdict *verdicts)
+/* Check I2 in a section of code. */
+static void check_announcements(const struct image *i, struct verdict *verdicts, const Elf64_Shdr *section)
 {
-	for (size_t n = 0; n < i->nr; n++)
-		verdicts[n].wrong = fault_of(i, &i->list[n]);
-	for (size_t s = 0; s < i->nr_sections; s++) {
-		const Elf64_Shdr *section = &i->sections[s];
+	const uint8_t *code = content(i, section);
+	bool old = is_old_code(i, section);
 
-		if (is_code(i, section))
-			for (uint64_t at = 0; at + 16 <= section->sh_size; at++)
-				check_announcement(i, verdicts, (const uint8_t *)content(i, section) + at, section->sh_addr + at,
-						   is_old_code(i, section));
-	}
+	for (uint64_t at = 0; section->sh_size - at >= 16 && !interrupted(); at++)
+		check_announcement(i, verdicts, code + at, section->sh_addr + at, old);
+}
+
+/* Return false if there is no memory. */
+static bool check_all(const struct image *i, struct verdict *verdicts)
+{
+	for (size_t n = 0; n < i->nr && !interrupted(); n++)
+		verdicts[n].wrong = fault_of(i, &i->list[n]);
+	if (!check_overlaps(i, verdicts))
+		return false;
+	for (size_t n = 0; n < i->nr && !interrupted(); n++)
+		if (!verdicts[n].wrong)
+			check_ending(i, &i->list[n], &verdicts[n]);
+	for (size_t s = 0; s < i->nr_sections && !interrupted(); s++)
+		if (is_code(i, &i->sections[s]))
+			check_announcements(i, verdicts, &i->sections[s]);
 	for (size_t n = 0; n < i->nr; n++)
 		if (!verdicts[n].wrong && !verdicts[n].announced && restarts_in_front(&i->list[n]))
 			verdicts[n].wrong = "is announced by no code";
+	return true;
 }
 
 /* ---- findings ---- */
@@ -332,10 +455,13 @@ static char *functions_of(const struct image *i)
 	FILE *out = open_memstream(&text, &size);
 	const Elf64_Sym *last = NULL;
 
-	for (size_t n = 0; out && n < i->nr; n++) {
-		const Elf64_Sym *symbol = function_at(i, i->list[n].start);
+	for (size_t n = 0; out && n < i->nr && !interrupted(); n++) {
+		const Elf64_Sym *symbol;
 
-		if (!symbol || symbol == last)
+		if (last && i->list[n].start - last->st_value < last->st_size)
+			continue;
+		symbol = function_at(i, i->list[n].start);
+		if (!symbol)
 			continue;
 		fprintf(out, "%s%s%s", last ? "," : "", name_of(i, symbol), ELF64_ST_BIND(symbol->st_info) == STB_LOCAL ? "/.*" : "");
 		last = symbol;
@@ -345,46 +471,60 @@ static char *functions_of(const struct image *i)
 	return text;
 }
 
-static int report(struct findings *f, const struct image *i, const struct verdict *verdicts)
+/* Print the first of the sequences that are broken, or have no verdict.  Return the numbers of both. */
+static void report_sequences(struct findings *f, const struct image *i, const struct verdict *verdicts, size_t *ret_wrong,
+			     size_t *ret_unknown)
 {
-	size_t wrong = 0;
-	char *functions = functions_of(i);
-
+	*ret_wrong = *ret_unknown = 0;
 	for (size_t n = 0; n < i->nr; n++) {
+		const struct verdict *v = &verdicts[n];
 		char topic[40];
 
-		if (!verdicts[n].wrong || wrong++ >= MAX_NAMED)
+		if (!v->wrong && !v->unknown)
+			continue;
+		++*(v->wrong ? ret_wrong : ret_unknown);
+		if (*ret_wrong + *ret_unknown > MAX_NAMED)
 			continue;
 		snprintf(topic, sizeof(topic), "sequence %#lx", (unsigned long)(i->table->sh_addr + n * sizeof(*i->list)));
-		finding(f, topic, NULL, "%s, at %#lx in %s", verdicts[n].wrong, (unsigned long)i->list[n].start,
+		finding(f, topic, NULL, "%s, at %#lx in %s", v->wrong ? v->wrong : "has no verdict", (unsigned long)i->list[n].start,
 			name_of(i, function_at(i, i->list[n].start)));
 	}
-	if (wrong)
+}
+
+static int report(struct findings *f, const struct image *i, const struct verdict *verdicts)
+{
+	size_t wrong, unknown;
+	char *functions = functions_of(i);
+
+	report_sequences(f, i, verdicts, &wrong, &unknown);
+	if (wrong && unknown)
+		finding(f, i->path, ADVICE, "%zu of %zu restartable sequences are broken, and %zu have no verdict", wrong, i->nr, unknown);
+	else if (wrong)
 		finding(f, i->path, ADVICE, "%zu of %zu restartable sequences are broken", wrong, i->nr);
+	else if (unknown)
+		finding(f, i->path, UNKNOWN, "%zu of %zu restartable sequences have no verdict", unknown, i->nr);
 	else
 		finding(f, i->path, NULL, "%zu restartable sequences, all as they were compiled", i->nr);
 	if (functions && *functions)
 		finding(f, "functions with sequences", NULL, "%s", functions);
 	free(functions);
-	return wrong ? EXIT_FAILED : EXIT_SUCCESS;
+	return wrong || unknown ? EXIT_FAILED : EXIT_SUCCESS;
 }
 
 static int check_image(struct findings *f, struct image *i)
 {
 	const char *unfit = open_sections(i);
-	struct verdict *verdicts;
-	int status;
+	struct verdict *verdicts = NULL;
+	int status = EXIT_FAILED;
 
 	if (!unfit)
 		unfit = read_descriptors(i);
-	verdicts = unfit ? NULL : calloc(i->nr + 1, sizeof(*verdicts));
-	if (!verdicts) {
-		finding(f, i->path, NULL, "%s", unfit ? unfit : "too large for the memory");
-		return EXIT_FAILED;
-	}
-	if (i->nr)
-		check_all(i, verdicts);
-	status = report(f, i, verdicts);
+	if (!unfit && (!(verdicts = calloc(i->nr + 1, sizeof(*verdicts))) || (i->nr && !check_all(i, verdicts))))
+		unfit = "too large for the memory";
+	if (unfit)
+		finding(f, i->path, NULL, "%s", unfit);
+	else
+		status = report(f, i, verdicts);
 	free(verdicts);
 	free(i->list);
 	return status;
