@@ -147,7 +147,7 @@ QUIESCE_PLAIN hazptr_t *hazptr_alloc_detached(void) { return quiesce_hazptr_allo
 QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 {
 	(void)ctx;
-	if (quiesce_unlikely(!slot) || !QUIESCE__SLOT_GIVEN_BACK(slot))
+	if (quiesce_unlikely(!slot) || !QUIESCE__SLOT_RELEASED(slot))
 		return;
 	/* Relaxed: a scan waits again for a slot that misses it. */
 	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)))
@@ -161,11 +161,11 @@ QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 QUIESCE_FAST bool quiesce__hazptr_fast_allowed(void)
 {
 	/* Relaxed: fixed before first use; a scan waits again for a slot that misses the request. */
-	return QUIESCE__LIGHT_PROMISED || quiesce_likely(!quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr));
+	return QUIESCE__LIGHT_PROMISED || quiesce_likely(!quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr_slow));
 }
 
 /* Let @slot protect @value; its former protection ends. */
-QUIESCE_FAST void quiesce__hazptr_set_quietly(hazptr_t *slot, uintptr_t value)
+QUIESCE_FAST void quiesce__hazptr_set_fast(hazptr_t *slot, uintptr_t value)
 {
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, &slot->value, value);
@@ -178,7 +178,7 @@ QUIESCE_FAST void quiesce__hazptr_set_quietly(hazptr_t *slot, uintptr_t value)
 QUIESCE_FAST void quiesce__hazptr_set(hazptr_t *slot, uintptr_t value)
 {
 	if (quiesce_likely(quiesce__hazptr_fast_allowed()))
-		quiesce__hazptr_set_quietly(slot, value);
+		quiesce__hazptr_set_fast(slot, value);
 	else
 		quiesce__hazptr_set_slow(slot, value);
 }
@@ -219,13 +219,13 @@ QUIESCE_FAST uintptr_t quiesce__hazptr_value(uintptr_t found, size_t offset, uin
 }
 
 /* One attempt: true if the pointer did not change meanwhile; *@ret_ptr is its value. */
-QUIESCE_FAST bool quiesce__hazptr_attempt(hazptr_t *slot, void **where, size_t offset, uintptr_t marks, bool quiet, void **ret_ptr)
+QUIESCE_FAST bool quiesce__hazptr_attempt(hazptr_t *slot, void **where, size_t offset, uintptr_t marks, bool inline_only, void **ret_ptr)
 {
 	/* Relaxed: only the second load is used.  A number, as the object may have been freed. */
 	uintptr_t first = (uintptr_t)quiesce_load_relaxed(where);
 
-	if (quiet)
-		quiesce__hazptr_set_quietly(slot, quiesce__hazptr_value(first, offset, marks));
+	if (inline_only)
+		quiesce__hazptr_set_fast(slot, quiesce__hazptr_value(first, offset, marks));
 	else
 		quiesce__hazptr_set(slot, quiesce__hazptr_value(first, offset, marks));
 	/* SH3: acquire, pairs with the caller */

@@ -250,7 +250,7 @@ private:
 			return true;
 		}
 		if constexpr (Quiet)
-			quiesce__hazptr_set_quietly(slot, detail::hazard_address(ptr));
+			quiesce__hazptr_set_fast(slot, detail::hazard_address(ptr));
 		else
 			reset_protection(ptr);
 		ptr = src.load(std::memory_order_acquire); /* SH3, with the publishing store */

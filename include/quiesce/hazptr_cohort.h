@@ -53,7 +53,7 @@ QUIESCE_PLAIN void call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazpt
  * reclaimed, and what the callbacks of those objects retire into @cohort, and so on.
  *
  * It does not wait for objects that other threads retire meanwhile, so it ends even while they keep
- * retiring.  Concurrent callers take turns.  Runs callbacks in the caller.
+ * retiring.  Concurrent callers wait one after the other.  Runs callbacks in the caller.
  * Context: as hazptr_barrier(), but also in callbacks: of another cohort, of call_hazptr(),
  *   call_rcu() and the like, so a cohort may be a member of a retired object.  Then no thread may
  *   wait for that callback while it protects a member.  In a callback of this cohort, or of one

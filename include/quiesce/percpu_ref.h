@@ -83,7 +83,7 @@ struct percpu_ref {
 	struct quiesce_percpu percpu;
 	uint64_t state;
 	percpu_ref_func_t *release;
-	uint64_t apart[4];
+	uint64_t pad[4];
 	uint64_t base;        /* sum of the words when per-CPU mode began */
 	const void *switcher; /* thread that changes the mode */
 	uint32_t lock;        /* generation of forks << 2 | 1 held, 2 held with sleepers */

@@ -64,7 +64,7 @@ struct percpu_rw_semaphore {
 	/* Loaded by readers; changes with the first writer of a burst, and when the burst is over. */
 	uint64_t open;                /* nonzero: readers count inline; see percpu.h */
 	struct quiesce_percpu percpu; /* counters: words entered and left */
-	uint64_t apart[6];
+	uint64_t pad[6];
 	/* Writers write the following members.  @rss is of the kind quiesce_rwsem_sync; in all-zero
 	 * memory its kind is NULL until the first write. */
 	struct rcu_sync rss;
@@ -73,7 +73,7 @@ struct percpu_rw_semaphore {
 	struct quiesce__rwsem_waiter *first, *last; /* queue of waiters */
 	struct quiesce__lock lock;    /* guards the queue and @block */
 	uint32_t block;               /* a writer is inside, or next */
-	uint32_t turn;                /* futex of queued readers; changes when some are admitted */
+	uint32_t wake_seq;            /* futex of queued readers; changes when some are admitted */
 	uint32_t owner_tid;           /* thread id of the writer that owns @block; for reports */
 } __attribute__((__aligned__(QUIESCE_CACHELINE)));
 

@@ -66,7 +66,7 @@ struct rcu_sync_ops {
 struct rcu_sync {
 	uint64_t gp_state; /* enum rcu_sync_state; first member */
 	uint32_t gp_count; /* number of updaters inside */
-	uint32_t turn;     /* futex of enters that wait for another enter */
+	uint32_t wake_seq; /* futex of enters that wait for another enter */
 	struct quiesce__lock lock;
 	const struct rcu_sync_ops *ops; /* NULL: those of RCU */
 	void *domain;

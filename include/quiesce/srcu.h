@@ -73,7 +73,7 @@ struct srcu_struct {
 	struct quiesce_percpu percpu; /* counts entered and left, of both indexes */
 	uint64_t attention[2];        /* requests to readers that leave an index */
 	const char *name;             /* name in reports */
-	uint64_t apart[8];            /* padding: the private part has cache lines of its own */
+	uint64_t pad[8];              /* padding: the private part has cache lines of its own */
 	struct quiesce__srcu_space {
 		uint64_t words[48];
 	} __attribute__((__may_alias__)) space; /* private; all zero at first */

@@ -571,11 +571,11 @@ static void wait_for_queues(struct flavor *f)
 /* Reports and returns, as liburcu does: a program may make this call where no callback that it waits for is queued. */
 static void report_section(void)
 {
-	static uint32_t told;
+	static uint32_t reported;
 
-	if (quiesce_load_relaxed(&told)) /* Relaxed: at worst it is reported again. */
+	if (quiesce_load_relaxed(&reported)) /* Relaxed: at worst it is reported again. */
 		return;
-	quiesce_store_relaxed(&told, 1u); /* Relaxed: as above. */
+	quiesce_store_relaxed(&reported, 1u); /* Relaxed: as above. */
 	fputs("quiesce: rcu_barrier() in a section, for whose end it would wait: it returns, and has waited for nothing\n", stderr);
 }
 

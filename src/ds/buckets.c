@@ -47,13 +47,13 @@ _Static_assert(sizeof(struct quiesce__buckets) == 2 * sizeof(struct quiesce__buc
 /* ---- locks of buckets ---- */
 
 /* A bucket's lock is held for some tens of nanoseconds, unless its holder was preempted. */
-QUIESCE_COLD void quiesce__wait_for_holder(uint32_t turn)
+QUIESCE_COLD void quiesce__wait_for_holder(uint32_t tries)
 {
 	static uint32_t never_woken;
 
-	if (turn < SPINS)
+	if (tries < SPINS)
 		quiesce_cpu_relax();
-	else if (turn < SPINS + YIELDS)
+	else if (tries < SPINS + YIELDS)
 		platform_yield();
 	else
 		platform_futex_wait(&never_woken, 0, PAUSE_NS);
@@ -63,9 +63,9 @@ bool quiesce__bucket_lock(struct quiesce__bucket *line)
 {
 	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: the exchange decides. */
 
-	for (uint32_t turn = 0; !(header & QUIESCE_BUCKET_MOVED); turn++) {
+	for (uint32_t tries = 0; !(header & QUIESCE_BUCKET_MOVED); tries++) {
 		if (header & QUIESCE_BUCKET_LOCKED) {
-			quiesce__wait_for_holder(turn);
+			quiesce__wait_for_holder(tries);
 			header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: the exchange decides. */
 		/* BK1: full, pairs with BK1 in quiesce__bucket_unlock() */
 		} else if (quiesce_cmpxchg(BK1, &line->word[0], &header, header | QUIESCE_BUCKET_LOCKED)) {

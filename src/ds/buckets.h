@@ -147,8 +147,8 @@ void quiesce__array_free(struct quiesce__buckets *array);
 void quiesce__array_free_rcu(struct rcu_head *head);
 /* Number of elements above which an array of @lines lines is too small. */
 uint64_t quiesce__room_of(const struct quiesce__table *table, uint64_t lines);
-/* Wait for the holder of a bucket's lock to run, longer with each @turn. */
-void quiesce__wait_for_holder(uint32_t turn);
+/* Wait for the holder of a bucket's lock to run, longer as @tries grows. */
+void quiesce__wait_for_holder(uint32_t tries);
 /* Make the first array of a table.  0 or -ENOMEM. */
 int quiesce__first_array(struct quiesce__table *table);
 /* Value of array->queued in this process while the callback is parked; plus one while it is pending. */

@@ -387,7 +387,7 @@ void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buck
 }
 
 /* One step towards @lines lines.  Returns 1 if more are needed, 0, or -ENOMEM. */
-static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *turn)
+static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *tries)
 {
 	struct quiesce__buckets *array;
 	int result;
@@ -401,7 +401,7 @@ static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *
 	/* BK2: acquire, pairs with BK2 in resize() */
 	} else if (quiesce_load_consume(BK2, &array->next)) {
 		result = help(table, array, BATCH_LINES);
-		*turn = result ? 0 : *turn + 1;
+		*tries = result ? 0 : *tries + 1;
 		result = result < 0 ? result : 1;
 	} else if (lines_of(array) < lines) {
 		result = resize(table, array, lines);
@@ -411,15 +411,15 @@ static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *
 		result = 0;
 	}
 	rcu_read_unlock();
-	if (*turn) /* other threads move the last buckets */
-		quiesce__wait_for_holder(*turn);
+	if (*tries) /* other threads move the last buckets */
+		quiesce__wait_for_holder(*tries);
 	return result;
 }
 
 int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 {
 	uint64_t lines = 1, before = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a hint. */
-	uint32_t turn = 0;
+	uint32_t tries = 0;
 	int result;
 
 	if (!quiesce__table_usable(table, "hashtable_reserve() or hashmap_reserve"))
@@ -430,7 +430,7 @@ int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 		return -ENOMEM;
 	quiesce_store_relaxed(&table->min_lines, lines); /* Relaxed: a hint. */
 	do /* Relaxed: a hint.  The last request counts, or one could shrink the table and another enlarge it without end. */
-		result = reserve_step(table, lines, &turn);
+		result = reserve_step(table, lines, &tries);
 	while (result > 0 && quiesce_load_relaxed(&table->min_lines) == lines);
 	quiesce__free_here();
 	/* Relaxed: a size that could not be allocated is not wanted any more. */

@@ -26,10 +26,10 @@ QUIESCE_COLD struct wfcq_node *quiesce_wfcq_wait(const struct wfcq_tail *tail, c
 {
 	struct wfcq_node *next;
 
-	for (uint32_t turn = 0; !(next = quiesce__wfcq_follow(node)); turn += turn < UINT32_MAX) {
+	for (uint32_t tries = 0; !(next = quiesce__wfcq_follow(node)); tries += tries < UINT32_MAX) {
 		if (quiesce__wfcq_at_end(tail, node) && !QUIESCE_MUTANT(wfcq_waits_blind))
 			break;
-		quiesce__link_pause(turn);
+		quiesce__link_pause(tries);
 	}
 	return next;
 }

@@ -46,7 +46,7 @@ void quiesce__hazptr_init(void)
 
 void quiesce__hazptr_choose(void)
 {
-	quiesce_shazptr_v1.hazptr = quiesce__fixed.light ? 0 : QUIESCE_HAZPTR_FULL;
+	quiesce_shazptr_v1.hazptr_slow = quiesce__fixed.light ? 0 : QUIESCE_HAZPTR_FULL;
 }
 
 /* ---- lines ---- */
@@ -310,7 +310,7 @@ static void notify_scanner(hazptr_t *slot, uintptr_t old)
 static void serve_requests(hazptr_t *slot, uintptr_t old)
 {
 	/* Relaxed: a request may be seen, or end, a little late. */
-	uint64_t asked = quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr);
+	uint64_t asked = quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr_slow);
 
 	if (asked & QUIESCE_SLOTS_WAIT)
 		notify_scanner(slot, old);
@@ -323,7 +323,7 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 	uintptr_t old;
 
 	/* Full fences, and no waiter.  Relaxed: as in serve_requests(). */
-	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) == QUIESCE_HAZPTR_FULL)) {
+	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr_slow) == QUIESCE_HAZPTR_FULL)) {
 		/* HP1: full, pairs with HP1 in quiesce__hazptr_scan_begin() */
 		(void)quiesce_xchg(HP1, &slot->value, value);
 		return;
@@ -339,7 +339,7 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 	/* HP1: pairs with HP1 in quiesce__hazptr_scan_begin() */
 	/* SH1: pairs with SH1 in quiesce_synchronize_shazptr() and fence_for_queue() */
 	quiesce_fence_mode(HP1);
-	if (old && (quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr) & QUIESCE_SLOTS_WAIT)) /* Relaxed: as in serve_requests(). */
+	if (old && (quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr_slow) & QUIESCE_SLOTS_WAIT)) /* Relaxed: as in serve_requests(). */
 		notify_scanner(slot, old);
 }
 

@@ -110,7 +110,7 @@ static bool sweep_all(uint64_t deadline)
 	struct quiesce__sweep *s = &quiesce__sweep;
 	bool gathered;
 
-	quiesce__sweep_new_turn();
+	quiesce__sweep_new_slice();
 	gathered = quiesce__sweep_visit(true, deadline);
 	quiesce__sweep_gather(); /* last, because owners may have handed over objects of their queues meanwhile */
 	while (quiesce__sweep_scan() || s->ready)

@@ -198,25 +198,25 @@ static bool reclaim_all(struct waiting *w)
 	return true;
 }
 
-/* Reclaim until @side is empty and no reclaimer is inside it.  @turn: @side was current until now, and the
+/* Reclaim until @side is empty and no reclaimer is inside it.  @was_current: @side was current until now, and the
  * whole list belongs to it.  False if a wait was misuse. */
-static bool drain(struct waiting *w, uint32_t side, bool turn)
+static bool drain(struct waiting *w, uint32_t side, bool was_current)
 {
 	struct hazptr_cohort *cohort = w->cohort;
 
 	w->run.back = &cohort->back[side];
-	for (;; turn = false) {
+	for (;; was_current = false) {
 		struct hazptr_head *list;
 
 		quiesce__lock(lock_of(cohort));
-		if (turn)
+		if (was_current)
 			cohort->side = !side;
-		list = quiesce__hazptr_take(turn ? &cohort->list : &cohort->back[side]);
-		if (!list && !turn && !cohort->inside[side]) {
+		list = quiesce__hazptr_take(was_current ? &cohort->list : &cohort->back[side]);
+		if (!list && !was_current && !cohort->inside[side]) {
 			quiesce__unlock(lock_of(cohort));
 			return true;
 		}
-		if (!list && !turn) {
+		if (!list && !was_current) {
 			unlock_and_sleep(cohort);
 			continue;
 		}

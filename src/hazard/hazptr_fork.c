@@ -55,7 +55,7 @@ void quiesce__retired_fork_parent(void)
 	quiesce__unlock(&quiesce__sweep.lock);
 }
 
-/* Turn @r, whose owner the child does not have, into an orphan; the callback that its owner was running
+/* Make @r, whose owner the child does not have, an orphan; the callback that its owner was running
  * counts as run. */
 static void orphan(struct quiesce__retired *r)
 {
@@ -108,7 +108,7 @@ void quiesce__retired_fork_child(void)
 		(*at)->at = at; /* a fork without handlers may have interrupted a change of the link */
 		reinit_queue(*at, survivor);
 	}
-	s->keeps = s->fresh || s->ready || s->kept || s->came_back || s->visits;
+	s->keeps = s->fresh || s->ready || s->kept || s->retired_again || s->visits;
 }
 
 void quiesce__retired_fork_survivor(struct quiesce_tls_v1 *self)

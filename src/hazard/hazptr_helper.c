@@ -4,9 +4,9 @@
  * I1. The helper's step records when the next step comes, then checks once more whether objects were left; a
  *     thread that leaves objects checks afterwards whether the next step comes soon enough, and else starts
  *     one.
- * I2. A turn takes the objects that other threads have handed over, and continues with those that its
+ * I2. A slice of a sweep takes the objects that other threads have handed over, and continues with those that its
  *     callbacks retire, for a limited time, so that other jobs of the helper run in between.  Objects that
- *     return in the same turn wait for the next one, after a pause.
+ *     return in the same slice wait for the next one, after a pause.
  * I3. Queues are visited at intervals, not whenever objects are handed over.
  *
  * HP5  objects left, then scheduled read | scheduled stored, then objects left checked
@@ -17,7 +17,7 @@
 #define SWEEP_MAX_NS 1600000000u
 #define PAUSE_NS 1000000u      /* pause for objects that are retired again by their own callbacks, or while another thread sweeps */
 #define YIELD_NS 100000u
-#define TURN_NS 2000000u
+#define SLICE_NS 2000000u
 #define AT_ONCE_NS 1u
 
 static uint64_t step(struct quiesce__job *job);
@@ -54,14 +54,14 @@ static void set_scheduled(enum quiesce__sweeps when)
 	quiesce_store_relaxed(&quiesce__sweep.scheduled, when); /* Relaxed: a fence follows, or a check of everything. */
 }
 
-/* Sweep until nothing is left, or for TURN_NS; with @visits, visit the queues first.  True: objects are left. */
-static bool turn(uint64_t now, bool visits)
+/* Sweep until nothing is left, or for SLICE_NS; with @visits, visit the queues first.  True: objects are left. */
+static bool sweep_slice(uint64_t now, bool visits)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
-	uint64_t end = now + TURN_NS;
+	uint64_t end = now + SLICE_NS;
 	bool some = true;
 
-	quiesce__sweep_new_turn();
+	quiesce__sweep_new_slice();
 	if (visits) {
 		quiesce__sweep_visit(false, 0);
 		quiesce__sweep_scan();
@@ -123,9 +123,9 @@ static uint64_t sweep(void)
 	bool visits = visit_at && now >= visit_at, more, again;
 	uintptr_t kept;
 
-	more = turn(now, visits);
+	more = sweep_slice(now, visits);
 	plan_visits(platform_now_ns(), visits, s->ran != ran);
-	again = s->came_back != NULL;
+	again = s->retired_again != NULL;
 	kept = s->kept ? quiesce__head_address(s->kept) : 0;
 	quiesce__sweep_end();
 	if (visits)

@@ -4,8 +4,7 @@
  * Notes come in packs, linked by their heads.  A thread has at most one whole pack besides the one that it
  * takes notes from and returns notes to.  The other packs are in the depot, a lock-free list like those of
  * retired objects, from which all are taken at once into the stock, under the lock.  Memory comes in chunks
- * of pages, which are never returned: as many as the most threads that ever retired at one time, and the most
- * objects that ever waited at one time, needed.
+ * of pages, which are never returned: enough for the peak number of retiring threads and waiting objects.
  *
  * I1. A note is in a queue or in a pack, never in both.
  * I2. A thread that takes its last note fetches the next pack at once: so a call that finds no note comes

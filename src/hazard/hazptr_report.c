@@ -33,7 +33,7 @@ void quiesce__hazptr_check_garbage(uintptr_t kept)
 	if (!quiesce__garbage_report_due(QUIESCE_GARBAGE_HAZPTR, bytes))
 		return;
 	quiesce__report_garbage(&r, "call_hazptr()", bytes, nr);
-	r.told.object = (const void *)kept;
+	r.reported.object = (const void *)kept;
 	quiesce__report_add(&r, ", estimated; of those that are protected, one by ");
 	if (!kept || !quiesce__shazptr_report_guard(&r, kept))
 		quiesce__report_add(&r, "a guard that has gone");

@@ -101,7 +101,7 @@ struct quiesce__sweep {
 	struct hazptr_head *fresh;     /* objects to scan for */
 	struct hazptr_head *ready;     /* objects to reclaim */
 	struct hazptr_head *kept;      /* objects that were protected at the last scan */
-	struct hazptr_head *came_back; /* objects that were reclaimed in this turn, and retired again by it */
+	struct hazptr_head *retired_again; /* objects that were reclaimed in this slice, and retired again by it */
 	struct quiesce__retired *visits;  /* queues to visit */
 	struct quiesce__retired *visited; /* queues to check once more, after the fence or when their locks are free */
 	uint32_t keeps;                /* 1: one of these lists is not empty; valid between sweeps */
@@ -205,8 +205,8 @@ bool quiesce__sweep_scan(void);
 /* Reclaim objects that are ready, until @deadline.  True: all of them. */
 bool quiesce__sweep_run(uint64_t deadline);
 void quiesce__sweep_add(struct hazptr_head **to, struct hazptr_head *list);
-/* Begin a turn: gather objects that the last turn retired again, and begin to record those of this turn. */
-void quiesce__sweep_new_turn(void);
+/* Begin a slice of a sweep: gather objects that the last slice retired again, and begin to record those of this slice. */
+void quiesce__sweep_new_slice(void);
 /* hazptr_helper.c: objects were left that no thread may return to: schedule a sweep no later than @when. */
 void quiesce__sweep_schedule(enum quiesce__sweeps when);
 /* True if an object was pushed to a shard; true if a queue is listed in a shard. */

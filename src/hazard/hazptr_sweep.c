@@ -4,7 +4,7 @@
  *
  * I1. There is one sweeper at a time, and it holds the lock while callbacks run: a caller that has waited for
  *     that lock, and for the lock of each listed queue, has waited for the callbacks that were running.
- * I2. Gathered objects are in @fresh, @ready, @kept or @came_back, and removed objects count as run: a fork
+ * I2. Gathered objects are in @fresh, @ready, @kept or @retired_again, and removed objects count as run: a fork
  *     waits until that holds.
  * I3. A drained queue is checked once more after the fence of the scan, and listed if it is not empty, or if
  *     its owner has taken objects meanwhile: the owner may be running them without having listed the queue,
@@ -73,7 +73,8 @@ void quiesce__sweep_end(void)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 
-	quiesce_store_relaxed(&s->keeps, s->fresh || s->ready || s->kept || s->came_back || s->visits || s->visited); /* Relaxed: a hint. */
+	/* Relaxed: a hint. */
+	quiesce_store_relaxed(&s->keeps, s->fresh || s->ready || s->kept || s->retired_again || s->visits || s->visited);
 	s->sweeper = NULL;
 	quiesce__retired_free_orphans();
 	quiesce__unlock(&s->sweeping);
@@ -143,18 +144,18 @@ static void scan_anew(struct hazptr_head **list)
 
 /* ---- objects that callbacks retire repeatedly ---- */
 
-/* Addresses of objects that came through the sweeper's own queue in this turn; a later address replaces an
+/* Addresses of objects that came through the sweeper's own queue in this slice; a later address replaces an
  * earlier one. */
 static uintptr_t seen[NR_SEEN];
 static bool any_seen;
 
-void quiesce__sweep_new_turn(void)
+void quiesce__sweep_new_slice(void)
 {
 	if (any_seen)
 		memset(seen, 0, sizeof seen);
 	any_seen = false;
-	if (quiesce__sweep.came_back)
-		scan_anew(&quiesce__sweep.came_back);
+	if (quiesce__sweep.retired_again)
+		scan_anew(&quiesce__sweep.retired_again);
 }
 
 static bool seen_before(uintptr_t address)
@@ -181,7 +182,7 @@ static void gather_own(struct quiesce__retired *r)
 	while (quiesce__retired_waiting(r)) {
 		/* Relaxed: under the lock. */
 		uintptr_t address = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)) & ~QUIESCE_RETIRED_BITS;
-		struct hazptr_head *head = (struct hazptr_head *)address, **to = seen_before(address) ? &s->came_back : &s->fresh;
+		struct hazptr_head *head = (struct hazptr_head *)address, **to = seen_before(address) ? &s->retired_again : &s->fresh;
 
 		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: under the lock. */
 		r->swept++;
@@ -407,7 +408,7 @@ bool quiesce__hazptr_all_done(uint64_t deadline)
 
 	if (!quiesce__sweep_begin(deadline))
 		return false;
-	done = queues_done() && !quiesce__sweep_any_left() && !s->visited && !s->kept && !s->fresh && !s->ready && !s->came_back;
+	done = queues_done() && !quiesce__sweep_any_left() && !s->visited && !s->kept && !s->fresh && !s->ready && !s->retired_again;
 	quiesce__lock(&s->lock);
 	done = done && !s->barriers;
 	quiesce__unlock(&s->lock);

@@ -16,10 +16,10 @@
  * that one taken: soon threads that share a CPU have different places.  A scan reads as many slots as guards
  * were ever held at one time, not one for each thread.
  *
- * I2. In the block of an id, a slot is claimed by the thread that runs with this id, in one restartable
+ * S2. In the block of an id, a slot is claimed by the thread that runs with this id, in one restartable
  *     sequence with reading the id; or by any thread, by compare-and-exchange.  In a thread's line, a slot is
  *     claimed by that thread only, and by its signal handlers, which clear before they return.
- * slots.c has I1 and I3 to I6, which concern the slots; shazptr_wait.c has the waits.
+ * slots.c has S1 and S3 to S6, which concern the slots; shazptr_wait.c has the waits.
  *
  * SH2  a guard's accesses, then cleared, then the slot claimed again | slot read
  * SH3  object initialised, then published (the caller) | pointer loaded again, then the object used
@@ -241,7 +241,7 @@ static void expect_fallback(void)
 }
 
 /* No slot can be had: take a fallback guard, which blocks every updater.  A signal handler may fork between any two of these steps: so
- * the address of the counts is loaded once, and all steps use it, whether the counts are the parent's or the child's (I5 of slots.c). */
+ * the address of the counts is loaded once, and all steps use it, whether the counts are the parent's or the child's (S5 of slots.c). */
 static QUIESCE_COLD uintptr_t *claim_fallback(void)
 {
 	/* Relaxed: the other one of the two counts only delays an updater. */

@@ -12,13 +12,13 @@
 enum quiesce__waiter_state { QUIESCE_WAITS, QUIESCE_WAITS_ASLEEP, QUIESCE_LEADS, QUIESCE_COMPLETED };
 
 struct quiesce__waiter {
-	struct quiesce__waiter *next, *same; /* next in the queue or the list; next in the bucket */
+	struct quiesce__waiter *next, *bucket_next; /* next in the queue or the list; next in the bucket */
 	uintptr_t address;
 	const char *call;     /* name of the program's call, for reports */
 	uint32_t tid;
 	uint64_t epoch;       /* number of the first scan for this waiter */
 	uint64_t start;
-	uint64_t fallback_until;  /* value of @fallback_turns from which fallback guards do not block it */
+	uint64_t fallback_until;  /* value of @fallback_flips from which fallback guards do not block it */
 	uint32_t state;
 	uint64_t fences;      /* value of the scan's @fences when the waiter joined the queue */
 	bool fenced;          /* the heavy fence for this waiter has been executed */
@@ -46,7 +46,7 @@ struct quiesce__shazptr_scan {
 	struct quiesce__waiter *wildcards; /* waiters of @list that wait for every guard */
 	uint64_t epoch;       /* number of the current scan */
 	uint64_t fences;      /* number of fences that leaders have begun for waiters without one */
-	uint64_t fallback_turns;
+	uint64_t fallback_flips;
 	uint64_t *tagged_in;  /* word beside the slot that is being read: number of the scan that set its tag */
 	uint32_t nr_blocking; /* number of slots that blocked a waiter in this scan */
 	uint32_t nr_done;     /* number of waiters ever completed */

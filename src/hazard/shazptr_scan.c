@@ -4,22 +4,22 @@
  *   take the queue and number this scan; a waiter's first scan tags every slot that holds the waiter's address
  *   scan again: a slot without the tag has been cleared since
  *
- * I2. A tag is set in a slot by compare-and-exchange from the same address, and cleared with the address.  So a
+ * W2. A tag is set in a slot by compare-and-exchange from the same address, and cleared with the address.  So a
  *     slot with a tag of scan n holds a guard that was there in scan n.
- * I3. A waiter whose first scan was number n is blocked only by tags of scan n and of earlier scans: a slot
+ * W3. A waiter whose first scan was number n is blocked only by tags of scan n and of earlier scans: a slot
  *     with a later tag was without a tag before that, so it was cleared after the waiter's fence.  This needs
  *     no help from readers, however often they protect the same address again.
- * I4. The tag asks the slot's holder to wake the scanner.  The request is lost if the tag is set between the
+ * W4. The tag asks the slot's holder to wake the scanner.  The request is lost if the tag is set between the
  *     holder's load of its slot and the store that clears the slot; so no sleep is longer than 8 ms.
- * I6. A fallback guard blocks every waiter.  New fallback guards are counted in one of two counts.  When the
- *     other count is 0, the two change places, which is a turn: two turns after a waiter's fence, all fallback
+ * W6. A fallback guard blocks every waiter.  New fallback guards are counted in one of two counts.  When the
+ *     other count is 0, the two change places, which is a flip: two flips after a waiter's fence, all fallback
  *     guards from before the fence are gone.
- * I7. A scan begins and ends under the lock.  So another thread may make the next scan, and if the leader does
+ * W7. A scan begins and ends under the lock.  So another thread may make the next scan, and if the leader does
  *     not run, another waiter scans.
  *
  * SH1  slot set, then the object found     | queue taken, then slots read
  * SH2  the guard's accesses, then cleared  | slot read, then completed
- * SH5  the wait is over, completed under the lock | the waiter returns
+ * SH5  completed stored under the lock      | completed loaded, then the waiter returns
  * SH7  tag set, asleep set, then slots read | slot cleared, then asleep taken
  */
 #include "shazptr.h"
@@ -43,7 +43,7 @@ static void add_waiter(struct quiesce__waiter *w)
 	bool any = quiesce__same_address(w->address, (uintptr_t)SHAZPTR_WILDCARD);
 	struct quiesce__waiter **at = any ? &quiesce__shazptr_scan.wildcards : bucket_of(w->address);
 
-	w->same = *at;
+	w->bucket_next = *at;
 	*at = w;
 }
 
@@ -69,9 +69,9 @@ static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter 
 			any |= fn(w, slot);
 		return any;
 	}
-	for (struct quiesce__waiter *w = quiesce__shazptr_scan.wildcards; w; w = w->same)
+	for (struct quiesce__waiter *w = quiesce__shazptr_scan.wildcards; w; w = w->bucket_next)
 		any |= fn(w, slot);
-	for (struct quiesce__waiter *w = *bucket_of(address); w; w = w->same)
+	for (struct quiesce__waiter *w = *bucket_of(address); w; w = w->bucket_next)
 		if (quiesce__same_address(w->address, address))
 			any |= fn(w, slot);
 	return any;
@@ -87,7 +87,7 @@ static bool block(struct quiesce__waiter *w, const uintptr_t *slot)
 {
 	/* Relaxed: written under the lock; the slot's owner may set it to 0, which can only block more waiters. */
 	if (quiesce_load_relaxed(quiesce__shazptr_scan.tagged_in) > w->epoch && !QUIESCE_MUTANT(scan_forgets_epoch))
-		return false; /* I3 */
+		return false; /* W3 */
 	w->blocked = true;
 	w->by = slot;
 	return true;
@@ -143,23 +143,23 @@ static void scan_slots(bool first)
 	}
 }
 
-/* Advance the turns, and mark the waiters that fallback guards block (I6). */
+/* Flip the counts if that is due, and mark the waiters that fallback guards block (W6). */
 static void check_fallback(void)
 {
 	uint32_t phase = quiesce_load_relaxed(&quiesce__slots.fallback_phase) & 1; /* Relaxed: under the lock. */
 	uint32_t old = quiesce__slots_fallback(!phase), now = quiesce__slots_fallback(phase);
 
 	if (!old && !now)
-		quiesce__shazptr_scan.fallback_turns += 2; /* without any fallback guard, two turns would pass at once */
+		quiesce__shazptr_scan.fallback_flips += 2; /* without any fallback guard, two flips would pass at once */
 	if (!old) {
-		/* Relaxed: a guard that is counted in the former count delays a turn. */
+		/* Relaxed: a guard that is counted in the former count delays a flip. */
 		quiesce_store_relaxed(&quiesce__slots.fallback_phase, !phase);
-		quiesce__shazptr_scan.fallback_turns++;
+		quiesce__shazptr_scan.fallback_flips++;
 	}
 	if (QUIESCE_MUTANT(scan_ignores_fallback))
 		return;
 	for (struct quiesce__waiter *w = quiesce__shazptr_scan.list; w; w = w->next)
-		if (quiesce__shazptr_scan.fallback_turns < w->fallback_until && !w->blocked) {
+		if (quiesce__shazptr_scan.fallback_flips < w->fallback_until && !w->blocked) {
 			w->blocked = true;
 			w->by = NULL;
 		}
@@ -170,7 +170,7 @@ static void check_fallback(void)
 static void ask(uint64_t bit)
 {
 	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.attention, bit); /* Relaxed: as above. */
-	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.hazptr, bit);    /* Relaxed: as above. */
+	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.hazptr_slow, bit); /* Relaxed: as above. */
 }
 
 /* Ask the holders of tagged slots to wake the scanner, or stop that when no tag is needed any more. */
@@ -216,7 +216,7 @@ static bool take_queue(void)
 		next = w->next;
 		any |= w->fenced;
 		w->epoch = quiesce__shazptr_scan.epoch;
-		w->fallback_until = quiesce__shazptr_scan.fallback_turns + 2;
+		w->fallback_until = quiesce__shazptr_scan.fallback_flips + 2;
 		w->next = *to;
 		*to = w;
 	}

@@ -7,18 +7,18 @@
  *   ... use the object ...              load every slot in use       SH2
  *   slot = 0         (release)          no slot has the address: return; else join the queue
  *
- * I1. A guard that was set after the updater's heavy fence does not matter: its reader finds the object
+ * W1. A guard that was set after the updater's heavy fence does not matter: its reader finds the object
  *     unlinked.  So the wait is over once each slot has been seen without an older guard.
- * I5. One thread leads: it scans repeatedly, and may make readers yield.  The lead changes under the lock.
- * I8. Waiters are completed under the lock, and woken without it.  A follower sleeps no longer than it takes
+ * W5. One thread leads: it scans repeatedly, and may make readers yield.  The lead changes under the lock.
+ * W8. Waiters are completed under the lock, and woken without it.  A follower sleeps no longer than it takes
  *     to find the leader overdue: so no waiter depends on a leader that does not run, whether that leader was
  *     about to scan, to wake a completed waiter, or to pass on the lead.  Followers check for an overdue leader
  *     one after the other, by rank; the last follower left checks first.
- * shazptr_scan.c has I2 to I4, I6 and I7, which concern the scans.
+ * shazptr_scan.c has W2 to W4, W6 and W7, which concern the scans.
  *
  * SH1  slot set, then the object found     | unlinked, then slots read
  * SH2  the guard's accesses, then cleared  | slot read, then the caller frees
- * SH5  the wait is over, completed under the lock | the waiter returns
+ * SH5  completed stored under the lock      | completed loaded, then the waiter returns
  */
 #include "shazptr.h"
 #include "runtime/overdue.h"
@@ -27,7 +27,7 @@
 #define STOP_STEP_NS 1000000u
 #define SCAN_MAX_NS 8000000u
 
-static uint32_t nr_following; /* number of followers, which wait to be completed (I8) */
+static uint32_t nr_following; /* number of followers, which wait to be completed (W8) */
 
 /* ---- the self-scan ---- */
 
@@ -216,7 +216,7 @@ static uint64_t check_delay(uint32_t rank)
 {
 	uint32_t nr = quiesce_load_relaxed(&nr_following); /* Relaxed: a guess. */
 
-	return quiesce__overdue_turn(nr > rank || QUIESCE_MUTANT(scan_rank_kept) ? rank : nr ? nr - 1 : 0);
+	return quiesce__overdue_delay(nr > rank || QUIESCE_MUTANT(scan_rank_kept) ? rank : nr ? nr - 1 : 0);
 }
 
 /* Sleep until the wait is over, or the caller leads: QUIESCE_LEADS. */

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* slot_groups.c - the owners of lines of hazard slots: a line is taken, left by its owner, and taken by the next one.
  *
- * I1. Lines keep I4 of slots.c: a line, and a slot of it, are counted before the slot is claimed for the first time (SH6).
+ * S1 to S6 are in slots.c and shazptr.c.  S4 holds for lines: a line, and a slot of it, are counted before the slot is claimed for the
+ * first time (SH6).
  *
- * I2. Each counted line without an owner has its bit in @vacant set, or a thread is about to set it; the thread that clears the bit
+ * S7. Each counted line without an owner has its bit in @vacant set, or a thread is about to set it; the thread that clears the bit
  *     takes the line.  Each word of @vacant that is not 0 has its bit in @summary set, or a thread is about to set it.  So a thread finds
  *     a free line by the words of @summary, one for 4096 lines, and one word of @vacant.  After a fork in the midst of a change a bit
  *     may be set although the line has an owner: the owner word decides.
  *
- * I3. A thread that ends leaves its lines; a thread that a raw system call ends does not.  So a thread that adds a line probes the
+ * S8. A thread that ends leaves its lines; a thread that a raw system call ends does not.  So a thread that adds a line probes the
  *     owners of a few other lines, in turn; not more, because it is a reader on its first claim.  All N lines are probed while
  *     N / PROBES lines are added: so at most a quarter of all lines belong to dead threads, and these get new owners before more
  *     lines are added.
  *
- * I4. Only a line's owner changes the line's bit in @live.  The bit is set before a slot of the line is claimed, and cleared when the
+ * S9. Only a line's owner changes the line's bit in @live.  The bit is set before a slot of the line is claimed, and cleared when the
  *     owner has found all slots empty and no thread claims there any more: so a scan that finds the bit clear has missed no guard that
  *     it must see, and the accesses under former guards of the line happened before the end of the scan.
  *
@@ -80,7 +81,7 @@ void quiesce__raise_used(uintptr_t *group, uint32_t words, uint32_t k)
 			return;
 }
 
-/* Set or clear the bit in @live of line @i, which the caller owns (I4). */
+/* Set or clear the bit in @live of line @i, which the caller owns (S9). */
 static void set_live(struct quiesce__lines *lines, size_t i, bool on)
 {
 	uint64_t bit = 1ull << i % 64, *word = &lines->live[i / 64];
@@ -101,7 +102,7 @@ static bool is_empty(const struct quiesce__lines *lines, const uintptr_t *line)
 	return true;
 }
 
-/* ---- lines that were left: I2 ---- */
+/* ---- lines that were left: S7 ---- */
 
 static void set_bit(uint64_t *word, uint64_t bit)
 {
@@ -182,7 +183,7 @@ static void evict_dead_owner(struct quiesce__lines *lines, uintptr_t *line)
 		quiesce__leave_line(lines, line);
 }
 
-/* Probe the owners of a few lines (I3).  Relaxed throughout: two threads that probe the same line do no harm. */
+/* Probe the owners of a few lines (S8).  Relaxed throughout: two threads that probe the same line do no harm. */
 static void probe_some(struct quiesce__lines *lines)
 {
 	uint32_t nr = quiesce_load_relaxed(&lines->nr), at = quiesce_load_relaxed(&lines->probe);

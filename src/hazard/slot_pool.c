@@ -8,8 +8,8 @@
  * I1. A line in the ring stays there.  Its owner word has the distance to the next line of the ring, in lines of the array.
  * I2. The hand passes a line only if no slot was free in it, and a new line is added behind the hand: so the hand passes every line.
  * I3. A call pays for EARNS lines that it or a later call may search.  A line is added only if no slot was free in as many lines as
- *     were paid for.  Let F of the ring's N lines be full for a whole turn of the hand.  The turn passes N lines, finds at least N - F
- *     slots, and so pays for EARNS * (N - F) lines: where N exceeds F * EARNS / (EARNS - 1), no line is added in any later turn.
+ *     were paid for.  Let F of the ring's N lines be full for a whole round of the hand.  The round passes N lines, finds at least N - F
+ *     slots, and so pays for EARNS * (N - F) lines: where N exceeds F * EARNS / (EARNS - 1), no line is added in any later round.
  *     So the ring has at most twice the lines that were ever needed at one time, whatever the pattern, and a call searches EARNS lines
  *     on average, also while one thread claims a million slots.  A small ring is always searched whole.
  * I4. A signal handler may fork in the middle of a search, and the child may have another array.  The hand is an address, and links are

@@ -5,18 +5,18 @@
  *   a block:  | 63 slots, count | the scan's words |
  *   a line:   | 7 slots, count | the scan's words, owner |
  *
- * I1. A slot is written by the thread that claims it and by the thread that clears it.  A scan may add a tag to
+ * S1. A slot is written by the thread that claims it and by the thread that clears it.  A scan may add a tag to
  *     an address, by compare-and-exchange, and never changes an empty slot.
- * I2. shazptr.c says which threads may claim which slots.
- * I3. A line is never freed, so a guard may outlive its thread.  A slot that is taken when its line gets
+ * S2. shazptr.c says which threads may claim which slots.
+ * S3. A line is never freed, so a guard may outlive its thread.  A slot that is taken when its line gets
  *     another owner stays taken.
- * I4. A block or line, and a slot of it, are counted before the slot is claimed for the first time.  So if a
+ * S4. A block or line, and a slot of it, are counted before the slot is claimed for the first time.  So if a
  *     scan does not count the slot, its guard was set after the scan's heavy fence, and does not matter.
- * I5. After a fork the child has a new array, so to clear a guard of the parent, or of the parent's parent, does no harm there.
- *     A fallback guard points to its count.  So if a signal handler forks in the midst of a claim or a clear, the rest of it in the
- *     child changes the count that its beginning changed, and no other: the child's counts are those of its own guards.
- *     Where not one page can be mapped, two arrays take turns, and a grandchild must not clear a guard of its grandparent.
- * I6. Before the first fallback guard of the process is returned, attention gets QUIESCE_SLOTS_FALLBACK for good: so such a guard
+ * S5. The child of a fork has a new array, so that it may clear guards of the parent, or of the parent's parent, without harm.  A
+ *     fallback guard points to its count, so a claim or a clear that a signal handler interrupts to fork ends in the child on the count
+ *     on which it began: the child's counts are those of its own guards.  The exception: where not one page can be mapped, two static
+ *     arrays are used alternately, and a grandchild must not clear a guard of its grandparent.
+ * S6. Before the first fallback guard of the process is returned, attention gets QUIESCE_SLOTS_FALLBACK for good: so such a guard
  *     is cleared by quiesce__shazptr_clear_slow(), and no thread stores to its count as to a slot.
  *
  * SH6  group and slot counted, then claimed          | fence, counts read

@@ -423,7 +423,7 @@ static void add_killed(struct percpu_ref **refs, size_t *nr, size_t i)
 }
 
 /* Begin to kill every count whose lock is free, and move those to the front of @refs; returns their number.
- * A count that the array names twice is locked at its second turn, and left to kill_the_rest(). */
+ * A count that the array names twice is locked already where it is named again, and left to kill_the_rest(). */
 static size_t begin_kills(struct percpu_ref **refs, size_t nr, bool *ret_fence)
 {
 	size_t mine = 0;

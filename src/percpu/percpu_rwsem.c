@@ -123,7 +123,7 @@ static bool admit_readers(struct percpu_rw_semaphore *sem)
 	sem->first = w;
 	if (any)
 		/* PW3: release, pairs with PW3 in wait_in_queue() */
-		quiesce_store_release(PW3, &sem->turn, sem->turn + 1);
+		quiesce_store_release(PW3, &sem->wake_seq, sem->wake_seq + 1);
 	return any;
 }
 
@@ -153,7 +153,7 @@ static uint64_t until_check(void)
 static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w, uint64_t deadline)
 {
 	struct quiesce__wait_policy stalls = { .start = platform_now_ns() };
-	uint32_t *word = w->writer ? &w->state : &sem->turn;
+	uint32_t *word = w->writer ? &w->state : &sem->wake_seq;
 	bool granted;
 
 	for (;;) {
@@ -383,7 +383,7 @@ static void end_write(struct percpu_rw_semaphore *sem)
 	quiesce__unlock(&sem->lock);
 	/* Wake-ups use addresses only: the lock and the waiters may have been freed. */
 	if (readers)
-		platform_futex_wake(&sem->turn, INT32_MAX);
+		platform_futex_wake(&sem->wake_seq, INT32_MAX);
 	if (writer) {
 		give(writer);
 		platform_futex_wake(&writer->state, 1);

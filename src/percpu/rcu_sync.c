@@ -119,11 +119,11 @@ static void quiesce__rcu_sync_func(struct rcu_head *head)
 	set_state(rss, state);
 	if (state == RCU_SYNC_PASSED)
 		/* RS1: release, pairs with RS1 in wait_until_passed() */
-		quiesce_store_release(RS1, &rss->turn, rss->turn + 1);
+		quiesce_store_release(RS1, &rss->wake_seq, rss->wake_seq + 1);
 	quiesce__unlock(&rss->lock);
 	/* If the state is idle, the object may have been freed from here on. */
 	if (state == RCU_SYNC_PASSED)
-		platform_futex_wake(&rss->turn, INT32_MAX);
+		platform_futex_wake(&rss->wake_seq, INT32_MAX);
 	else if (state == RCU_SYNC_EXIT)
 		call_back(rss, ops, domain);
 }
@@ -164,13 +164,13 @@ static bool wait_until_passed(struct rcu_sync *rss)
 {
 	for (;;) {
 		/* RS1: acquire, pairs with RS1 in quiesce__rcu_sync_func() */
-		uint32_t turn = quiesce_load_acquire(RS1, &rss->turn);
+		uint32_t seq = quiesce_load_acquire(RS1, &rss->wake_seq);
 		/* RS1: acquire, pairs with RS1 in set_state() */
 		uint64_t state = quiesce_load_acquire(RS1, &rss->gp_state);
 
 		if (state != RCU_SYNC_ENTER)
 			return state != RCU_SYNC_IDLE || QUIESCE_MUTANT(sync_place_vacant);
-		platform_futex_wait(&rss->turn, turn, PLATFORM_FOREVER);
+		platform_futex_wait(&rss->wake_seq, seq, PLATFORM_FOREVER);
 	}
 }
 
@@ -216,9 +216,9 @@ static void wait_ended(struct quiesce__run *run)
 	quiesce_store_relaxed(&rss->gp_count, rss->gp_count - 1); /* Relaxed: under the lock. */
 	set_state(rss, RCU_SYNC_IDLE);
 	/* RS1: release, pairs with RS1 in wait_until_passed() */
-	quiesce_store_release(RS1, &rss->turn, rss->turn + 1);
+	quiesce_store_release(RS1, &rss->wake_seq, rss->wake_seq + 1);
 	quiesce__unlock(&rss->lock);
-	platform_futex_wake(&rss->turn, INT32_MAX);
+	platform_futex_wake(&rss->wake_seq, INT32_MAX);
 }
 
 /* Take the place of an enter whose thread has ended; false if another updater has taken it. */

@@ -31,7 +31,7 @@
  * WQ1  see waitq.h
  * SR3  grace period over, then completed          | completed read, then the caller frees
  * SR4  unlinked, then begun read (a cookie)       | begun raised, then counts read
- * SR5  the wait is over                           | the waiter returns
+ * SR5  completed stored                         | completed loaded, then the waiter returns
  * SR6  a domain reinitialised after a fork        | used
  * SR9  section left, then the fence, then a load  | the caller's accesses, with a full fence between them
  * PC2  see percpu.c

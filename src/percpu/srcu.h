@@ -35,7 +35,7 @@ struct quiesce__srcu_update {
 	uint32_t generation;       /* process generation that initialised it (I6); 0: not yet used */
 	struct quiesce__srcu_waiter *waiters; /* stack of waiters, the newest first */
 	uint64_t begun, completed; /* grace periods: newest number taken, newest number that is over */
-	uint32_t turn[2];          /* futexes: change when a waiter for an even, or an odd, number is completed */
+	uint32_t wake_seq[2];      /* futexes: change when a waiter for an even, or an odd, number is completed */
 	uint64_t due;              /* time of the leader's next check, at the latest; 0: it does not sleep */
 	uint64_t alone_until;      /* time from which another waiter may run a grace period of its own */
 	uint64_t shared[QUIESCE_SRCU_WORDS]; /* counts of threads that have no set */
@@ -58,7 +58,7 @@ struct quiesce__srcu_update {
 	struct quiesce__lock running; /* held by the thread that takes a step, callbacks included */
 	const struct quiesce_tls_v1 *runner; /* the thread that runs a callback */
 	struct rcu_head *taken;    /* callbacks that wait for @cookie, the oldest first */
-	struct rcu_head *rest, *rest_next, *turned; /* callbacks on the way to @taken: I6 of srcu_callbacks.c */
+	struct rcu_head *rest, *rest_next, *reversed; /* callbacks on the way to @taken: I6 of srcu_callbacks.c */
 	uint64_t nr_taken;         /* number of taken callbacks whose bytes have not been taken off the sum */
 	uint64_t cookie;
 	uint64_t wanted;           /* the newest grace period that start_poll_synchronize_srcu() requested */
@@ -71,7 +71,7 @@ struct quiesce__srcu_update {
 	struct quiesce__job job;
 };
 _Static_assert(sizeof(struct quiesce__srcu_update) <= sizeof(struct quiesce__srcu_space), "the private part has room");
-_Static_assert(offsetof(struct srcu_struct, apart) == QUIESCE_CACHELINE, "readers load one line");
+_Static_assert(offsetof(struct srcu_struct, pad) == QUIESCE_CACHELINE, "readers load one line");
 
 /* Shared by all domains, because a reader that has left may not access its own. */
 extern struct quiesce__yield quiesce__srcu_yield;

@@ -17,7 +17,7 @@
  * I4. The cookie is taken after the list: the objects of the list were unlinked before.
  * I5. A callback that ends its thread counts as run; the rest stays in @taken, for the next step of the job.
  * I6. The child of a fork without handlers may find a thread's reversal of the list half done: each object is in @list, or
- *     is reached from @rest, or from @turned.  @rest_next is @rest, and the links are as they were, or it is the successor
+ *     is reached from @rest, or from @reversed.  @rest_next is @rest, and the links are as they were, or it is the successor
  *     of @rest, whose own link may have been reversed already.
  *
  * SR7  object written, then pushed         | list taken, then read
@@ -39,8 +39,8 @@
 
 /* ---- steps; under the lock @running ---- */
 
-/* Reverse the chain in @rest (newest first) into @turned (oldest first); returns its length.  I6 needs this order. */
-static uint64_t turn(struct quiesce__srcu_update *u)
+/* Reverse the chain in @rest (newest first) into @reversed (oldest first); returns its length.  I6 needs this order. */
+static uint64_t reverse(struct quiesce__srcu_update *u)
 {
 	struct rcu_head *head;
 	uint64_t nr = 0;
@@ -49,9 +49,9 @@ static uint64_t turn(struct quiesce__srcu_update *u)
 	for (; (head = quiesce_load_relaxed(&u->rest)); nr++) {
 		quiesce_store_relaxed(&u->rest_next, head->next);
 		quiesce_fence_compiler();
-		quiesce_store_relaxed(&head->next, u->turned);
+		quiesce_store_relaxed(&head->next, u->reversed);
 		quiesce_fence_compiler();
-		quiesce_store_relaxed(&u->turned, head);
+		quiesce_store_relaxed(&u->reversed, head);
 		quiesce_fence_compiler();
 		quiesce_store_relaxed(&u->rest, u->rest_next);
 		quiesce_fence_compiler();
@@ -59,11 +59,11 @@ static uint64_t turn(struct quiesce__srcu_update *u)
 	return nr;
 }
 
-static void turned_is_taken(struct quiesce__srcu_update *u)
+static void reversed_is_taken(struct quiesce__srcu_update *u)
 {
-	quiesce_store_relaxed(&u->taken, u->turned); /* Relaxed: atomic for the child of a fork. */
+	quiesce_store_relaxed(&u->taken, u->reversed); /* Relaxed: atomic for the child of a fork. */
 	quiesce_fence_compiler();
-	quiesce_store_relaxed(&u->turned, NULL);     /* Relaxed: atomic for the child of a fork. */
+	quiesce_store_relaxed(&u->reversed, NULL);     /* Relaxed: atomic for the child of a fork. */
 }
 
 /* Relaxed throughout: under the lock; other threads only test whether there is a callback. */
@@ -81,8 +81,8 @@ static void take(struct quiesce__srcu_update *u)
 	/* SR7: full, pairs with SR7 in push() */
 	} while (!quiesce_cmpxchg(SR7, &u->list, &list, NULL));
 	u->cookie = quiesce__srcu_cookie(u);
-	nr = turn(u);
-	turned_is_taken(u);
+	nr = reverse(u);
+	reversed_is_taken(u);
 	quiesce__srcu_bytes_taken(u, nr);
 }
 
@@ -442,22 +442,22 @@ void quiesce__srcu_callbacks_stop(struct quiesce__srcu_update *u)
 }
 
 /* Complete the reversal that the fork interrupted (I6). */
-static void turn_the_rest(struct quiesce__srcu_update *u)
+static void reverse_rest(struct quiesce__srcu_update *u)
 {
 	struct rcu_head *head = u->rest;
 
 	if (head && quiesce__heads_have(quiesce_load_relaxed(&u->list), head)) /* Relaxed: only this thread knows the domain. */
 		u->rest = NULL;
 	if (u->rest && u->rest_next != head) {
-		if (u->turned != head) {
-			head->next = u->turned;
-			u->turned = head;
+		if (u->reversed != head) {
+			head->next = u->reversed;
+			u->reversed = head;
 		}
 		u->rest = u->rest_next;
 	}
-	turn(u);
-	if (u->turned)
-		turned_is_taken(u);
+	reverse(u);
+	if (u->reversed)
+		reversed_is_taken(u);
 }
 
 /* A callback that is in no list has run, or was being run or queued by a thread that the child does not have. */
@@ -472,8 +472,8 @@ void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u)
 	if (!mine)
 		u->runner = NULL;
 	u->waiting = 0;
-	if (!QUIESCE_MUTANT(srcu_turn_lost))
-		turn_the_rest(u);
+	if (!QUIESCE_MUTANT(srcu_reversal_lost))
+		reverse_rest(u);
 	/* Relaxed: only this thread knows the domain. */
 	left += quiesce__heads_count(quiesce_load_relaxed(&u->list)) + quiesce__heads_count(u->taken);
 	/* Relaxed: only this thread knows the domain. */

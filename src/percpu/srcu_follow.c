@@ -25,7 +25,7 @@ static uint32_t complete_waiter(struct quiesce__srcu_update *u, struct quiesce__
 	/* SR5: release, pairs with SR5 in sleep_until_completed() */
 	quiesce_store_release(SR5, &w->state, state);
 	/* SR5: release, pairs with SR5 in sleep_until_completed() */
-	quiesce_store_release(SR5, &u->turn[side], u->turn[side] + 1);
+	quiesce_store_release(SR5, &u->wake_seq[side], u->wake_seq[side] + 1);
 	return 1u << side;
 }
 
@@ -33,7 +33,7 @@ static void wake_completed(struct quiesce__srcu_update *u, uint32_t sides)
 {
 	for (uint32_t i = 0; i < 2; i++)
 		if (sides & 1u << i)
-			platform_futex_wake(&u->turn[i], INT32_MAX);
+			platform_futex_wake(&u->wake_seq[i], INT32_MAX);
 }
 
 /* Under the lock: complete all waiters whose grace period is over; returns the bits of the futex words to wake. */
@@ -124,16 +124,16 @@ static void begin(struct quiesce__srcu_update *u, struct quiesce__srcu_alone *a)
 	quiesce_fence_heavy_shared(SR1);
 }
 
-/* Check the counts once; true if the grace period is over.  @turn: the leader is overdue, so the index may be
+/* Check the counts once; true if the grace period is over.  @may_flip: the leader is overdue, so the index may be
  * flipped. */
-static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_alone *a, bool turn)
+static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_alone *a, bool may_flip)
 {
 	uint64_t active = quiesce_load_relaxed(&ssp->idx); /* Relaxed: readers may see the flip late. */
 
 	for (uint32_t i = 0; i < 2; i++)
 		if (!(a->seen & 1u << i) && !quiesce__srcu_inside(ssp, i))
 			a->seen |= 1u << i;
-	if (turn && a->seen == 1u << !active)
+	if (may_flip && a->seen == 1u << !active)
 		quiesce_store_relaxed(&ssp->idx, !active); /* Relaxed: readers may see the flip late. */
 	return a->seen == 3;
 }
@@ -224,7 +224,7 @@ static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__s
 		quiesce__srcu_wake_leader(ssp);
 	for (;;) {
 		/* SR5: acquire, pairs with SR5 in complete_waiter() */
-		uint32_t turn = quiesce_load_acquire(SR5, &u->turn[me->needed & 1]);
+		uint32_t seq = quiesce_load_acquire(SR5, &u->wake_seq[me->needed & 1]);
 		/* SR5: acquire, pairs with SR5 in complete_waiter() */
 		uint32_t state = quiesce_load_acquire(SR5, &me->state);
 		uint64_t now, at;
@@ -235,8 +235,8 @@ static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__s
 		at = late_at(u, &late, now);
 		if (now >= at && withdraw(u, me, now))
 			return QUIESCE_SRCU_ALONE;
-		platform_futex_wait(&u->turn[me->needed & 1], turn,
-				    (at > now ? at - now : QUIESCE_OVERDUE_NS) + quiesce__overdue_turn(me->rank));
+		platform_futex_wait(&u->wake_seq[me->needed & 1], seq,
+				    (at > now ? at - now : QUIESCE_OVERDUE_NS) + quiesce__overdue_delay(me->rank));
 	}
 }
 

@@ -71,7 +71,7 @@ void quiesce__srcu_check_garbage(struct srcu_struct *ssp)
 		return;
 	quiesce__srcu_stats(&stats);
 	quiesce__report_garbage(&r, "call_srcu()", (uint64_t)bytes, stats.garbage_objects);
-	r.told.object = ssp;
+	r.reported.object = ssp;
 	quiesce__report_add(&r, ", of them %llu objects (%llu bytes) of the domain at %p, which has ",
 			    (unsigned long long)quiesce__srcu_pending(u), (unsigned long long)bytes_pending(u), (const void *)ssp);
 	report_domain(&r, ssp, !quiesce__srcu_inside(ssp, 0));

@@ -13,7 +13,7 @@
 
 /* Guards of hazard pointers and of the threads that reclaim retired objects. */
 #define QUIESCE_GUARDS_OF_HAZPTR(X) \
-	X(hazptr_unchecked) X(hazptr_always_quiet) X(hazptr_scan_skips_last_line) X(hazptr_scans_for_note) \
+	X(hazptr_unchecked) X(hazptr_always_fast) X(hazptr_scan_skips_last_line) X(hazptr_scans_for_note) \
 	X(hazptr_scans_for_own_note) X(hazptr_no_scan) X(cohort_back_fresh) X(cohort_outer_fresh) X(cohort_child_fresh) \
 	X(hazptr_barrier_early) X(hazptr_list_lost) X(hazptr_drain_unmarked) X(hazptr_check_once) \
 	X(hazptr_rest_unchecked) X(hazptr_runs_in_caller) X(hazptr_bytes_unbounded) X(hazptr_exit_waits) \
@@ -23,7 +23,7 @@
 #define QUIESCE_GUARDS_OF_RUNTIME(X) \
 	X(heavy_trusts_leader) X(heavy_late_by_arrival) X(watched_rarely) X(heavy_no_turns) X(heavy_shares_running) \
 	X(readers_free_taken_twice) X(slots_taken_unlive) X(slots_left_held) X(slots_left_lost) X(slots_first_shared) \
-	X(fork_caller_survives) X(fork_whole_early) X(fork_entries_dropped) X(fork_records_dropped) \
+	X(fork_caller_survives) X(fork_intact_early) X(fork_entries_dropped) X(fork_records_dropped) \
 	X(fork_lines_dropped) X(fork_registers_blind) X(fork_nested_lost) X(fork_place_lost) X(holdout_unblocking_named) \
 	X(holdout_named_again) X(holdout_dead_named) X(holdout_hook_unwaited) X(readers_dead_kept) \
 	X(fork_generation_early) X(exit_keeps_entry) X(reap_unplaced) X(exit_unwaited) X(exit_no_notify)
@@ -50,7 +50,7 @@
 	X(gp_ignores_unregistered) X(gp_shares_running) X(gp_completes_older) X(gp_trusts_leader) X(gp_completed_early) \
 	X(qsbr_number_now) X(qsbr_no_wait) X(stall_counts_stops) X(qsbr_wake_lost) X(nest_ignored) X(wake_lost) \
 	X(cookie_now) X(cb_no_gp) X(cb_snapshot_after) X(cb_barrier_early) X(cb_unpaced) X(cb_pace_kept) \
-	X(cb_prompt_lost) X(cb_calm_kept) X(cb_left_calm) X(cb_sleep_unchecked) X(cb_spill_unlocked) X(cb_spill_lost) \
+	X(cb_prompt_lost) X(cb_calm_kept) X(cb_prompt_unset) X(cb_sleep_unchecked) X(cb_spill_unlocked) X(cb_spill_lost) \
 	X(cb_carry_forgotten) X(cb_barrier_any_pass) X(cb_trusts_waker) X(cb_left_unwoken) X(cb_unlisted_unchecked) \
 	X(protect_unchecked) X(claim_unprotected) X(cached_slot_forked_kept) X(fallback_unexpected) X(fallback_found_twice) \
 	X(cached_slot_torn) X(slots_line_uncounted) X(slots_extra_uncounted) X(scan_skips_last_line) X(scan_forgets_epoch) \
@@ -68,7 +68,7 @@
 #define QUIESCE_GUARDS_PERCPU(X) \
 	X(rwsem_wake_lost) X(rwsem_timed_counts) X(rwsem_plain_fence) X(rwsem_grant_uncounted) X(rwsem_keeps_block) \
 	X(rwsem_kind_unseen) X(rwsem_many_twice) X(rwsem_many_kept) X(rwsem_gate_early) X(rwsem_no_drain) \
-	X(srcu_turn_lost) X(srcu_request_stays) X(srcu_wake_lost) X(srcu_no_gp) X(srcu_bytes_kept) X(shutdown_srcu_left) \
+	X(srcu_reversal_lost) X(srcu_request_stays) X(srcu_wake_lost) X(srcu_no_gp) X(srcu_bytes_kept) X(shutdown_srcu_left) \
 	X(srcu_barrier_early) X(ref_sum_before_fence) X(ref_no_restart) X(ref_two_adds) X(ref_unbiased) X(ref_base_kept) \
 	X(ref_live_apart) X(ref_revived) X(ref_confirm_early) X(ref_many_put_early) X(ref_confirm_unlocked)
 

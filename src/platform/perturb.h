@@ -21,7 +21,7 @@ static inline void quiesce__perturb(void)
 		quiesce__perturb_now();
 }
 
-/* Number of turns to stay inside a restartable sequence; at least one. */
+/* Number of iterations to stay inside a restartable sequence; at least one. */
 int quiesce__perturb_stay(void);
 
 #define QUIESCE_PERTURBED(operation) ({ quiesce__perturb(); operation; })

@@ -126,7 +126,7 @@ struct platform_hooks { void (*fork_prepare)(void), (*fork_parent)(void), (*fork
 int platform_init(const struct platform_hooks *hooks);
 /* Words that the kernel zeroes in each child that the process forks, by any means, before the child runs;
  * NULL: not supported. */
-struct platform_canary { uint32_t whole, repair; const void *by; };
+struct platform_canary { uint32_t intact, repair; const void *by; };
 struct platform_canary *platform_canary(void);
 /* True if the caller is the first thread of the process. */
 bool platform_is_first_thread(void);

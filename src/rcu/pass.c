@@ -10,7 +10,7 @@
  *     sets @again, and the holder of the lock makes another pass, if it may run callbacks.
  * I4. A queue is marked unlisted before its snapshot, and checked once more after the heavy fence of the grace period.  So either its
  *     owner sees that it is unlisted, or the pass sees what the owner has appended, and lists the queue again (CB3).  In full-fence mode
- *     owners execute a full fence, and the exchange that marks the queue is the pass's.
+ *     owners execute a full fence, and the exchange that marks the queue is the pass's fence.
  *     The owner may be preempted between marking its queue listed and pushing it.  A pass that finds such a queue carries it over: the
  *     next pass takes it, pushed or not, so that a barrier for what was queued in it does not wait until the owner runs.
  * I5. A pass that a caller waits for frees the ready objects of all queues; other passes leave them to the owners for some time.
@@ -45,7 +45,7 @@ static struct {
 	struct quiesce__queue *carried; /* queues that the next pass begins with: marked listed, but maybe not pushed yet (I4) */
 	uint64_t visit_at; /* time of the next visit to the unfreed queues; PLATFORM_FOREVER: there are none */
 	uint64_t visited;  /* number of visits to queues, ever */
-	uint64_t most;     /* largest number of addresses that this pass has taken from one queue */
+	uint64_t max_taken; /* largest number of addresses that this pass has taken from one queue */
 	bool callbacks;    /* the pass runs callbacks */
 	bool needs_gp;     /* the pass needs a grace period */
 } pass = { .visit_at = PLATFORM_FOREVER };
@@ -57,7 +57,7 @@ uint64_t quiesce__queues_visited(void)
 
 uint64_t quiesce__pass_most(void)
 {
-	return pass.most;
+	return pass.max_taken;
 }
 
 bool quiesce__pass_requeued(void)
@@ -89,8 +89,8 @@ static void take_unlisted(struct quiesce__queue *queue)
 	quiesce__take_snapshot(&queue->callbacks_snap, &queue->callbacks);
 	quiesce__take_snapshot(&queue->frees_snap, &queue->frees);
 	taken = queue->callbacks_snap.nr + queue->frees_snap.nr - taken;
-	if (taken > pass.most)
-		pass.most = taken;
+	if (taken > pass.max_taken)
+		pass.max_taken = taken;
 	/* While the queue has an owner, the check of I4 needs the heavy fence of a grace period. */
 	pass.needs_gp |= !queue->gone || queue->running.taken != queue->callbacks_snap.nr || queue->ready != queue->frees_snap.nr;
 }
@@ -131,7 +131,7 @@ static void take_listed(struct quiesce__shard *shard)
 static void take_all(void)
 {
 	pass.queues = NULL;
-	pass.most = 0;
+	pass.max_taken = 0;
 	pass.needs_gp = quiesce__pass_leader->requeued = false;
 	take_carried();
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++)
@@ -216,7 +216,7 @@ static void list_again(struct quiesce__queue *queue)
 	/* Relaxed: the heavy fence precedes it (I4). */
 	bool callback = quiesce_load_relaxed(&queue->callbacks.queued) != queue->running.taken || quiesce_load_relaxed(&queue->spill);
 
-	if (callback && !QUIESCE_MUTANT(cb_left_calm))
+	if (callback && !QUIESCE_MUTANT(cb_prompt_unset))
 		quiesce_store_relaxed(&quiesce__worker.prompt, 1); /* Relaxed: the worker paces only after this pass. */
 	if (!quiesce__queue_list(queue, callback))
 		carry_over(queue);

@@ -51,7 +51,7 @@
 #define WORD(number) ((number) << 16 | 1)
 #define COOKIE_VALID (1ull << 48) /* distinguishes a cookie from that of get_completed_synchronize_rcu() */
 
-#define SCAN_NS 1000u           /* longest time that a scan takes for each reader */
+#define SCAN_NS 1000u           /* allowance for each reader, after which the leader counts as overdue */
 
 struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WORD(FIRST_NUMBER), .reserved = { 0 } };
 
@@ -281,7 +281,7 @@ static bool watch_or_sleep(struct quiesce__overdue *late, uint32_t rank, struct 
 
 	if (now >= at && !QUIESCE_MUTANT(gp_trusts_leader) && claim(claims, now))
 		return true;
-	platform_futex_wait(&side->word, word, (at > now ? at - now : QUIESCE_OVERDUE_NS) + quiesce__overdue_turn(rank));
+	platform_futex_wait(&side->word, word, (at > now ? at - now : QUIESCE_OVERDUE_NS) + quiesce__overdue_delay(rank));
 	return false;
 }
 
@@ -370,7 +370,7 @@ static bool leader_on_time(void)
 }
 
 /* Add @empty to the record of the pollers' grace period if that has @number; if @number is newer, begin a new record. */
-static void merge(uint64_t number, uint32_t empty)
+static void poll_record(uint64_t number, uint32_t empty)
 {
 	quiesce__lock(&polled.lock);
 	if (older(polled.number, number)) {
@@ -383,7 +383,7 @@ static void merge(uint64_t number, uint32_t empty)
 }
 
 /* True if the poller is to take part in grace periods.  *@ret_number and *@ret_empty are the record of the last one that a poller began. */
-static bool may_try(uint64_t cookie, uint64_t *ret_number, uint32_t *ret_empty)
+static bool poll_begin(uint64_t cookie, uint64_t *ret_number, uint32_t *ret_empty)
 {
 	bool may;
 
@@ -402,7 +402,7 @@ void quiesce__rcu_try(uint64_t cookie)
 	uint64_t number;
 	uint32_t empty;
 
-	if (!may_try(cookie, &number, &empty))
+	if (!poll_begin(cookie, &number, &empty))
 		return;
 	if (older(number, cookie)) { /* if it is not older, the number of an earlier try is new enough */
 		number = gp_advance();
@@ -411,7 +411,7 @@ void quiesce__rcu_try(uint64_t cookie)
 	if (quiesce__holdouts_try(number, &empty))
 		gp_complete(number);
 	else
-		merge(number, empty);
+		poll_record(number, empty);
 }
 
 void quiesce__rcu_fork_child(void)

@@ -8,7 +8,7 @@
  *   unannounced   the kernel zeroes the canary in each child, however that was forked, and quiesce__init() checks it.  By then
  *                 the survivor may have run inline code, which checks nothing, and may have created threads, which may call first.
  *
- *   whole  repair      the process
+ *   intact repair      the process
  *     0    UNTOUCHED   a new child
  *     0    UNDER_WAY   one thread reinitialises process-wide state; other threads that call the library wait
  *     0    REPAIRED    the survivor has not re-entered the library yet; other threads continue
@@ -25,13 +25,13 @@
  *     outside of a section delays no updater; one inside a section delays the updaters of the child.  So
  *     until then a wait may last too long, and nothing is freed too early.
  * I4. Only the survivor changes its TLS block, when it re-enters.  It then releases what the parent's other
- *     threads owned, and sets the canary to whole.
+ *     threads owned, and sets the canary's @intact.
  * I5. A survivor that runs callbacks is inside a pass or a step, and continues it.  It re-enters no later
  *     than its callback returns.  If another thread has entered before it, that pass or step was taken for
  *     abandoned: then the process ends.
  *
  * FK2  reinitialised, then REPAIRED | REPAIRED read, then the library used
- * IN1  the survivor has re-entered, then whole | whole read, then the library used
+ * IN1  the survivor has re-entered, then intact | intact read, then the library used
  */
 #include "core.h"
 
@@ -52,7 +52,7 @@ enum { UNTOUCHED, UNDER_WAY, REPAIRED };
 
 static struct platform_canary unwatched; /* used where the kernel cannot zero a page at fork */
 static struct platform_canary *canary = &unwatched;
-uint32_t *quiesce__fork_canary = &unwatched.whole;
+uint32_t *quiesce__fork_canary = &unwatched.intact;
 uint32_t quiesce__fork_generation;
 const struct quiesce_tls_v1 *quiesce__fork_survivor;
 uint32_t quiesce__fork_survivor_tid;
@@ -64,8 +64,8 @@ void quiesce__fork_init(void)
 	if (watched)
 		canary = watched;
 	/* IN1: release, pairs with IN1 in quiesce__init() */
-	quiesce_store_release(IN1, &canary->whole, 1);
-	quiesce_store_relaxed(&quiesce__fork_canary, &canary->whole); /* Relaxed: a caller that misses the store takes the slow path. */
+	quiesce_store_release(IN1, &canary->intact, 1);
+	quiesce_store_relaxed(&quiesce__fork_canary, &canary->intact); /* Relaxed: a caller that misses the store takes the slow path. */
 }
 
 /* ---- the repair ---- */
@@ -115,7 +115,7 @@ static void survivor_reenter(struct quiesce_tls_v1 *self)
 	quiesce_store_relaxed(&quiesce__fork_survivor, self); /* Relaxed: other threads only compare it with themselves. */
 	quiesce_store_relaxed(&canary->by, NULL); /* Relaxed: see the first store to it. */
 	/* IN1: release, pairs with IN1 in quiesce__init() */
-	quiesce_store_release(IN1, &canary->whole, 1);
+	quiesce_store_release(IN1, &canary->intact, 1);
 }
 
 /* The block of a thread of the child records the generation from the thread's second call on. */
@@ -137,15 +137,15 @@ void quiesce__fork_notice(void)
 	struct quiesce_tls_v1 *self = quiesce__self();
 
 	/* IN1: acquire, pairs with IN1 in survivor_reenter() */
-	if (quiesce_load_acquire(IN1, &canary->whole) || quiesce_load_relaxed(&canary->by) == self) /* Relaxed: set by this thread. */
+	if (quiesce_load_acquire(IN1, &canary->intact) || quiesce_load_relaxed(&canary->by) == self) /* Relaxed: set by this thread. */
 		return;
 	if (QUIESCE_MUTANT(fork_caller_survives) || platform_is_first_thread()) {
 		survivor_reenter(self);
 		return;
 	}
 	repair_once(self, NULL);
-	if (QUIESCE_MUTANT(fork_whole_early))
-		quiesce_store_relaxed(&canary->whole, 1); /* Relaxed: a planted bug. */
+	if (QUIESCE_MUTANT(fork_intact_early))
+		quiesce_store_relaxed(&canary->intact, 1); /* Relaxed: a planted bug. */
 	self->process = quiesce_load_relaxed(&quiesce__fork_generation); /* Relaxed: FK2. */
 }
 
@@ -252,10 +252,10 @@ void quiesce__fork_child(void)
 	int saved = errno;
 
 	if (canary == &unwatched)
-		canary->whole = canary->repair = 0;
+		canary->intact = canary->repair = 0;
 	/* Already done if another library's fork handler called the library before this one.  Relaxed: the
 	 * child has one thread. */
-	if (!quiesce_load_relaxed(&canary->whole))
+	if (!quiesce_load_relaxed(&canary->intact))
 		survivor_reenter(quiesce__self());
 	forking = NULL;
 	if (prepared)

@@ -94,7 +94,7 @@ static bool may_stop(void)
 			return false;
 		}
 	}
-	return !deferred && ((h->nr == 1 && !h->coming) || QUIESCE_MUTANT(helper_stops_first));
+	return !deferred && ((h->nr == 1 && !h->starting) || QUIESCE_MUTANT(helper_stops_first));
 }
 
 /* Take steps until another thread leads; false if there is nothing to do and @me ends. */
@@ -160,9 +160,9 @@ static bool watch(struct quiesce__runner *me)
 
 /* ---- threads ---- */
 
-static struct quiesce__runner *arrive(const struct quiesce_tls_v1 *self)
+static struct quiesce__runner *add_runner(const struct quiesce_tls_v1 *self)
 {
-	h->coming--;
+	h->starting--;
 	for (uint32_t i = 0; i < QUIESCE_NR_HELPERS; i++)
 		if (!h->runner[i].by) {
 			h->runner[i].by = self;
@@ -219,7 +219,7 @@ static void helper_main(void)
 
 	self->state |= QUIESCE_TLS_HELPER;
 	quiesce__lock(&h->lock);
-	me = arrive(self);
+	me = add_runner(self);
 	if (me)
 		serve(me);
 	quiesce__helper_wake_locked(); /* I4 */
@@ -256,13 +256,13 @@ static bool start_thread(void)
 {
 	bool started;
 
-	h->coming++;
+	h->starting++;
 	quiesce__unlock(&h->lock);
 	started = quiesce__thread_start(QUIESCE_THREAD_HELPER, helper_main, helper_over);
 	quiesce__lock(&h->lock);
 	if (started)
 		return true;
-	h->coming--;
+	h->starting--;
 	quiesce__helper_wake_locked(); /* I4 */
 	return false;
 }
@@ -295,7 +295,7 @@ bool quiesce__helper_ensure_locked(void)
 
 void quiesce__helper_ensure_watcher(void)
 {
-	if (!watch_needed() || h->watcher || h->coming || h->nr == QUIESCE_NR_HELPERS)
+	if (!watch_needed() || h->watcher || h->starting || h->nr == QUIESCE_NR_HELPERS)
 		return;
 	if (quiesce__thread_may_start(QUIESCE_THREAD_HELPER))
 		start_thread();
@@ -410,5 +410,5 @@ void quiesce__helper_fork_child(void)
 	h->watcher = NULL;
 	h->nr = mine != NULL;
 	h->started = mine ? QUIESCE_HELPER_RUNNING : QUIESCE_HELPER_NONE;
-	h->asleep = h->wake_wanted = h->coming = 0;
+	h->asleep = h->wake_wanted = h->starting = 0;
 }

@@ -38,7 +38,7 @@ struct quiesce__helper {
 	struct quiesce__runner *leader, *watcher; /* NULL: none */
 	const void *starter; /* thread that starts the first helper, in state STARTING */
 	uint32_t nr;         /* number of threads */
-	uint32_t coming;     /* number of threads that were started and have not arrived yet */
+	uint32_t starting;   /* number of threads that were started and are not in @runner yet */
 	uint32_t watch;      /* futex of the watcher */
 	/* The last entry is for a caller that takes steps because there is no thread. */
 	struct quiesce__runner runner[QUIESCE_NR_HELPERS + 1];

@@ -68,7 +68,7 @@ void quiesce__lock_lent(struct quiesce__lock *lock, uint32_t tid)
 }
 
 /* With priority inheritance each unlock hands the lock to a waiter, at the price of two context switches.  So
- * only a caller that has waited for long asks for it; before that, callers spin and sleep by turns. */
+ * only a caller that has waited for long asks for it; before that, callers spin and sleep alternately. */
 void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid)
 {
 	for (uint32_t i = NR_SLEEPS; i; i--) {

@@ -30,7 +30,7 @@ static bool aborts_always(enum quiesce_misuse kind)
 
 /* Kinds that never abort by default: the thread has ended or is ending, and the library cleans up what it
  * leaves. */
-static bool is_told_only(enum quiesce_misuse kind)
+static bool is_reported_only(enum quiesce_misuse kind)
 {
 	return kind == QUIESCE_MISUSE_EXIT_IN_READER || kind == QUIESCE_MISUSE_EXIT_IN_CALLBACK;
 }
@@ -59,7 +59,7 @@ void quiesce__misuse(enum quiesce_misuse kind, const char *format, ...)
 		call_hook(hook, kind, text);
 	else
 		quiesce__say("%s", text);
-	if (aborts_always(kind) || (!hook && !is_told_only(kind)))
+	if (aborts_always(kind) || (!hook && !is_reported_only(kind)))
 		platform_die();
 }
 

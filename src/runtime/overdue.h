@@ -37,7 +37,7 @@ static inline uint64_t quiesce__overdue_at(struct quiesce__overdue *late, uint64
  * 1 ms later, at most 64 ms.  So a leader that stops is found by the first follower that runs, without a
  * thousand followers waking each time.
  */
-static inline uint64_t quiesce__overdue_turn(uint32_t rank)
+static inline uint64_t quiesce__overdue_delay(uint32_t rank)
 {
 	if (QUIESCE_MUTANT(watched_rarely))
 		rank = UINT32_MAX;

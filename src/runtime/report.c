@@ -37,7 +37,7 @@ void quiesce__report_add(struct quiesce__report *r, const char *format, ...)
 
 void quiesce__report_stall(struct quiesce__report *r, const char *call, const void *object, uint64_t ns)
 {
-	r->told = (struct quiesce_report){ .kind = QUIESCE_REPORT_STALL, .call = call, .object = object, .waited_ns = ns };
+	r->reported = (struct quiesce_report){ .kind = QUIESCE_REPORT_STALL, .call = call, .object = object, .waited_ns = ns };
 	r->length = 0;
 	quiesce__report_add(r, "%s", call);
 	if (object)
@@ -47,7 +47,7 @@ void quiesce__report_stall(struct quiesce__report *r, const char *call, const vo
 
 void quiesce__report_garbage(struct quiesce__report *r, const char *what, uint64_t bytes, uint64_t objects)
 {
-	r->told = (struct quiesce_report){ .kind = QUIESCE_REPORT_GARBAGE, .call = what, .garbage_bytes = bytes };
+	r->reported = (struct quiesce_report){ .kind = QUIESCE_REPORT_GARBAGE, .call = what, .garbage_bytes = bytes };
 	r->length = 0;
 	quiesce__report_add(r, "garbage: %llu MiB in %llu objects of %s", (unsigned long long)(bytes >> 20),
 			    (unsigned long long)objects, what);
@@ -95,7 +95,7 @@ void quiesce__report_thread(struct quiesce__report *r, uint32_t tid, uint32_t wa
 		quiesce__report_add(r, "thread %u, which has ended", tid);
 		return;
 	}
-	r->told.holder = tid; /* set only while the id is still that thread's */
+	r->reported.holder = tid; /* set only while the id is still that thread's */
 	add_known_thread(r, tid);
 	if (tid == waiter)
 		quiesce__report_add(r, ", the one that waits");
@@ -141,14 +141,14 @@ void quiesce__report_count(struct quiesce__report *r, uint64_t inside, const cha
 struct hook_call {
 	struct quiesce__run run;
 	void (*hook)(const struct quiesce_report *report);
-	const struct quiesce_report *told;
+	const struct quiesce_report *reported;
 };
 
 static void run_hook(struct quiesce__run *run)
 {
 	struct hook_call *call = (struct hook_call *)run;
 
-	call->hook(call->told);
+	call->hook(call->reported);
 }
 
 /* The hook runs in the middle of a wait that other threads share, so the wait cannot be abandoned. */
@@ -157,13 +157,13 @@ static void hook_ended(struct quiesce__run *run)
 	const struct hook_call *call = (const struct hook_call *)run;
 
 	quiesce__say("thread %u ended in the hook of quiesce_set_report_hook(), in the middle of %s(): the process cannot go on",
-		     platform_tid(), call->told->call);
+		     platform_tid(), call->reported->call);
 	platform_die();
 }
 
 static void call_hook(void (*hook)(const struct quiesce_report *report), const struct quiesce__report *r)
 {
-	struct hook_call call = { .hook = hook, .told = &r->told };
+	struct hook_call call = { .hook = hook, .reported = &r->reported };
 
 	quiesce__run(&call.run, run_hook, hook_ended);
 }
@@ -173,12 +173,12 @@ void quiesce__report_end(struct quiesce__report *r)
 	/* RU3: acquire, pairs with RU3 in quiesce_set_report_hook() */
 	void (*hook)(const struct quiesce_report *) = quiesce_load_acquire(RU3, &report_hook);
 
-	r->told.text = r->text;
+	r->reported.text = r->text;
 	if (hook)
 		call_hook(hook, r);
 	else
 		quiesce__say("%s", r->text);
-	if (r->told.kind == QUIESCE_REPORT_STALL) /* counted last: a caller that reads the new count may free what the hook used */
+	if (r->reported.kind == QUIESCE_REPORT_STALL) /* counted last: a caller that reads the new count may free what the hook used */
 		quiesce__count(stalls);
 }
 

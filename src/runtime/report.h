@@ -11,7 +11,7 @@
 #include "held.h"
 
 struct quiesce__report {
-	struct quiesce_report told;
+	struct quiesce_report reported;
 	size_t length;
 	char text[600];
 };

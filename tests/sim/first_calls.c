@@ -90,7 +90,7 @@ static void enters_in_debug_build(void)
 {
 	int idx = quiesce__srcu_lock_debug(&inherited);
 
-	sim_assert(platform_canary()->whole);
+	sim_assert(platform_canary()->intact);
 	quiesce__srcu_unlock_debug(&inherited, idx);
 }
 

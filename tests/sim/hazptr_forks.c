@@ -84,7 +84,7 @@ static void fork_now(bool announced)
 		may_be_lost = nr_calling;
 		quiesce__fork_child();
 		/* The child has inherited no waiter, so readers take the fast path. */
-		sim_assert(quiesce_shazptr_v1.hazptr == (quiesce_fence() == QUIESCE_FENCE_LIGHT ? 0 : QUIESCE_HAZPTR_FULL));
+		sim_assert(quiesce_shazptr_v1.hazptr_slow == (quiesce_fence() == QUIESCE_FENCE_LIGHT ? 0 : QUIESCE_HAZPTR_FULL));
 		return;
 	}
 	sim_fork();

@@ -82,7 +82,7 @@ static void stop(void)
 	do
 		quiesce__helper_stop(0);
 	while (quiesce__helper_running());
-	sim_assert(!quiesce__helper.nr && !quiesce__helper.coming);
+	sim_assert(!quiesce__helper.nr && !quiesce__helper.starting);
 }
 
 static void await_at_least(uint32_t *word, uint32_t value)

@@ -87,20 +87,21 @@ QUIESCE_FAST bool quiesce__claim_own(uintptr_t *slot, uintptr_t value)
 }
 
 /* Debug builds record which thread has taken which slot of hazptr.h, and report a thread that exits
- * with a slot.  They report a free slot that is freed or used; given_back() and used() are false
- * then.  repeated() is true, and reports, if slot @nr of @array is also before it in @array. */
+ * with a slot.  They report a free slot that is freed or used: SLOT_RELEASED() and SLOT_USED() are
+ * false then.  SLOT_REPEATED() is true, and reports, if slot @nr of @array is also before it in
+ * @array. */
 QUIESCE_API void quiesce__slot_taken_debug(const void *slot);
 QUIESCE_API bool quiesce__slot_given_back_debug(const void *slot);
 QUIESCE_API bool quiesce__slot_used_debug(const void *slot, const char *call);
 QUIESCE_API bool quiesce__slot_repeated_debug(const void *array, size_t nr);
 #ifdef QUIESCE_DEBUG
 #define QUIESCE__SLOT_TAKEN(slot) quiesce__slot_taken_debug(slot)
-#define QUIESCE__SLOT_GIVEN_BACK(slot) quiesce__slot_given_back_debug(slot)
+#define QUIESCE__SLOT_RELEASED(slot) quiesce__slot_given_back_debug(slot)
 #define QUIESCE__SLOT_USED(slot, call) quiesce__slot_used_debug(slot, call)
 #define QUIESCE__SLOT_REPEATED(array, nr) quiesce__slot_repeated_debug(array, nr)
 #else
 #define QUIESCE__SLOT_TAKEN(slot) ((void)(slot))
-#define QUIESCE__SLOT_GIVEN_BACK(slot) true
+#define QUIESCE__SLOT_RELEASED(slot) true
 #define QUIESCE__SLOT_USED(slot, call) true
 #define QUIESCE__SLOT_REPEATED(array, nr) false
 #endif

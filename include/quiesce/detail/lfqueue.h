@@ -23,7 +23,7 @@ struct lfq_node {
  * any alignment, so the memory of malloc() will do. */
 struct lfq_queue {
 	uintptr_t head; /* oldest node, or the number of an empty queue */
-	char apart[QUIESCE_CACHELINE - sizeof(uintptr_t)];
+	char pad[QUIESCE_CACHELINE - sizeof(uintptr_t)];
 	uintptr_t tail; /* newest node, the one before, or the head's last number */
 	uintptr_t end;  /* hint: end mark of the newest node */
 	char after[QUIESCE_CACHELINE - 2 * sizeof(uintptr_t)];

@@ -156,7 +156,7 @@ struct quiesce_shazptr_v1 {
 	int64_t id;         /* from the thread pointer to its id; 0: there is none */
 	uint64_t nr_ids;
 	uintptr_t *memory;  /* private: of all slots */
-	uint64_t hazptr;    /* nonzero: protect by quiesce__hazptr_set_slow() */
+	uint64_t hazptr_slow; /* nonzero: protect by quiesce__hazptr_set_slow() */
 	uint64_t reserved[2];
 };
 
