@@ -240,7 +240,7 @@ private:
 	/* raw: the parameter's type is the standard's. */
 	template<bool Quiet, class T>
 	[[gnu::__always_inline__]] bool attempt(T *&ptr, const std::atomic<T *> &src,
-						[[maybe_unused]] const char *call = "hazard_pointer::protect()") noexcept
+						__attribute__((__unused__)) const char *call = "hazard_pointer::protect()") noexcept
 	{
 		/* A number: it may be a pointer to an object that was freed. */
 		auto old = reinterpret_cast<std::uintptr_t>(ptr);
