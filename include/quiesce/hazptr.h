@@ -15,7 +15,7 @@
  *	old = rcu_xchg_pointer(&config, fresh);                 // updater; does not wait
  *	kfree_hazptr(old, hazptr);                              // struct hazptr_head, the first member
  *
- * A slot protects an address, its top bit aside.  call_hazptr() waits for protections of the
+ * A slot protects an address, whose top bit is ignored.  call_hazptr() waits for protections of the
  * address of the hazptr_head, so where that is not the first member readers protect by field:
  * hazptr_protect(slot, &config, hazptr).  In C++ an object of several bases has several addresses:
  * pass hazptr_retire(), and a wait, a pointer of the type that readers load, such as the one that
@@ -40,12 +40,12 @@
  * in its caller, which may therefore hold any lock.  call_hazptr_inline() runs them in the caller,
  * in batches; kfree_hazptr() frees there.
  *
- * Bound.  Objects that were retired and are not reclaimed yet, however long a reader stays, are at
+ * Bound.  However long a reader stays, the objects that are retired and not yet reclaimed are at
  * most one for each slot in use, and:
  *  - kfree_hazptr(), call_hazptr_inline(), hazptr_retire(): for each thread that retires
  *    HAZPTR_BATCH_MAX objects, or about HAZPTR_BATCH_BYTES bytes if that is less;
  *  - call_hazptr_cohort(): about one batch for each cohort.
- * There is no bound of: call_hazptr() while the helper cannot keep up; the first three while
+ * There is no bound for: call_hazptr() while the helper cannot keep up; the first three while
  * callbacks retire several objects each, or slots protect thousands of objects of a thread; a
  * cohort into which only callbacks retire; any of them while a wildcard (shazptr.h) is held.
  * quiesce_get_stats() reports the numbers, hazptr_retired and hazptr_reclaimed.
@@ -160,7 +160,7 @@ QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 /* True if slots may be set without a call: not with full fences, nor while a waiter waits. */
 QUIESCE_FAST bool quiesce__hazptr_fast_allowed(void)
 {
-	/* Relaxed: fixed before first use; a scan waits again for a slot that misses the request. */
+	/* Relaxed: fixed before first use; a scan repeats the request for a slot that misses it. */
 	return QUIESCE__LIGHT_PROMISED || quiesce_likely(!quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr_slow));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/rcu.h - read-copy update: readers that cost nothing, updaters that wait for all of them.
+/* quiesce/rcu.h - read-copy update: readers without fences, updaters that wait for all of them.
  *
  * Use it unless one slow reader must not delay all updaters; then use a hazard pointer, for which
  * an updater waits for the readers of one object only.

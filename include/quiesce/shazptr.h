@@ -15,8 +15,8 @@
  *	synchronize_shazptr(old);
  *	free(old);
  *
- * A guard is two words: a slot, and the address that the slot holds.  Each of the first threads and
- * each CPU that the process uses (found by rseq) has slots of its own; a shared pool has the rest.
+ * A guard is two words: a slot, and the address that the slot holds.  Each protection claims a
+ * slot: in a line of one of the first threads, in a block of the CPU (by rseq), or in a shared pool.
  * An updater scans the slots in use: their number grows with CPUs and with guards whose holders are
  * preempted or asleep, not with threads.
  *
@@ -88,8 +88,8 @@ QUIESCE_FAST void quiesce__shazptr_clear(struct shazptr_guard guard)
  * is never freed.  To protect the object that a pointer variable points to, use shazptr_protect().
  *
  * A guard held across fork() protects in the parent only, and so does a guard that is being
- * acquired when a signal handler forks; the child may clear it.  In a child that was made without
- * fork handlers (_Fork(), clone()), the thread that made it calls a function that waits, such as
+ * acquired when a signal handler forks; the child may clear it.  After _Fork() or clone(), which
+ * run no fork handlers, the child's first thread calls a function that waits, such as
  * synchronize_rcu(), before its first guard: guards that it acquires inline before that protect
  * nothing.  Other threads of the child need no such call.
  *
