@@ -188,7 +188,7 @@ QUIESCE_FAST void quiesce__hazptr_set(hazptr_t *slot, uintptr_t value)
  * @ptr: the address; that of the hazptr_head if it is not the object's first member.  NULL: clear.
  *
  * The object is protected if it had not been unlinked: so the caller then checks that it can still
- * be found, as hazptr_protect() does.  That another slot protects it does not suffice: see there.
+ * be found, as hazptr_protect() does.  The protection of another slot does not replace that.
  * Context: any.  Cost: a store and a test; full fences: a fence and a call.
  * Orders: what the caller loads afterwards shows what was unlinked before a scan that misses the
  *   protection. */
@@ -319,7 +319,7 @@ QUIESCE_FAST bool quiesce__hazptr_take_row(hazptr_t *row, size_t nr)
  *
  * For hand-over-hand walks: swap two indices or pointers, instead of copying a protection.  Each
  * slot may also be freed alone.
- * Context, cost: as hazptr_alloc(), a test per slot.  Return: the first; NULL: no @nr in a row free. */
+ * Context, cost: as hazptr_alloc(), a test per slot.  Return: the first; NULL: @nr in a row are not free. */
 QUIESCE_FAST hazptr_t *hazptr_alloc_array(struct hazptr_context *ctx, size_t nr)
 {
 	/* Relaxed: the thread's own. */
@@ -386,7 +386,7 @@ QUIESCE_PLAIN void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const
  * @ptr: an address that readers can no longer find: the address that they protect, that of the
  *   hazptr_head where they protect by field.  NULL: returns at once.
  *
- * The wait is that of synchronize_shazptr(), which see: both scan slots and guards. */
+ * The wait is that of synchronize_shazptr(), whose manual has its cost: both scan slots and guards. */
 QUIESCE_PLAIN void synchronize_hazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }
 
 QUIESCE_END_DECLS

@@ -38,7 +38,7 @@
 
 struct quiesce__pass quiesce__pass;
 
-/* State of passes, guarded by pass.lock. */
+/* State of passes, guarded by quiesce__pass.lock. */
 static struct {
 	struct quiesce__queue *queues;  /* queues of the pass in progress */
 	struct quiesce__queue *unfreed; /* queues whose ready objects are left to their owners */

@@ -9,9 +9,11 @@
  *                                        every word: outside, or number not older?  (acquire, RU2)
  *                                        completed = number, unless completed is newer  RU5
  *
- * The reader word of a thread, rcu_word in its block, has the number of its section, or says that the thread is outside of any.
+ * gp is quiesce_rcu_v1.gp.  The reader word of a thread, rcu_word in its block, has the number of its section, or says that the thread
+ * is outside of any.
  *
- * I1. A reader word of a section with an older number was set before gp reached the updater's number, so the updater waits for it.
+ * I1. An older number in a reader word was loaded from gp before gp reached the updater's number, so the updater waits for that section,
+ *     which may have begun before the unlinking.  The word may be stored much later (I4).
  * I2. A reader word with the updater's number, or a newer one, was set after the heavy fence of that number took effect in the reader.
  *     That number was taken no earlier than the updater's, and the updater's after the unlinking.  So the section sees the unlinking, and
  *     the scan ignores it.  This needs gp to advance after the fence.
