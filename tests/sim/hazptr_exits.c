@@ -8,6 +8,7 @@
 
 #define MOST_EXITS 3
 static int nr_exits;
+static unsigned int retiring; /* a bit for each thread that will still retire into the cohort */
 
 static void may_exit(void)
 {
@@ -15,6 +16,7 @@ static void may_exit(void)
 	if (nr_exits == MOST_EXITS || sim_random(2))
 		return;
 	nr_exits++;
+	retiring &= ~(1u << sim_self());
 	sim_saw();
 	sim_exit();
 }
@@ -236,6 +238,7 @@ static void cohort_updater(void *place)
 {
 	for (int i = 0; i < 3; i++)
 		retire_into((intptr_t)place);
+	retiring &= ~(1u << sim_self());
 }
 
 static void cohort_waiter(void *nr)
@@ -245,16 +248,17 @@ static void cohort_waiter(void *nr)
 	do {
 		platform_futex_wait(&never, 0, 10000000);
 		synchronize_hazptr_cohort(&cohort);
-	} while (world_nr_freed < world_nr_retired);
+	} while (world_nr_freed < world_nr_retired || retiring);
 	(void)nr;
 }
 
 static void setup_exits_cohort(void)
 {
 	world_begin();
-	sim_spawn(holds_for_long, (void *)0, "holder");
+	sim_spawn(holds_for_long, (void *)0, "holder"); /* thread 0 */
 	sim_spawn(cohort_updater, (void *)0, "updater");
 	sim_spawn(cohort_updater, (void *)0, "updater");
+	retiring = 1u << 1 | 1u << 2;
 	for (int i = 0; i <= MOST_EXITS; i++)
 		sim_spawn(cohort_waiter, NULL, "waiter");
 }
