@@ -42,7 +42,7 @@ void plugin_wait(void)
 /* Returns how many objects have been reclaimed so far: two in each call. */
 int plugin_use(void)
 {
-	struct rcu_head *by_rcu = malloc(sizeof *by_rcu);
+	struct rcu_head *by_rcu = calloc(1, sizeof *by_rcu); /* gcc warns of protecting what is not initialised */
 	struct hazptr_head *by_hazptr = malloc(sizeof *by_hazptr);
 	struct shazptr_guard guard = shazptr_acquire(by_rcu);
 	hazptr_t *slot = hazptr_alloc(NULL);
