@@ -77,10 +77,19 @@ struct quiesce__lock {
 	uint32_t word;
 };
 
+/* 1: this file is compiled for ThreadSanitizer. */
+#if defined(__has_feature)
+#define QUIESCE_TSAN __has_feature(thread_sanitizer)
+#elif defined(__SANITIZE_THREAD__)
+#define QUIESCE_TSAN 1
+#else
+#define QUIESCE_TSAN 0
+#endif
+
 /* Functions of the headers.  FAST: always inlined, since programs depend on the speed of the fast
  * paths; PLAIN: inlined where the compiler chooses to, but always in the debug build, so that the
- * place of a call, which a report names, is in the program's function; SLOW: never inlined; LOCAL: as FAST, and each
- * file has its own, also in C++.
+ * place of a call, which a report names, is in the program's function; SLOW: never inlined;
+ * LOCAL: as FAST, and each file has its own, also in C++.
  * In C all are static.  In C++ a template that a module exports can call functions with external
  * linkage alone, so there they are inline.  The tag keeps them apart from functions of the program's
  * with the same name, and from those of files that are compiled with other settings or another
@@ -99,15 +108,10 @@ struct quiesce__lock {
 #endif
 /* A file that is compiled for newer CPUs (arch.h), or for ThreadSanitizer, has functions of its own,
  * too. */
+#if QUIESCE_TSAN
+#define QUIESCE__TAG_TSAN "_tsan"
+#else
 #define QUIESCE__TAG_TSAN ""
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#undef QUIESCE__TAG_TSAN
-#define QUIESCE__TAG_TSAN "_tsan"
-#endif
-#elif defined(__SANITIZE_THREAD__)
-#undef QUIESCE__TAG_TSAN
-#define QUIESCE__TAG_TSAN "_tsan"
 #endif
 #define QUIESCE__TAG(major, minor) QUIESCE__TAG_OF(major, minor)
 #define QUIESCE__TAG_OF(major, minor) \

@@ -6,14 +6,6 @@
 
 #include <quiesce/atomic.h>
 
-#if defined(__has_feature)
-#define QUIESCE_TSAN __has_feature(thread_sanitizer)
-#elif defined(__SANITIZE_THREAD__)
-#define QUIESCE_TSAN 1
-#else
-#define QUIESCE_TSAN 0
-#endif
-
 QUIESCE_BEGIN_DECLS
 
 /* The reader word: the low 16 bits as below, the grace-period number above.  One word, because with
