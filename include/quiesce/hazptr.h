@@ -74,6 +74,8 @@ struct hazptr_context {
 	hazptr_t *first; /* private */
 };
 
+/* ---- private: the code that the calls below inline ---- */
+
 /* Value of a free slot: the scan's tag without an address.  0: the slot is taken, protects nothing. */
 #define QUIESCE_HAZPTR_FREE ((uintptr_t)1 << 63)
 
@@ -87,75 +89,6 @@ QUIESCE_API void *quiesce__hazptr_protect_slow(hazptr_t *slot, void **where, siz
 QUIESCE_API hazptr_t *quiesce__hazptr_alloc_array_slow(uint32_t layout, struct hazptr_context *ctx, size_t nr);
 QUIESCE_API bool quiesce_hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret_slots, size_t nr);
 QUIESCE_API void quiesce_hazptr_protect_batch(hazptr_t *const *batch, void **const *where, void **ret_ptrs, size_t nr);
-
-/** init_hazptr_context - make @ctx a group of HAZPTR_SLOT_PER_CTX slots.
- *
- * A context is used by one thread at a time; there may be any number of contexts.  NULL in place of
- * a context always means the calling thread's own, which needs no set-up.
- * Context: any thread; not in a signal handler.
- * Cost: about a store if the thread has cleaned up a context before, else a search for a free line.
- * Return: 0, -ENOMEM. */
-QUIESCE_PLAIN int init_hazptr_context(struct hazptr_context *ctx) { return quiesce_init_hazptr_context(ctx); }
-
-/** cleanup_hazptr_context - release the slots of @ctx.
- *
- * Every slot must have been freed.  A slot that was not is reported, and by default aborts; if a
- * misuse hook returns, the slots keep protecting until they are freed, and their memory stays. */
-QUIESCE_PLAIN void cleanup_hazptr_context(struct hazptr_context *ctx) { quiesce_cleanup_hazptr_context(ctx); }
-
-/** hazptr_alloc - take a slot.
- * @ctx: the context, NULL: the calling thread's own.
- *
- * The slot stays taken until hazptr_free(): use it for many protections.  The debug build reports a
- * thread that ends with slots of its own, and a process that exits in such a thread.
- * Context: any thread, no registration; does not sleep.  Signal handlers, which must free the slot
- *   before they return; a slot that is to stay comes from hazptr_alloc_detached().
- * Cost: two loads, two tests and a store if the first slot is free; else a call.
- * Return: a slot that protects nothing; NULL if all slots of @ctx are in use, or, for the thread's
- *   own, which borrow from a pool, if memory is exhausted (nearly a million slots). */
-QUIESCE_FAST hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
-{
-	/* Relaxed: the thread's own. */
-	hazptr_t *slot = ctx ? ctx->first : (hazptr_t *)quiesce_own_load_relaxed(quiesce__own(), hazptr);
-
-	/* SH2: acquire, pairs with SH2 in hazptr_free() */
-	if (quiesce_unlikely(!slot) || quiesce_unlikely(quiesce_load_acquire(SH2, &slot->value) != QUIESCE_HAZPTR_FREE))
-		slot = quiesce__hazptr_alloc_slow(QUIESCE_LAYOUT, ctx);
-	else
-		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
-		quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
-	QUIESCE__SLOT_TAKEN(ctx ? NULL : slot);
-	return slot;
-}
-
-/** hazptr_alloc_detached - take a slot from a pool that belongs to no thread.
- *
- * For a signal handler that hands the slot over: the interrupted code may have found a slot of its
- * thread free, and be about to take it.
- * Cost: a call, a locked instruction.  Return: as hazptr_alloc(NULL). */
-QUIESCE_PLAIN hazptr_t *hazptr_alloc_detached(void) { return quiesce_hazptr_alloc_detached(); }
-
-/** hazptr_free - free a slot, and end its protection.
- * @ctx: the context that hazptr_alloc() was given.
- * @slot: NULL is ignored.
- * Context: any thread that owns the slot; signal handlers.
- * Cost: a store and a test; a call while a waiter waits, or once a guard of shazptr.h has found no
- *   memory for a slot; a system call if a waiter waits for this slot.
- * Misuse: a slot that was freed may have another owner by now, whose protection then ends.  The
- *   debug build reports use of a free slot: QUIESCE_MISUSE_UNBALANCED_UNLOCK (free), _NOT_HELD.
- * Orders: release. */
-QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
-{
-	(void)ctx;
-	if (quiesce_unlikely(!slot) || !QUIESCE__SLOT_RELEASED(slot))
-		return;
-	/* Relaxed: a scan waits again for a slot that misses it. */
-	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)))
-		quiesce__hazptr_free_slow(slot);
-	else
-		/* SH2: release, pairs with SH2 in quiesce__slot_read() and hazptr_alloc() */
-		quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
-}
 
 /* True if slots may be set without a call: not with full fences, nor while a waiter waits. */
 QUIESCE_FAST bool quiesce__hazptr_fast_allowed(void)
@@ -183,30 +116,8 @@ QUIESCE_FAST void quiesce__hazptr_set(hazptr_t *slot, uintptr_t value)
 		quiesce__hazptr_set_slow(slot, value);
 }
 
-/** hazptr_set - protect an address that is known by other means.
- * @slot: the caller's; its former protection ends.
- * @ptr: the address; that of the hazptr_head if it is not the object's first member.  NULL: clear.
- *
- * The object is protected if it had not been unlinked: so the caller then checks that it can still
- * be found, as hazptr_protect() does.  The protection of another slot does not replace that.
- * Context: any.  Cost: a store and a test; full fences: a fence and a call.
- * Orders: what the caller loads afterwards shows what was unlinked before a scan that misses the
- *   protection. */
-QUIESCE_FAST void hazptr_set(hazptr_t *slot, const void *ptr)
+QUIESCE_FAST void quiesce__hazptr_clear(hazptr_t *slot)
 {
-	if (QUIESCE__SLOT_USED(slot, "hazptr_set()"))
-		quiesce__hazptr_set(slot, (uintptr_t)ptr);
-}
-
-/** hazptr_clear - end the protection; the caller keeps the slot.
- * Context: any thread that owns the slot; signal handlers.  Cost: a store.
- * A synchronize_hazptr() that waits for the slot is woken when it is next set or freed, else it
- * checks again within 8 ms.
- * Orders: release. */
-QUIESCE_FAST void hazptr_clear(hazptr_t *slot)
-{
-	if (!QUIESCE__SLOT_USED(slot, "hazptr_clear()"))
-		return;
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
 	quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
 }
@@ -218,7 +129,7 @@ QUIESCE_FAST uintptr_t quiesce__hazptr_value(uintptr_t found, size_t offset, uin
 	return found || !offset ? found + offset : 0;
 }
 
-/* One attempt: true if the pointer did not change meanwhile; *@ret_ptr is its value. */
+/* Make one attempt to protect: true if the pointer did not change meanwhile; *@ret_ptr is its value. */
 QUIESCE_FAST bool quiesce__hazptr_attempt(hazptr_t *slot, void **where, size_t offset, uintptr_t marks, bool inline_only, void **ret_ptr)
 {
 	/* Relaxed: only the second load is used.  A number, as the object may have been freed. */
@@ -241,7 +152,7 @@ QUIESCE_FAST void *quiesce__hazptr_tryprotect(hazptr_t *slot, void **where, size
 		return NULL;
 	if (quiesce__hazptr_attempt(slot, where, offset, marks, false, &ptr))
 		return ptr;
-	hazptr_clear(slot);
+	quiesce__hazptr_clear(slot);
 	return NULL;
 }
 
@@ -267,6 +178,90 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
 #define QUIESCE__HAZPTR_PICK(a, b, c, name, ...) name
 #define QUIESCE__HAZPTR(fn, ...) \
 	QUIESCE__HAZPTR_PICK(__VA_ARGS__, QUIESCE__HAZPTR_3, QUIESCE__HAZPTR_2, 0)(fn, __VA_ARGS__)
+
+/* Take the first @nr slots of a line without another owner, all or none. */
+QUIESCE_FAST bool quiesce__hazptr_take_row(hazptr_t *row, size_t nr)
+{
+	if (nr - 1 >= HAZPTR_SLOT_PER_CTX)
+		return false;
+	for (size_t i = 0; i < nr; i++)
+		/* SH2: acquire, pairs with SH2 in hazptr_free() */
+		if (quiesce_unlikely(quiesce_load_acquire(SH2, &row[i].value) != QUIESCE_HAZPTR_FREE))
+			return false;
+	for (size_t i = 0; i < nr; i++)
+		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
+		quiesce_store_release(SH2, &row[i].value, (uintptr_t)0);
+	return true;
+}
+
+/* ---- slots ---- */
+
+/** init_hazptr_context - make @ctx a group of HAZPTR_SLOT_PER_CTX slots.
+ * A context is used by one thread at a time; there may be any number of contexts.  NULL in place of
+ * a context always means the calling thread's own, which needs no set-up.
+ * Context: any thread; not in a signal handler.
+ * Cost: about a store if the thread has cleaned up a context before, else a search for a free line.
+ * Return: 0, -ENOMEM. */
+QUIESCE_PLAIN int init_hazptr_context(struct hazptr_context *ctx) { return quiesce_init_hazptr_context(ctx); }
+
+/** cleanup_hazptr_context - release the slots of @ctx.
+ * Every slot must have been freed.  A slot that was not is reported, and by default aborts; if a
+ * misuse hook returns, the slots keep protecting until they are freed, and their memory stays. */
+QUIESCE_PLAIN void cleanup_hazptr_context(struct hazptr_context *ctx) { quiesce_cleanup_hazptr_context(ctx); }
+
+/** hazptr_alloc - take a slot.
+ * @ctx: the context, NULL: the calling thread's own.
+ * The slot stays taken until hazptr_free(): use it for many protections.  The debug build reports a
+ * thread that ends with slots of its own, and a process that exits in such a thread.
+ * Context: any thread, no registration; does not sleep.  Signal handlers, which must free the slot
+ *   before they return; a slot that is to stay comes from hazptr_alloc_detached().
+ * Cost: two loads, two tests and a store if the first slot is free; else a call.
+ * Return: a slot that protects nothing; NULL if all slots of @ctx are in use, or, for the thread's
+ *   own, which borrow from a pool, if memory is exhausted (nearly a million slots). */
+QUIESCE_FAST hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
+{
+	/* Relaxed: the thread's own. */
+	hazptr_t *slot = ctx ? ctx->first : (hazptr_t *)quiesce_own_load_relaxed(quiesce__own(), hazptr);
+
+	/* SH2: acquire, pairs with SH2 in hazptr_free() */
+	if (quiesce_unlikely(!slot) || quiesce_unlikely(quiesce_load_acquire(SH2, &slot->value) != QUIESCE_HAZPTR_FREE))
+		slot = quiesce__hazptr_alloc_slow(QUIESCE_LAYOUT, ctx);
+	else
+		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
+		quiesce_store_release(SH2, &slot->value, (uintptr_t)0);
+	QUIESCE__SLOT_TAKEN(ctx ? NULL : slot);
+	return slot;
+}
+
+/** hazptr_alloc_detached - take a slot from a pool that belongs to no thread.
+ * For a signal handler that hands the slot over: the interrupted code may have found a slot of its
+ * thread free, and be about to take it.
+ * Cost: a call, a locked instruction.  Return: as hazptr_alloc(NULL). */
+QUIESCE_PLAIN hazptr_t *hazptr_alloc_detached(void) { return quiesce_hazptr_alloc_detached(); }
+
+/** hazptr_free - free a slot, and end its protection.
+ * @ctx: the context that hazptr_alloc() was given.
+ * @slot: NULL is ignored.
+ * Context: any thread that owns the slot; signal handlers.
+ * Cost: a store and a test; a call while a waiter waits, or once a guard of shazptr.h has found no
+ *   memory for a slot; a system call if a waiter waits for this slot.
+ * Misuse: a slot that was freed may have another owner by now, whose protection then ends.  The
+ *   debug build reports use of a free slot: QUIESCE_MISUSE_UNBALANCED_UNLOCK (free), _NOT_HELD.
+ * Orders: release. */
+QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
+{
+	(void)ctx;
+	if (quiesce_unlikely(!slot) || !QUIESCE__SLOT_RELEASED(slot))
+		return;
+	/* Relaxed: a scan waits again for a slot that misses it. */
+	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)))
+		quiesce__hazptr_free_slow(slot);
+	else
+		/* SH2: release, pairs with SH2 in quiesce__slot_read() and hazptr_alloc() */
+		quiesce_store_release(SH2, &slot->value, QUIESCE_HAZPTR_FREE);
+}
+
+/* ---- protections ---- */
 
 /** hazptr_protect(slot, where) - load a pointer and protect the object that it points to.
  *  hazptr_protect(slot, where, field) - protect by the address of a field, its hazptr_head.
@@ -297,26 +292,35 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
 #define hazptr_protect_masked(slot, where, marks) \
 	QUIESCE_CAST(quiesce__type_at(where), quiesce__hazptr_protect((slot), quiesce__untyped(where), 0, (marks)))
 
-/* ---- several at once ---- */
-
-/* Take the first @nr slots of a line without another owner, all or none. */
-QUIESCE_FAST bool quiesce__hazptr_take_row(hazptr_t *row, size_t nr)
+/** hazptr_set - protect an address that is known by other means.
+ * @slot: the caller's; its former protection ends.
+ * @ptr: the address; that of the hazptr_head if it is not the object's first member.  NULL: clear.
+ * The object is protected only if it had not been unlinked before: the caller then checks that it can
+ * still be found, as hazptr_protect() does.  The protection of another slot does not replace that.
+ * Context: any.  Cost: a store and a test; full fences: a fence and a call.
+ * Orders: what the caller loads afterwards shows what was unlinked before a scan that misses the
+ *   protection. */
+QUIESCE_FAST void hazptr_set(hazptr_t *slot, const void *ptr)
 {
-	if (nr - 1 >= HAZPTR_SLOT_PER_CTX)
-		return false;
-	for (size_t i = 0; i < nr; i++)
-		/* SH2: acquire, pairs with SH2 in hazptr_free() */
-		if (quiesce_unlikely(quiesce_load_acquire(SH2, &row[i].value) != QUIESCE_HAZPTR_FREE))
-			return false;
-	for (size_t i = 0; i < nr; i++)
-		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
-		quiesce_store_release(SH2, &row[i].value, (uintptr_t)0);
-	return true;
+	if (QUIESCE__SLOT_USED(slot, "hazptr_set()"))
+		quiesce__hazptr_set(slot, (uintptr_t)ptr);
 }
+
+/** hazptr_clear - end the protection; the caller keeps the slot.
+ * Context: any thread that owns the slot; signal handlers.  Cost: a store.
+ * A synchronize_hazptr() that waits for the slot is woken when it is next set or freed, else it
+ * checks again within 8 ms.
+ * Orders: release. */
+QUIESCE_FAST void hazptr_clear(hazptr_t *slot)
+{
+	if (QUIESCE__SLOT_USED(slot, "hazptr_clear()"))
+		quiesce__hazptr_clear(slot);
+}
+
+/* ---- several at once ---- */
 
 /** hazptr_alloc_array - take @nr adjacent slots: slot + 1 is the next one.
  * @nr: 1 to HAZPTR_SLOT_PER_CTX; other numbers fail.
- *
  * For hand-over-hand walks: swap two indices or pointers, instead of copying a protection.  Each
  * slot may also be freed alone.
  * Context, cost: as hazptr_alloc(), a test per slot.  Return: the first; NULL: @nr in a row are not free. */
@@ -351,7 +355,6 @@ QUIESCE_PLAIN bool hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret
 }
 
 /** hazptr_protect_batch - load and protect @nr pointers, each as hazptr_protect(batch[i], where[i]).
- *
  * The pointers are not loaded at one moment.  Cost: full fences: one fence for all, unless some change.
  * Misuse: a slot protects one pointer, so it must not occur twice: the debug build reports that
  *   (QUIESCE_MISUSE_TWICE), and nothing is protected. */
@@ -385,7 +388,6 @@ QUIESCE_PLAIN void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const
 /** synchronize_hazptr - wait until no slot that was set before the call protects @ptr.
  * @ptr: an address that readers can no longer find: the address that they protect, that of the
  *   hazptr_head where they protect by field.  NULL: returns at once.
- *
  * The wait is that of synchronize_shazptr(), whose manual has its cost: both scan slots and guards. */
 QUIESCE_PLAIN void synchronize_hazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }
 

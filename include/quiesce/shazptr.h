@@ -61,10 +61,13 @@ struct shazptr_guard {
 	void *ptr;       /* protected address; NULL: the guard is empty */
 };
 
+/* ---- private: the code that the calls below inline ---- */
+
 QUIESCE_API struct shazptr_guard quiesce_shazptr_acquire_detached(const void *ptr);
 QUIESCE_API struct shazptr_guard quiesce__shazptr_acquire_debug(const void *ptr);
 QUIESCE_API void quiesce__shazptr_clear_debug(struct shazptr_guard guard);
 QUIESCE_API void quiesce__shazptr_note_debug(struct shazptr_guard guard);
+QUIESCE_API void quiesce__shazptr_detach_debug(struct shazptr_guard guard);
 
 /* A claim of NULL does not change the slot, and a guard of NULL is not cleared. */
 QUIESCE_FAST struct shazptr_guard quiesce__shazptr_acquire(const void *ptr)
@@ -80,80 +83,7 @@ QUIESCE_FAST void quiesce__shazptr_clear(struct shazptr_guard guard)
 		quiesce__shazptr_release(guard.slot);
 }
 
-/** shazptr_acquire - protect an address that the caller knows by other means.
- * @ptr: the address, or SHAZPTR_WILDCARD to block every updater.  NULL: the guard is empty.
- *
- * The caller must find the object again after the call, because an updater may have unlinked it
- * just before: load the pointer again, look the key up again, or protect the head of a list, which
- * is never freed.  To protect the object that a pointer variable points to, use shazptr_protect().
- *
- * A guard held across fork() protects in the parent only, and so does a guard that is being
- * acquired when a signal handler forks; the child may clear it.  After _Fork() or clone(), which
- * run no fork handlers, the child's first thread calls a function that waits, such as
- * synchronize_rcu(), before its first guard: guards that it acquires inline before that protect
- * nothing.  Other threads of the child need no such call.
- *
- * Context: any thread, no registration; does not sleep.  Guards nest and overlap in any order, each
- *   in a slot of its own, and may be held across sleep.  Signal handlers, which must clear the guard
- *   before they return; a guard that is to stay comes from shazptr_acquire_detached().
- * Cost: light fences: no fence, no shared write, six instructions in the first sixteen threads,
- *   about fifteen in others; full fences: one locked instruction.  A call if the slot of this
- *   thread or CPU is taken: by an outer guard, or by a holder that was preempted.
- * Return: the guard; cannot fail.  If memory for slots is exhausted the guard blocks every updater.
- * Orders: what follows in program order happens after the protection is visible; see "Ordering".
- */
-#ifdef QUIESCE_DEBUG
-QUIESCE_PLAIN struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire_debug(ptr); }
-#else
-QUIESCE_FAST struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire(ptr); }
-#endif
-
-/** shazptr_acquire_detached - shazptr_acquire() in a slot that is not the thread's own.
- *
- * For a signal handler that hands the guard over instead of clearing it before it returns: the
- * interrupted code may have found the slot of its thread empty, and be about to fill it.
- * Cost: a call, and a restartable sequence or a locked instruction.
- */
-QUIESCE_PLAIN struct shazptr_guard shazptr_acquire_detached(const void *ptr)
-{
-	return quiesce_shazptr_acquire_detached(ptr);
-}
-
-#ifdef QUIESCE_DEBUG
-QUIESCE_API void quiesce__shazptr_detach_debug(struct shazptr_guard guard);
-#endif
-
-/** shazptr_detach - declare that another thread will clear @guard.
- *
- * The debug build then no longer counts the guard as held by the calling thread; other builds do
- * nothing.
- */
-QUIESCE_PLAIN void shazptr_detach(struct shazptr_guard guard)
-{
-#ifdef QUIESCE_DEBUG
-	quiesce__shazptr_detach_debug(guard);
-#else
-	(void)guard;
-#endif
-}
-
-/** shazptr_clear - end a protection.
- * @guard: from any of the calls here, not yet cleared.  For an empty guard the call has no effect.
- *
- * Context: the thread that acquired the guard, or a thread to which it was handed over through
- *   anything that orders (a lock, a queue, a release store and an acquire load); signal handlers.
- * Cost: a store and a test; two tests more while a caller waits, or once a guard of the process has
- *   found no memory for a slot; a system call if a caller waits for this guard.
- * Misuse: a second clear may end the protection of another guard; the debug build reports it.
- * Orders: release.
- */
-#ifdef QUIESCE_DEBUG
-QUIESCE_PLAIN void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear_debug(guard); }
-#else
-QUIESCE_FAST void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear(guard); }
-#endif
-
-/* Make one attempt to protect the object of the pointer at @where: true if that did not change. */
+/* Make one attempt to protect the object that *@where points to: true if *@where did not change. */
 QUIESCE_FAST bool quiesce__shazptr_attempt(void **where, struct shazptr_guard *ret_guard)
 {
 	/* Relaxed: only the second load is used. */
@@ -162,7 +92,7 @@ QUIESCE_FAST bool quiesce__shazptr_attempt(void **where, struct shazptr_guard *r
 	ret_guard->slot = quiesce__shazptr_claim((uintptr_t)first);
 	/* SH3: acquire, pairs with the caller */
 	ret_guard->ptr = quiesce_load_acquire(SH3, where);
-	/* As numbers: the first pointer may be one to an object that is gone. */
+	/* Compared as numbers: the object of the first pointer may have been freed. */
 	if (quiesce_likely((uintptr_t)ret_guard->ptr == (uintptr_t)first))
 		return true;
 	if (first)
@@ -194,22 +124,6 @@ QUIESCE_FAST struct shazptr_guard quiesce__shazptr_protect(void **where)
 	return guard;
 }
 
-/** shazptr_protect - load a pointer and protect the object that it points to.
- * @where: address of the pointer variable.
- *
- * Retries while the pointer changes.
- * Context: as shazptr_acquire().
- * Cost: as shazptr_acquire(), and two loads.
- * Return: a guard whose pointer is the current one; empty only if the pointer was NULL.
- * Orders: everything written before the pointer was published (by a release operation, such as
- *   rcu_assign_pointer()) is visible through the guard's pointer.
- */
-#define shazptr_protect(where) quiesce__shazptr_protect(quiesce__untyped(where))
-
-/** shazptr_tryprotect - shazptr_protect() with a single attempt.
- * Return: the guard; empty if the pointer was NULL or changed meanwhile. */
-#define shazptr_tryprotect(where) quiesce__shazptr_tryprotect(quiesce__untyped(where))
-
 QUIESCE_FAST struct shazptr_guard quiesce__shazptr_protect_detached(void **where)
 {
 	for (;;) {
@@ -226,10 +140,32 @@ QUIESCE_FAST struct shazptr_guard quiesce__shazptr_protect_detached(void **where
 	}
 }
 
-/** shazptr_protect_detached - shazptr_protect() in a slot that is not the thread's own.
- * For a signal handler that hands the guard over, as shazptr_acquire_detached(). */
-#define shazptr_protect_detached(where) \
-	quiesce__shazptr_protect_detached(quiesce__untyped(where))
+QUIESCE_FAST void quiesce__shazptr_cleanup(struct shazptr_guard *guard)
+{
+#ifdef QUIESCE_DEBUG
+	quiesce__shazptr_clear_debug(*guard);
+#else
+	quiesce__shazptr_clear(*guard);
+#endif
+}
+
+/* ---- readers ---- */
+
+/** shazptr_protect - load a pointer and protect the object that it points to.
+ * @where: address of the pointer variable.
+ *
+ * Retries while the pointer changes.
+ * Context: as shazptr_acquire().
+ * Cost: as shazptr_acquire(), and two loads.
+ * Return: a guard whose pointer is the current one; empty only if the pointer was NULL.
+ * Orders: everything written before the pointer was published (by a release operation, such as
+ *   rcu_assign_pointer()) is visible through the guard's pointer.
+ */
+#define shazptr_protect(where) quiesce__shazptr_protect(quiesce__untyped(where))
+
+/** shazptr_tryprotect - shazptr_protect() with a single attempt.
+ * Return: the guard; empty if the pointer was NULL or changed meanwhile. */
+#define shazptr_tryprotect(where) quiesce__shazptr_tryprotect(quiesce__untyped(where))
 
 /** shazptr_ptr - return the address that @guard protects; NULL if it is empty. */
 QUIESCE_FAST void *shazptr_ptr(struct shazptr_guard guard)
@@ -237,18 +173,86 @@ QUIESCE_FAST void *shazptr_ptr(struct shazptr_guard guard)
 	return guard.ptr;
 }
 
-QUIESCE_FAST void quiesce__shazptr_cleanup(struct shazptr_guard *guard)
-{
-	shazptr_clear(*guard);
-}
+/** shazptr_clear - end a protection.
+ * @guard: from any of the calls here, not yet cleared.  For an empty guard the call has no effect.
+ *
+ * Context: the thread that acquired the guard, or a thread to which it was handed over through
+ *   anything that orders (a lock, a queue, a release store and an acquire load); signal handlers.
+ * Cost: a store and a test; two tests more while a caller waits, or once a guard of the process has
+ *   found no memory for a slot; a system call if a caller waits for this guard.
+ * Misuse: a second clear may end the protection of another guard; the debug build reports it.
+ * Orders: release.
+ */
+#ifdef QUIESCE_DEBUG
+QUIESCE_PLAIN void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear_debug(guard); }
+#else
+QUIESCE_FAST void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear(guard); }
+#endif
 
 /** shazptr_scoped - attribute of the declaration of a guard, which is cleared where its scope ends.
  *	shazptr_scoped struct shazptr_guard guard = shazptr_acquire(key); */
 #define shazptr_scoped __attribute__((__cleanup__(quiesce__shazptr_cleanup)))
 
-/** quiesce_shazptr_slot - return the kind of slot that a guard has; for measurements.
- * Context: any. */
-QUIESCE_API enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard);
+/** shazptr_acquire - protect an address that the caller knows by other means.
+ * @ptr: the address, or SHAZPTR_WILDCARD to block every updater.  NULL: the guard is empty.
+ *
+ * The caller must find the object again after the call, because an updater may have unlinked it
+ * just before: load the pointer again, look the key up again, or protect the head of a list, which
+ * is never freed.  To protect the object that a pointer variable points to, use shazptr_protect().
+ *
+ * A guard held across fork() protects in the parent only, and so does a guard that is being
+ * acquired when a signal handler forks; the child may clear it.  After _Fork() or clone(), which
+ * run no fork handlers, the child's first thread calls a function that waits, such as
+ * synchronize_rcu(), before its first guard: guards that it acquires inline before that protect
+ * nothing.  Other threads of the child need no such call.
+ *
+ * Context: any thread, no registration; does not sleep.  Guards nest and overlap in any order, each
+ *   in a slot of its own, and may be held across sleep.  Signal handlers, which must clear the guard
+ *   before they return; a guard that is to stay comes from shazptr_acquire_detached().
+ * Cost: light fences: no fence, no shared write, six instructions in the first sixteen threads,
+ *   about fifteen in others; full fences: one locked instruction.  A call if the slot of this
+ *   thread or CPU is taken: by an outer guard, or by a holder that was preempted.
+ * Return: the guard; cannot fail.  If memory for slots is exhausted the guard blocks every updater.
+ * Orders: what follows in program order happens after the protection is visible; see "Ordering".
+ */
+#ifdef QUIESCE_DEBUG
+QUIESCE_PLAIN struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire_debug(ptr); }
+#else
+QUIESCE_FAST struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire(ptr); }
+#endif
+
+/* ---- guards that are handed over ---- */
+
+/** shazptr_acquire_detached - shazptr_acquire() in a slot that is not the thread's own.
+ *
+ * For a signal handler that hands the guard over instead of clearing it before it returns: the
+ * interrupted code may have found the slot of its thread empty, and be about to fill it.
+ * Cost: a call, and a restartable sequence or a locked instruction.
+ */
+QUIESCE_PLAIN struct shazptr_guard shazptr_acquire_detached(const void *ptr)
+{
+	return quiesce_shazptr_acquire_detached(ptr);
+}
+
+/** shazptr_protect_detached - shazptr_protect() in a slot that is not the thread's own.
+ * For a signal handler that hands the guard over, as shazptr_acquire_detached(). */
+#define shazptr_protect_detached(where) quiesce__shazptr_protect_detached(quiesce__untyped(where))
+
+/** shazptr_detach - declare that another thread will clear @guard.
+ *
+ * The debug build then no longer counts the guard as held by the calling thread; other builds do
+ * nothing.
+ */
+QUIESCE_PLAIN void shazptr_detach(struct shazptr_guard guard)
+{
+#ifdef QUIESCE_DEBUG
+	quiesce__shazptr_detach_debug(guard);
+#else
+	(void)guard;
+#endif
+}
+
+/* ---- waiting ---- */
 
 /** synchronize_shazptr - wait until no guard that was acquired before the call protects @ptr.
  * @ptr: an address that readers can no longer find, exactly as they protect it.  NULL: returns at
@@ -269,6 +273,12 @@ QUIESCE_API enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard);
  * Orders: full fence before; everything before a clear that was waited for happens before the return.
  */
 QUIESCE_PLAIN void synchronize_shazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }
+
+/* ---- measurements ---- */
+
+/** quiesce_shazptr_slot - return the kind of slot that a guard has; for measurements.
+ * Context: any. */
+QUIESCE_API enum quiesce_slots quiesce_shazptr_slot(struct shazptr_guard guard);
 
 QUIESCE_END_DECLS
 

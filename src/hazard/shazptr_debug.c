@@ -6,9 +6,6 @@
  */
 #include "shazptr.h"
 
-/* Declared for programs of the debug build only. */
-QUIESCE_API void quiesce__shazptr_detach_debug(struct shazptr_guard guard);
-
 struct owner {
 	const void *site;
 	uint64_t since;

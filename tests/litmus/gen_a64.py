@@ -51,7 +51,7 @@ REUSE = ["MOV W3,#5", "STR W3,[X15]", "MOV W6,#1", "STLR W6,[X12]", "L0:"]
 STALE = r"0:X1=1 /\ 0:X3=1 /\ 0:X4=1 /\ 1:X6=1 /\ " + TOOK_PLACE
 SLOT_SOURCES = [HP_H + " quiesce__hazptr_attempt quiesce_load_relaxed(where) ; quiesce__hazptr_set( ; quiesce_load_acquire(SH3, where)",
                 HP_H + " quiesce__hazptr_set_fast quiesce_store_release(SH2, &slot->value, value) ; quiesce_fence_light(HP1)",
-                HP_H + " hazptr_clear quiesce_store_release(SH2, &slot->value, (uintptr_t)0)",
+                HP_H + " quiesce__hazptr_clear quiesce_store_release(SH2, &slot->value, (uintptr_t)0)",
                 "src/hazard/hazptr_scan.c quiesce__hazptr_scan_begin quiesce_fence_heavy_shared(HP1) ; scan_all(set)", SLOT_SOURCE]
 GP_SOURCES = [LOCK_SOURCE, UNLOCK_SOURCE, ADVANCE_SOURCE, SCAN_SOURCE]
 

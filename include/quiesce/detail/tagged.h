@@ -259,6 +259,58 @@ QUIESCE_FAST bool quiesce__hashtable_try_hazptr(const struct hashtable *ht, cons
 	return quiesce_likely(type->equal((void *)word, key));
 }
 
+/* The functions that HASHTABLE_TYPE() and its variants define: those of the type, and its calls. */
+
+/* Only a small key is passed in registers. */
+#define QUIESCE__IS_SMALL(field) (sizeof(field) <= 16)
+#define QUIESCE__COPY(field)                                                                                               \
+	char copy[QUIESCE__IS_SMALL(field) ? sizeof(field) : 1] __attribute__((__aligned__(__alignof__(field))));          \
+	memcpy(copy, key, sizeof(copy))
+
+#define QUIESCE__HASHTABLE_TYPE(name, T, field, K, HASH, EQUAL, KEY, COPY, COPIED)                                                \
+	QUIESCE_LOCAL uint64_t name##_hash(const void *key, uint64_t seed) { return HASH; }                                \
+	QUIESCE_LOCAL bool name##_equal(const void *object, const void *key) { return EQUAL; }                             \
+	static inline __attribute__((__unused__)) const void *name##_key(const void *object) { return KEY; }              \
+	static const struct hashtable_type name##_type __attribute__((__unused__)) = { name##_hash, name##_key, name##_equal }; \
+	QUIESCE_LOCAL T *name##_lookup(const struct hashtable *ht, K key)                                                  \
+	{                                                                                                                  \
+		struct quiesce__hashtable_lookup_state lookup;                                                                         \
+		QUIESCE_IN_SECTION(#name "_lookup()");                                                                             \
+		if (quiesce_likely(quiesce__hashtable_try(ht, &name##_type, key, &lookup)))                                   \
+			return QUIESCE_CAST(T *, lookup.object); \
+		COPY; /* lets the key itself stay in a register */                                                         \
+		return QUIESCE_CAST(T *, quiesce__hashtable_search(lookup.array, lookup.hash, &name##_type, COPIED)); \
+	}                                                                                                                  \
+	static inline __attribute__((__unused__)) int name##_insert(struct hashtable *ht, T *object)                       \
+	{                                                                                                                  \
+		return QUIESCE__HASHTABLE_INSERT(ht, object);                                                               \
+	}                                                                                                                  \
+	static inline __attribute__((__unused__)) int name##_insert_unique(struct hashtable *ht, T *object, T **ret_existing)  \
+	{                                                                                                                  \
+		void *existing = NULL;                                                                                     \
+		int err = quiesce_hashtable_insert_unique(ht, object, &existing);                                          \
+		if (ret_existing)                                                                                          \
+			*ret_existing = QUIESCE_CAST(T *, existing);                                                                     \
+		return err;                                                                                                \
+	}                                                                                                                  \
+	static inline __attribute__((__unused__)) int name##_set(struct hashtable *ht, T *object, T **ret_old)             \
+	{                                                                                                                  \
+		void *old = NULL;                                                                                          \
+		int err = quiesce_hashtable_set(ht, object, &old);                                                         \
+		if (ret_old)                                                                                               \
+			*ret_old = QUIESCE_CAST(T *, old);                                                                               \
+		return err;                                                                                                \
+	}                                                                                                                  \
+	static inline __attribute__((__unused__)) int name##_remove(struct hashtable *ht, T *object)                       \
+	{                                                                                                                  \
+		return quiesce_hashtable_remove(ht, object);                                                               \
+	}                                                                                                                  \
+	static inline __attribute__((__unused__)) T *name##_remove_key(struct hashtable *ht, K key)                        \
+	{                                                                                                                  \
+		return QUIESCE_CAST(T *, quiesce_hashtable_remove_key(ht, key));                                                         \
+	}                                                                                                                  \
+	struct quiesce__swallow_semicolon
+
 QUIESCE_END_DECLS
 
 #endif

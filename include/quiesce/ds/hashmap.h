@@ -15,8 +15,8 @@
  *	rcu_read_unlock();
  *
  * A value is never 0, which means none; a key is any number.  A value may be a pointer: then
- * retire its target when the value has been replaced or removed (kfree_rcu()), and stay in the
- * section while you use it.
+ * the updater retires its target when the value has been replaced or removed (kfree_rcu()), and a
+ * reader uses the target only inside its section.
  *
  * Ordering.  Everything written before a value was stored is visible to a reader that finds the
  * value.  Operations on one key are linearizable, also during a resize; iterations are not.
@@ -48,8 +48,27 @@ struct hashmap_walk {
 	struct quiesce__table_walk walk;
 };
 
-/* A line: the header, whose upper 56 bits count the keys that were written into it; three keys,
- * each with its value, which is 0 if there is none; a link to the next line, or 0. */
+/* ---- private: the code that the calls below inline ---- */
+
+QUIESCE_API int quiesce_hashmap_init(struct hashmap *map);
+QUIESCE_API int quiesce_hashmap_init_seeded(struct hashmap *map, uint64_t seed);
+QUIESCE_API int quiesce_hashmap_insert(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_existing);
+QUIESCE_API int quiesce_hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_old);
+QUIESCE_API int quiesce_hashmap_replace(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value);
+QUIESCE_API uint64_t quiesce_hashmap_remove(struct hashmap *map, uint64_t key);
+QUIESCE_API int quiesce_hashmap_remove_value(struct hashmap *map, uint64_t key, uint64_t value);
+QUIESCE_API void quiesce_hashmap_destroy(struct hashmap *map);
+QUIESCE_API bool quiesce_hashmap_next(const struct hashmap *map, struct hashmap_iter *it, uint64_t *ret_key, uint64_t *ret_value);
+QUIESCE_API int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uint64_t value, void *arg), void *arg,
+				       uint64_t *ret_old);
+QUIESCE_API void quiesce_hashmap_clear(struct hashmap *map);
+QUIESCE_API bool quiesce_hashmap_walk_next(struct hashmap_walk *walk, uint64_t *ret_key, uint64_t *ret_value);
+
+extern QUIESCE_DATA const struct quiesce__buckets_kind quiesce__hashmap_kind;
+
+/* A line is 64 bytes of a bucket: the header, whose upper 56 bits count the keys that were written
+ * into the line; three keys, each with its value, which is 0 if there is none; a link to the next
+ * line, or 0. */
 #define QUIESCE_MAP_SLOTS 3
 #define QUIESCE_MAP_LINK 7
 
@@ -84,8 +103,8 @@ QUIESCE_FAST uint64_t quiesce__map_find_in(const struct quiesce__bucket *line, u
 	}
 }
 
-/* For a key that is not in the first line, if a key was written into that line meanwhile, or if the
- * bucket has moved.  The link is loaded before the words of the first line: a pair of an overflow
+/* Search all lines: the key is not in the first line, a key was written into that line meanwhile,
+ * or the bucket has moved.  The link is loaded before the words of the first line: a pair of an overflow
  * line may move to a hole of the first line, and is then found there, or in the lines of the link. */
 QUIESCE_SLOW uint64_t quiesce__hashmap_search(const struct quiesce__buckets *array, uint64_t hash,
 					      uint64_t key)
@@ -113,6 +132,23 @@ QUIESCE_SLOW uint64_t quiesce__hashmap_search(const struct quiesce__buckets *arr
 	}
 	return value;
 }
+
+/* ---- set-up ---- */
+
+/** HASHMAP_INIT - initialise statically: struct hashmap map = HASHMAP_INIT.
+ * As hashmap_init(); the first insertion draws the seed.  In an all-zero map lookups find nothing,
+ * and updates are reported and change nothing. */
+#define HASHMAP_INIT { QUIESCE__TABLE_INIT(quiesce__hashmap_kind, NULL) }
+
+/** hashmap_init - initialise an empty map with a random seed.
+ * Allocates nothing.
+ * Return: 0. */
+QUIESCE_PLAIN int hashmap_init(struct hashmap *map) { return quiesce_hashmap_init(map); }
+
+/** hashmap_init_seeded - initialise an empty map with the caller's seed, for repeatable runs. */
+QUIESCE_PLAIN int hashmap_init_seeded(struct hashmap *map, uint64_t seed) { return quiesce_hashmap_init_seeded(map, seed); }
+
+/* ---- lookups and updates ---- */
 
 /** hashmap_lookup - return the value of @key; 0 if there is none.
  *
@@ -153,35 +189,6 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 	}
 	return quiesce__hashmap_search(array, hash, key);
 }
-
-QUIESCE_API int quiesce_hashmap_init(struct hashmap *map);
-QUIESCE_API int quiesce_hashmap_init_seeded(struct hashmap *map, uint64_t seed);
-QUIESCE_API int quiesce_hashmap_insert(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_existing);
-QUIESCE_API int quiesce_hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_old);
-QUIESCE_API int quiesce_hashmap_replace(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value);
-QUIESCE_API uint64_t quiesce_hashmap_remove(struct hashmap *map, uint64_t key);
-QUIESCE_API int quiesce_hashmap_remove_value(struct hashmap *map, uint64_t key, uint64_t value);
-QUIESCE_API void quiesce_hashmap_destroy(struct hashmap *map);
-QUIESCE_API bool quiesce_hashmap_next(const struct hashmap *map, struct hashmap_iter *it, uint64_t *ret_key, uint64_t *ret_value);
-
-QUIESCE_API int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uint64_t value, void *arg), void *arg,
-				       uint64_t *ret_old);
-QUIESCE_API void quiesce_hashmap_clear(struct hashmap *map);
-QUIESCE_API bool quiesce_hashmap_walk_next(struct hashmap_walk *walk, uint64_t *ret_key, uint64_t *ret_value);
-
-extern QUIESCE_DATA const struct quiesce__buckets_kind quiesce__hashmap_kind;
-
-/* static struct hashmap map = HASHMAP_INIT: as hashmap_init(); the first insertion draws the seed.
- * In an all-zero map lookups find nothing, and updates are reported and change nothing. */
-#define HASHMAP_INIT { QUIESCE__TABLE_INIT(quiesce__hashmap_kind, NULL) }
-
-/** hashmap_init - initialise an empty map with a random seed.
- * Allocates nothing.
- * Return: 0. */
-QUIESCE_PLAIN int hashmap_init(struct hashmap *map) { return quiesce_hashmap_init(map); }
-
-/** hashmap_init_seeded - initialise an empty map with the caller's seed, for repeatable runs. */
-QUIESCE_PLAIN int hashmap_init_seeded(struct hashmap *map, uint64_t seed) { return quiesce_hashmap_init_seeded(map, seed); }
 
 /** hashmap_insert - give @key the value @value if it has none.
  * @ret_existing: if not NULL, set to the value that it has, or to 0.
@@ -240,7 +247,7 @@ QUIESCE_PLAIN int hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*f
  * The targets of the values belong to the caller. */
 QUIESCE_PLAIN void hashmap_clear(struct hashmap *map) { quiesce_hashmap_clear(map); }
 
-/** hashmap_reserve - make room for @nr keys, and never less; otherwise as hashtable_reserve().
+/** hashmap_reserve - allocate memory for @nr keys, and keep it; otherwise as hashtable_reserve().
  * Return: 0; -ENOMEM. */
 QUIESCE_PLAIN int hashmap_reserve(struct hashmap *map, size_t nr) { return quiesce__table_reserve(&map->table, nr); }
 

@@ -66,6 +66,89 @@ struct hashtable_walk {
 	struct quiesce__table_walk walk;
 };
 
+/* ---- private: the code that the calls below inline ---- */
+
+QUIESCE_API int quiesce_hashtable_init(struct hashtable *ht, const struct hashtable_type *type);
+QUIESCE_API int quiesce_hashtable_init_seeded(struct hashtable *ht, const struct hashtable_type *type, uint64_t seed);
+QUIESCE_API int quiesce_hashtable_insert(struct hashtable *ht, void *object);
+QUIESCE_API int quiesce_hashtable_insert_unique(struct hashtable *ht, void *object, void **ret_existing);
+QUIESCE_API int quiesce_hashtable_set(struct hashtable *ht, void *object, void **ret_old);
+QUIESCE_API int quiesce_hashtable_replace(struct hashtable *ht, void *old, void *fresh);
+QUIESCE_API int quiesce_hashtable_remove(struct hashtable *ht, void *object);
+QUIESCE_API void *quiesce_hashtable_remove_key(struct hashtable *ht, const void *key);
+QUIESCE_API void quiesce_hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg);
+QUIESCE_API int quiesce_hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(void *object, void *arg), void *arg,
+					 void **ret_old);
+QUIESCE_API void quiesce_hashtable_clear(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg);
+QUIESCE_API void *quiesce_hashtable_walk_next(struct hashtable_walk *walk);
+QUIESCE_API void *quiesce_hashtable_next(const struct hashtable *ht, struct hashtable_iter *iter);
+QUIESCE_API void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_iter *iter, const void *key);
+
+extern QUIESCE_DATA const struct quiesce__buckets_kind quiesce__hashtable_kind;
+
+/* The debug build checks whether the object is in the table already. */
+QUIESCE_API int quiesce__hashtable_insert_debug(struct hashtable *ht, void *object);
+#ifdef QUIESCE_DEBUG
+#define QUIESCE__HASHTABLE_INSERT quiesce__hashtable_insert_debug
+#else
+#define QUIESCE__HASHTABLE_INSERT quiesce_hashtable_insert
+#endif
+
+/* ---- types ---- */
+
+/** HASHTABLE_TYPE - define name_type, and calls with its types, for objects @T with the key @field.
+ *
+ * The key is compared and hashed byte by byte: an integer, or a struct without padding.
+ * name_lookup(), name_insert(), name_insert_unique(), name_set(), name_remove() and
+ * name_remove_key() are hashtable_lookup() and so on, with an object of type @T, and a pointer to
+ * the type of @field for the key.  name_type has name_hash(), name_key() and name_equal(); a type
+ * without the macro is a static const struct hashtable_type of three functions:
+ *   uint64_t (*hash)(const void *key, uint64_t seed): as @hash of HASHTABLE_TYPE_HASHED();
+ *   const void *(*key)(const void *object): the address of the object's key;
+ *   bool (*equal)(const void *object, const void *key): true if @key is that of @object. */
+#define HASHTABLE_TYPE(name, T, field)                                                                                     \
+	HASHTABLE_TYPE_HASHED(name, T, field, quiesce_hash(key, sizeof(QUIESCE_NULL(T)->field), seed))
+
+/** HASHTABLE_TYPE_HASHED - do what HASHTABLE_TYPE() does, with another hash.
+ * @hash: an expression of type uint64_t, with const void *key and uint64_t seed.  Its bits from 6
+ *   on select the bucket, the upper 8 are a tag in it: each must depend on all of the key (and on
+ *   the seed: see hash.h).  A number without a hash will not do. */
+#define HASHTABLE_TYPE_HASHED(name, T, field, hash)                                                                        \
+	QUIESCE__HASHTABLE_TYPE(name, T, field, const __typeof__(QUIESCE_NULL(T)->field) *, hash,                          \
+				memcmp(&QUIESCE_CAST(const T *, object)->field, key, sizeof(QUIESCE_NULL(T)->field)) == 0, \
+				&QUIESCE_CAST(const T *, object)->field, QUIESCE__COPY(QUIESCE_NULL(T)->field),            \
+				QUIESCE__IS_SMALL(QUIESCE_NULL(T)->field) ? QUIESCE_CAST(const void *, copy)               \
+									  : QUIESCE_CAST(const void *, key))
+
+/** HASHTABLE_TYPE_STRING - do what HASHTABLE_TYPE() does, for a string in @field.
+ * The field is an array or a pointer; the key that calls take is a string: name_lookup(ht, "x"). */
+#define HASHTABLE_TYPE_STRING(name, T, field)                                                                              \
+	QUIESCE__HASHTABLE_TYPE(name, T, field, const char *,                                                              \
+				quiesce_hash_bytes(key, strlen(QUIESCE_CAST(const char *, key)), seed),                    \
+				strcmp(QUIESCE_CAST(const T *, object)->field, QUIESCE_CAST(const char *, key)) == 0,      \
+				QUIESCE_CAST(const T *, object)->field, (void)0, key)
+
+/* ---- set-up ---- */
+
+/** HASHTABLE_INIT - initialise statically: struct hashtable ht = HASHTABLE_INIT(&people_type).
+ * As hashtable_init(); the first insertion draws the seed.  In an all-zero table lookups find
+ * nothing, and updates are reported and change nothing. */
+#define HASHTABLE_INIT(type) { QUIESCE__TABLE_INIT(quiesce__hashtable_kind, (type)) }
+
+/** hashtable_init - initialise an empty table with a random seed, without an allocation.
+ * @type: must exist as long as the table is used.
+ * Return: 0. */
+QUIESCE_PLAIN int hashtable_init(struct hashtable *ht, const struct hashtable_type *type)
+{
+	return quiesce_hashtable_init(ht, type);
+}
+
+/** hashtable_init_seeded - initialise an empty table with the caller's seed, for repeatable runs. */
+QUIESCE_PLAIN int hashtable_init_seeded(struct hashtable *ht, const struct hashtable_type *type, uint64_t seed)
+{
+	return quiesce_hashtable_init_seeded(ht, type, seed);
+}
+
 /* ---- lookups ---- */
 
 /** hashtable_lookup - return an object with @key; NULL if there is none.
@@ -108,136 +191,7 @@ QUIESCE_FAST void *hashtable_lookup_hazptr(const struct hashtable *ht, const str
 	return quiesce_likely(found) ? object : quiesce__hashtable_search_hazptr(ht, type, key, slot, offset);
 }
 
-/* ---- types ---- */
-
-/** HASHTABLE_TYPE - define name_type, and calls with its types, for objects @T with the key @field.
- *
- * The key is compared and hashed byte by byte: an integer, or a struct without padding.
- * name_lookup(), name_insert(), name_insert_unique(), name_set(), name_remove() and
- * name_remove_key() are hashtable_lookup() and so on, with an object of type @T, and a pointer to
- * the type of @field for the key.  name_type has name_hash(), name_key() and name_equal(); a type
- * without the macro is a static const struct hashtable_type of three functions:
- *   uint64_t (*hash)(const void *key, uint64_t seed): as @hash of HASHTABLE_TYPE_HASHED();
- *   const void *(*key)(const void *object): the address of the object's key;
- *   bool (*equal)(const void *object, const void *key): true if @key is that of @object. */
-#define HASHTABLE_TYPE(name, T, field)                                                                                     \
-	HASHTABLE_TYPE_HASHED(name, T, field, quiesce_hash(key, sizeof(QUIESCE_NULL(T)->field), seed))
-
-/** HASHTABLE_TYPE_HASHED - do what HASHTABLE_TYPE() does, with another hash.
- * @hash: an expression of type uint64_t, with const void *key and uint64_t seed.  Its bits from 6
- *   on select the bucket, the upper 8 are a tag in it: each must depend on all of the key (and on
- *   the seed: see hash.h).  A number without a hash will not do. */
-#define HASHTABLE_TYPE_HASHED(name, T, field, hash)                                                                        \
-	QUIESCE__HASHTABLE_TYPE(name, T, field, const __typeof__(QUIESCE_NULL(T)->field) *, hash,                          \
-				memcmp(&QUIESCE_CAST(const T *, object)->field, key, sizeof(QUIESCE_NULL(T)->field)) == 0, \
-				&QUIESCE_CAST(const T *, object)->field, QUIESCE__COPY(QUIESCE_NULL(T)->field),            \
-				QUIESCE__IS_SMALL(QUIESCE_NULL(T)->field) ? QUIESCE_CAST(const void *, copy)               \
-									  : QUIESCE_CAST(const void *, key))
-
-/* Only a small key is passed in registers. */
-#define QUIESCE__IS_SMALL(field) (sizeof(field) <= 16)
-#define QUIESCE__COPY(field)                                                                                               \
-	char copy[QUIESCE__IS_SMALL(field) ? sizeof(field) : 1] __attribute__((__aligned__(__alignof__(field))));          \
-	memcpy(copy, key, sizeof(copy))
-
-/** HASHTABLE_TYPE_STRING - do what HASHTABLE_TYPE() does, for a string in @field.
- * The field is an array or a pointer; the key that calls take is a string: name_lookup(ht, "x"). */
-#define HASHTABLE_TYPE_STRING(name, T, field)                                                                              \
-	QUIESCE__HASHTABLE_TYPE(name, T, field, const char *,                                                              \
-				quiesce_hash_bytes(key, strlen(QUIESCE_CAST(const char *, key)), seed),                    \
-				strcmp(QUIESCE_CAST(const T *, object)->field, QUIESCE_CAST(const char *, key)) == 0,      \
-				QUIESCE_CAST(const T *, object)->field, (void)0, key)
-
-#define QUIESCE__HASHTABLE_TYPE(name, T, field, K, HASH, EQUAL, KEY, COPY, COPIED)                                                \
-	QUIESCE_LOCAL uint64_t name##_hash(const void *key, uint64_t seed) { return HASH; }                                \
-	QUIESCE_LOCAL bool name##_equal(const void *object, const void *key) { return EQUAL; }                             \
-	static inline __attribute__((__unused__)) const void *name##_key(const void *object) { return KEY; }              \
-	static const struct hashtable_type name##_type __attribute__((__unused__)) = { name##_hash, name##_key, name##_equal }; \
-	QUIESCE_LOCAL T *name##_lookup(const struct hashtable *ht, K key)                                                  \
-	{                                                                                                                  \
-		struct quiesce__hashtable_lookup_state lookup;                                                                         \
-		QUIESCE_IN_SECTION(#name "_lookup()");                                                                             \
-		if (quiesce_likely(quiesce__hashtable_try(ht, &name##_type, key, &lookup)))                                   \
-			return QUIESCE_CAST(T *, lookup.object); \
-		COPY; /* lets the key itself stay in a register */                                                         \
-		return QUIESCE_CAST(T *, quiesce__hashtable_search(lookup.array, lookup.hash, &name##_type, COPIED)); \
-	}                                                                                                                  \
-	static inline __attribute__((__unused__)) int name##_insert(struct hashtable *ht, T *object)                       \
-	{                                                                                                                  \
-		return QUIESCE__HASHTABLE_INSERT(ht, object);                                                               \
-	}                                                                                                                  \
-	static inline __attribute__((__unused__)) int name##_insert_unique(struct hashtable *ht, T *object, T **ret_existing)  \
-	{                                                                                                                  \
-		void *existing = NULL;                                                                                     \
-		int err = quiesce_hashtable_insert_unique(ht, object, &existing);                                          \
-		if (ret_existing)                                                                                          \
-			*ret_existing = QUIESCE_CAST(T *, existing);                                                                     \
-		return err;                                                                                                \
-	}                                                                                                                  \
-	static inline __attribute__((__unused__)) int name##_set(struct hashtable *ht, T *object, T **ret_old)             \
-	{                                                                                                                  \
-		void *old = NULL;                                                                                          \
-		int err = quiesce_hashtable_set(ht, object, &old);                                                         \
-		if (ret_old)                                                                                               \
-			*ret_old = QUIESCE_CAST(T *, old);                                                                               \
-		return err;                                                                                                \
-	}                                                                                                                  \
-	static inline __attribute__((__unused__)) int name##_remove(struct hashtable *ht, T *object)                       \
-	{                                                                                                                  \
-		return quiesce_hashtable_remove(ht, object);                                                               \
-	}                                                                                                                  \
-	static inline __attribute__((__unused__)) T *name##_remove_key(struct hashtable *ht, K key)                        \
-	{                                                                                                                  \
-		return QUIESCE_CAST(T *, quiesce_hashtable_remove_key(ht, key));                                                         \
-	}                                                                                                                  \
-	struct quiesce__swallow_semicolon
-
 /* ---- updates ---- */
-
-QUIESCE_API int quiesce_hashtable_init(struct hashtable *ht, const struct hashtable_type *type);
-QUIESCE_API int quiesce_hashtable_init_seeded(struct hashtable *ht, const struct hashtable_type *type, uint64_t seed);
-QUIESCE_API int quiesce_hashtable_insert(struct hashtable *ht, void *object);
-QUIESCE_API int quiesce_hashtable_insert_unique(struct hashtable *ht, void *object, void **ret_existing);
-QUIESCE_API int quiesce_hashtable_set(struct hashtable *ht, void *object, void **ret_old);
-QUIESCE_API int quiesce_hashtable_replace(struct hashtable *ht, void *old, void *fresh);
-QUIESCE_API int quiesce_hashtable_remove(struct hashtable *ht, void *object);
-QUIESCE_API void *quiesce_hashtable_remove_key(struct hashtable *ht, const void *key);
-QUIESCE_API void quiesce_hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg);
-QUIESCE_API int quiesce_hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(void *object, void *arg), void *arg,
-					 void **ret_old);
-QUIESCE_API void quiesce_hashtable_clear(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg);
-QUIESCE_API void *quiesce_hashtable_walk_next(struct hashtable_walk *walk);
-QUIESCE_API void *quiesce_hashtable_next(const struct hashtable *ht, struct hashtable_iter *iter);
-QUIESCE_API void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_iter *iter, const void *key);
-
-extern QUIESCE_DATA const struct quiesce__buckets_kind quiesce__hashtable_kind;
-
-/* The debug build checks whether the object is in the table already. */
-QUIESCE_API int quiesce__hashtable_insert_debug(struct hashtable *ht, void *object);
-#ifdef QUIESCE_DEBUG
-#define QUIESCE__HASHTABLE_INSERT quiesce__hashtable_insert_debug
-#else
-#define QUIESCE__HASHTABLE_INSERT quiesce_hashtable_insert
-#endif
-
-/** HASHTABLE_INIT - initialise statically: struct hashtable ht = HASHTABLE_INIT(&people_type).
- * As hashtable_init(); the first insertion draws the seed.  In an all-zero table lookups find nothing, and updates are reported
- * and change nothing. */
-#define HASHTABLE_INIT(type) { QUIESCE__TABLE_INIT(quiesce__hashtable_kind, (type)) }
-
-/** hashtable_init - initialise an empty table with a random seed, without an allocation.
- * @type: must exist as long as the table is used.
- * Return: 0. */
-QUIESCE_PLAIN int hashtable_init(struct hashtable *ht, const struct hashtable_type *type)
-{
-	return quiesce_hashtable_init(ht, type);
-}
-
-/** hashtable_init_seeded - initialise an empty table with the caller's seed, for repeatable runs. */
-QUIESCE_PLAIN int hashtable_init_seeded(struct hashtable *ht, const struct hashtable_type *type, uint64_t seed)
-{
-	return quiesce_hashtable_init_seeded(ht, type, seed);
-}
 
 /** hashtable_insert - insert @object, whether or not another object has its key.
  * @object: at an even address; not in the table already (the debug build reports that,
@@ -311,14 +265,14 @@ QUIESCE_PLAIN int hashtable_update(struct hashtable *ht, const void *key, void *
  * are inserted meanwhile may stay.
  * Context: any thread, also in a section; enters a section for each bucket, so no grace period
  *   waits for the whole.
- * Cost: as an iteration, and a lock for each bucket; the table shrinks afterwards, unless room was
- *   reserved. */
+ * Cost: as an iteration, and a lock for each bucket; the table shrinks afterwards, but not
+ *   below what was reserved. */
 QUIESCE_PLAIN void hashtable_clear(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
 {
 	quiesce_hashtable_clear(ht, drop, arg);
 }
 
-/** hashtable_reserve - make room for @nr objects, and never less.
+/** hashtable_reserve - allocate memory for @nr objects, and keep it.
  * Context: may take as long as moving all objects; not in a section beside other updaters.
  * Return: 0; -ENOMEM: the table is usable, and as large as memory allows. */
 QUIESCE_PLAIN int hashtable_reserve(struct hashtable *ht, size_t nr) { return quiesce__table_reserve(&ht->table, nr); }
@@ -347,6 +301,8 @@ QUIESCE_PLAIN void hashtable_destroy(struct hashtable *ht, void (*drop)(void *ob
 	quiesce_hashtable_destroy(ht, drop, arg);
 }
 
+/* ---- iterations ---- */
+
 /** hashtable_for_each - iterate over all objects, in no order.
  * @object: the cursor, a pointer.
  * @it: a struct hashtable_iter.
@@ -358,6 +314,11 @@ QUIESCE_PLAIN void hashtable_destroy(struct hashtable *ht, void (*drop)(void *ob
 #define hashtable_for_each(object, it, ht)                                                                                 \
 	for (QUIESCE_IN_SECTION("hashtable_for_each()"), quiesce__iter_begin(&(it)->iter);                                 \
 	     ((object) = QUIESCE_CAST(__typeof__(object), quiesce_hashtable_next((ht), (it))));)
+
+/** hashtable_for_each_match - hashtable_for_each() of the objects with the key at @k. */
+#define hashtable_for_each_match(object, it, ht, k)                                                                        \
+	for (QUIESCE_IN_SECTION("hashtable_for_each_match()"), quiesce__iter_begin(&(it)->iter);                           \
+	     ((object) = QUIESCE_CAST(__typeof__(object), quiesce_hashtable_next_match((ht), (it), (k))));)
 
 /** hashtable_walk_enter - begin an iteration in several sections, so that no grace period waits for
  * the whole.
@@ -389,11 +350,6 @@ QUIESCE_PLAIN void hashtable_walk_stop(struct hashtable_walk *walk)
 	(void)walk;
 	rcu_read_unlock();
 }
-
-/** hashtable_for_each_match - hashtable_for_each() of the objects with the key at @k. */
-#define hashtable_for_each_match(object, it, ht, k)                                                                        \
-	for (QUIESCE_IN_SECTION("hashtable_for_each_match()"), quiesce__iter_begin(&(it)->iter);                           \
-	     ((object) = QUIESCE_CAST(__typeof__(object), quiesce_hashtable_next_match((ht), (it), (k))));)
 
 QUIESCE_END_DECLS
 
