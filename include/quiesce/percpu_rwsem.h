@@ -77,6 +77,38 @@ struct percpu_rw_semaphore {
 	uint32_t owner_tid;           /* thread id of the writer that owns @block; for reports */
 } __attribute__((__aligned__(QUIESCE_CACHELINE)));
 
+/* ---- private: the code that the calls below inline ---- */
+
+#define QUIESCE__ENTERED 0 /* byte offsets of the words in a set */
+#define QUIESCE__LEFT 8
+
+/* The check and the count are one step, which a writer restarts when it makes readers slow: so a
+ * reader either sees the lock closed, or its count is seen. */
+QUIESCE_FAST void quiesce__percpu_down_read(struct percpu_rw_semaphore *sem)
+{
+	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_idle() */
+	if (quiesce_unlikely(!quiesce_count_acquire(PW2, &sem->open, QUIESCE__ENTERED)))
+		quiesce__percpu_down_read_slow(QUIESCE_LAYOUT, sem);
+}
+
+QUIESCE_FAST bool quiesce__percpu_down_read_trylock(struct percpu_rw_semaphore *sem)
+{
+	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_idle() */
+	return quiesce_likely(quiesce_count_acquire(PW2, &sem->open, QUIESCE__ENTERED)) ||
+	       quiesce__percpu_down_read_until(QUIESCE_LAYOUT, sem, 0);
+}
+
+QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
+{
+	/* The check and the count are one step, because the lock may be freed as soon as its last
+	 * reader has left. */
+	/* PC2: release, pairs with PC2 in sum() */
+	if (quiesce_unlikely(!quiesce_count_release(PC2, &sem->open, QUIESCE__LEFT)))
+		quiesce__percpu_up_read_slow(sem);
+}
+
+/* ---- set-up ---- */
+
 #if defined(__cplusplus)
 #define QUIESCE__RWSEM_SYNC { 0, 0, 0, { 0 }, &quiesce_rwsem_sync, nullptr, { nullptr, nullptr } }
 #define PERCPU_RWSEM_INIT { 0, { nullptr }, { 0 }, QUIESCE__RWSEM_SYNC, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0, 0 }
@@ -88,9 +120,6 @@ struct percpu_rw_semaphore {
 #endif
 #define DEFINE_PERCPU_RWSEM(name) struct percpu_rw_semaphore name = PERCPU_RWSEM_INIT
 #define DEFINE_STATIC_PERCPU_RWSEM(name) static struct percpu_rw_semaphore name = PERCPU_RWSEM_INIT
-
-#define QUIESCE__ENTERED 0 /* byte offsets of the words in a set */
-#define QUIESCE__LEFT 8
 
 /** percpu_init_rwsem - initialise a lock.
  * Return: 0; -ENOMEM: no memory for its counters: the lock works, but its readers share a line. */
@@ -112,14 +141,7 @@ QUIESCE_PLAIN void percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem
  * Misuse: of a lock that is held or waited for: reported, and the lock stays as it is. */
 QUIESCE_PLAIN void percpu_free_rwsem(struct percpu_rw_semaphore *sem) { quiesce_percpu_free_rwsem(sem); }
 
-/* The check and the count are one step, which a writer restarts when it makes readers slow: so a
- * reader either sees the lock closed, or its count is seen. */
-QUIESCE_FAST void quiesce__percpu_down_read(struct percpu_rw_semaphore *sem)
-{
-	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_idle() */
-	if (quiesce_unlikely(!quiesce_count_acquire(PW2, &sem->open, QUIESCE__ENTERED)))
-		quiesce__percpu_down_read_slow(QUIESCE_LAYOUT, sem);
-}
+/* ---- readers ---- */
 
 /** percpu_down_read - acquire the lock for reading.
  *
@@ -133,13 +155,6 @@ QUIESCE_PLAIN void percpu_down_read(struct percpu_rw_semaphore *sem) { quiesce__
 #else
 QUIESCE_FAST void percpu_down_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_down_read(sem); }
 #endif
-
-QUIESCE_FAST bool quiesce__percpu_down_read_trylock(struct percpu_rw_semaphore *sem)
-{
-	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_idle() */
-	return quiesce_likely(quiesce_count_acquire(PW2, &sem->open, QUIESCE__ENTERED)) ||
-	       quiesce__percpu_down_read_until(QUIESCE_LAYOUT, sem, 0);
-}
 
 /** percpu_down_read_trylock - acquire the lock for reading, without waiting.
  * Context: any; signal handlers too, even if they interrupt a call on the same lock.
@@ -161,15 +176,6 @@ QUIESCE_PLAIN bool percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uin
 #endif
 }
 
-QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
-{
-	/* The check and the count are one step, because the lock may be freed as soon as its last
-	 * reader has left. */
-	/* PC2: release, pairs with PC2 in sum() */
-	if (quiesce_unlikely(!quiesce_count_release(PC2, &sem->open, QUIESCE__LEFT)))
-		quiesce__percpu_up_read_slow(sem);
-}
-
 /** percpu_up_read - release a lock that was acquired for reading.
  * Context: any thread; signal handlers.  Does not sleep.
  * Cost: as percpu_down_read(); a system call if a writer waits for this reader.
@@ -179,6 +185,8 @@ QUIESCE_PLAIN void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__pe
 #else
 QUIESCE_FAST void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__percpu_up_read(sem); }
 #endif
+
+/* ---- writers ---- */
 
 /** percpu_down_write - acquire the lock for writing.
  *

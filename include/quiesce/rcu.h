@@ -38,6 +38,34 @@
 
 QUIESCE_BEGIN_DECLS
 
+/* ---- private: the code that the calls below inline ---- */
+
+/* The debug build reports @what if @held is false; other builds do not evaluate @held. */
+#ifdef QUIESCE_DEBUG
+#define QUIESCE_RCU_CHECK(held, what) quiesce__rcu_check_debug((held) ? 1 : 0, what)
+#define QUIESCE_IN_SECTION(call) quiesce__rcu_section_debug(call)
+#else
+#define QUIESCE_RCU_CHECK(held, what) ((void)sizeof(!(held)))
+#define QUIESCE_IN_SECTION(call) ((void)0)
+#endif
+
+/* The debug build records queued objects, and reports an object that is queued again before its
+ * callback was called. */
+#ifdef QUIESCE_DEBUG
+#define QUIESCE__CALL_RCU quiesce__call_rcu_debug
+#else
+#define QUIESCE__CALL_RCU quiesce_call_rcu
+#endif
+
+/* A function "pointer" from 1 up to this value is 1 + the offset of the rcu_head in an object for
+ * free(). */
+#define QUIESCE_KFREE_OFFSET_MAX 4096
+#define quiesce__kfree_func(ptr, field, head)                                                             \
+	QUIESCE_AS_POINTER(void (*)(head *), 1 + quiesce__kfree_offset(quiesce__offset(__typeof__(*(ptr)), field, head)))
+#define quiesce__kfree_offset(offset) ((offset) + 0 * sizeof(char[(offset) < QUIESCE_KFREE_OFFSET_MAX ? 1 : -1]))
+
+/* ---- readers ---- */
+
 /** rcu_read_lock - enter a read-side section.
  *
  * Context: any thread, no registration; signal handlers; nests up to 8190 deep.
@@ -80,15 +108,6 @@ QUIESCE_FAST int rcu_read_lock_held(void)
 
 	return (quiesce_own_load_relaxed(self, rcu_word) & QUIESCE_RCU_DEPTH) != 0 || quiesce_own_load_u32(self, unregistered) != 0;
 }
-
-/* The debug build reports @what if @held is false; other builds do not evaluate @held. */
-#ifdef QUIESCE_DEBUG
-#define QUIESCE_RCU_CHECK(held, what) quiesce__rcu_check_debug((held) ? 1 : 0, what)
-#define QUIESCE_IN_SECTION(call) quiesce__rcu_section_debug(call)
-#else
-#define QUIESCE_RCU_CHECK(held, what) ((void)sizeof(!(held)))
-#define QUIESCE_IN_SECTION(call) ((void)0)
-#endif
 
 /** rcu_dereference_raw - rcu_dereference() in any context, without a check.
  * @p: the pointer variable (an lvalue).
@@ -279,14 +298,6 @@ QUIESCE_PLAIN int same_state_synchronize_rcu(struct rcu_gp_seq a, struct rcu_gp_
 
 /* ---- deferred reclamation ---- */
 
-/* The debug build records queued objects, and reports an object that is queued again before its
- * callback was called. */
-#ifdef QUIESCE_DEBUG
-#define QUIESCE__CALL_RCU quiesce__call_rcu_debug
-#else
-#define QUIESCE__CALL_RCU quiesce_call_rcu
-#endif
-
 /* Bytes that an object without a given size adds to the garbage. */
 #define QUIESCE_OBJECT_BYTES 64
 
@@ -330,13 +341,6 @@ QUIESCE_PLAIN void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
 {
 	QUIESCE__CALL_RCU(head, func, bytes);
 }
-
-/* A function "pointer" from 1 up to this value is 1 + the offset of the rcu_head in an object for
- * free(). */
-#define QUIESCE_KFREE_OFFSET_MAX 4096
-#define quiesce__kfree_func(ptr, field, head)                                                             \
-	QUIESCE_AS_POINTER(void (*)(head *), 1 + quiesce__kfree_offset(quiesce__offset(__typeof__(*(ptr)), field, head)))
-#define quiesce__kfree_offset(offset) ((offset) + 0 * sizeof(char[(offset) < QUIESCE_KFREE_OFFSET_MAX ? 1 : -1]))
 
 /** kfree_rcu - free() an object after a grace period, without a callback.
  * @ptr: the object, from malloc(); NULL: the call does nothing.

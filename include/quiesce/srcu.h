@@ -79,55 +79,27 @@ struct srcu_struct {
 	} __attribute__((__may_alias__)) space; /* private; all zero at first */
 };
 
-#if defined(__cplusplus)
-#define QUIESCE_SRCU_INIT(name) { 0, { 0, 0 }, 0, { NULL }, { 0, 0 }, #name, { 0 }, { { 0 } } }
-#else
-#define QUIESCE_SRCU_INIT(text) { .name = #text }
-#endif
-
-/** DEFINE_SRCU - define a domain that needs no call to be usable.
- * DEFINE_STATIC_SRCU: define one that is known to this file only.
- * The counters are allocated at first use.  Without memory the domain's readers share a cache
- * line; see init_srcu_struct(). */
-#define DEFINE_SRCU(name) struct srcu_struct name = QUIESCE_SRCU_INIT(name)
-#define DEFINE_STATIC_SRCU(name) static struct srcu_struct name = QUIESCE_SRCU_INIT(name)
+/* ---- private: the code that the calls below inline ---- */
 
 QUIESCE_API int quiesce_init_srcu_struct(uint32_t layout, struct srcu_struct *ssp, const char *name);
 QUIESCE_API void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp);
 QUIESCE_API void quiesce_srcu_after_fork_child(struct srcu_struct *ssp);
-
-/** init_srcu_struct - initialise a domain.
- * @ssp: memory that is not a domain in use.
- *
- * Context: any thread; not in a signal handler.
- * Return: 0; -ENOMEM: there is no memory for counters, and readers share a line until there is.
- *   The domain is usable either way. */
-#define init_srcu_struct(ssp) quiesce_init_srcu_struct(QUIESCE_LAYOUT, (ssp), #ssp)
-
-/** cleanup_srcu_struct - free what the domain has allocated.
- * @ssp: may be reused or freed afterwards.
- *
- * Context: may sleep for a moment; no call on the domain is in progress or to come.  Not in a
- *   signal handler.
- * Misuse: readers inside, callbacks pending (call srcu_barrier() first) and a wait in progress are
- *   reported as QUIESCE_MISUSE_IN_USE; the domain then stays usable.
- * The last srcu_read_unlock() need not have returned: it is enough that synchronize_srcu() has
- * waited for its section. */
-QUIESCE_PLAIN void cleanup_srcu_struct(struct srcu_struct *ssp) { quiesce_cleanup_srcu_struct(ssp); }
-
-/** srcu_after_fork_child - in a child of fork(): close all sections of the domain.
- * @ssp: a domain that other threads of the parent may have been inside of.
- *
- * The child does not have these threads, so its updaters would wait for them for ever.  Pending
- * callbacks and polls go on; counters keep their memory, which cleanup_srcu_struct() frees.
- * Context: the child, after fork() has returned, before another thread of the child uses the
- *   domain; the caller was in no section of it at the fork, and is in none.  Not in a signal
- *   handler.
- * Cost: a read of the counters of all CPUs.
- * Misuse: in a process that is not a forked child: reported, and the domain stays as it is. */
-QUIESCE_PLAIN void srcu_after_fork_child(struct srcu_struct *ssp) { quiesce_srcu_after_fork_child(ssp); }
-
-/* ---- readers ---- */
+QUIESCE_API void quiesce_synchronize_srcu(struct srcu_struct *ssp);
+QUIESCE_API void quiesce_synchronize_srcu_expedited(struct srcu_struct *ssp);
+QUIESCE_API struct rcu_gp_seq quiesce_get_state_synchronize_srcu(struct srcu_struct *ssp);
+QUIESCE_API struct rcu_gp_seq quiesce_start_poll_synchronize_srcu(struct srcu_struct *ssp);
+QUIESCE_API int quiesce_poll_state_synchronize_srcu(struct srcu_struct *ssp, struct rcu_gp_seq seq);
+QUIESCE_API unsigned long quiesce_srcu_batches_completed(struct srcu_struct *ssp);
+QUIESCE_API void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head),
+				   size_t bytes);
+QUIESCE_API void quiesce__call_srcu_debug(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head),
+					  size_t bytes);
+QUIESCE_API void quiesce_srcu_barrier(struct srcu_struct *ssp);
+#ifdef QUIESCE_DEBUG
+#define QUIESCE__CALL_SRCU quiesce__call_srcu_debug
+#else
+#define QUIESCE__CALL_SRCU quiesce_call_srcu
+#endif
 
 /* Slow paths: without restartable sequences, or without counters; in full-fence mode always. */
 QUIESCE_API int quiesce__srcu_lock_slow(uint32_t layout, struct srcu_struct *ssp, uint64_t idx);
@@ -162,6 +134,54 @@ QUIESCE_FAST void quiesce__srcu_read_unlock(struct srcu_struct *ssp, int index)
 	if (quiesce_unlikely(!quiesce_count_release_at(PC2, &ssp->leave[idx], idx)))
 		quiesce__srcu_unlock_slow(ssp, idx);
 }
+
+/* ---- domains ---- */
+
+#if defined(__cplusplus)
+#define QUIESCE_SRCU_INIT(name) { 0, { 0, 0 }, 0, { NULL }, { 0, 0 }, #name, { 0 }, { { 0 } } }
+#else
+#define QUIESCE_SRCU_INIT(text) { .name = #text }
+#endif
+
+/** DEFINE_SRCU - define a domain that needs no call to be usable.
+ * DEFINE_STATIC_SRCU: define one that is known to this file only.
+ * The counters are allocated at first use.  Without memory the domain's readers share a cache
+ * line; see init_srcu_struct(). */
+#define DEFINE_SRCU(name) struct srcu_struct name = QUIESCE_SRCU_INIT(name)
+#define DEFINE_STATIC_SRCU(name) static struct srcu_struct name = QUIESCE_SRCU_INIT(name)
+
+/** init_srcu_struct - initialise a domain.
+ * @ssp: memory that is not a domain in use.
+ *
+ * Context: any thread; not in a signal handler.
+ * Return: 0; -ENOMEM: there is no memory for counters, and readers share a line until there is.
+ *   The domain is usable either way. */
+#define init_srcu_struct(ssp) quiesce_init_srcu_struct(QUIESCE_LAYOUT, (ssp), #ssp)
+
+/** cleanup_srcu_struct - free what the domain has allocated.
+ * @ssp: may be reused or freed afterwards.
+ *
+ * Context: may sleep for a moment; no call on the domain is in progress or to come.  Not in a
+ *   signal handler.
+ * Misuse: readers inside, callbacks pending (call srcu_barrier() first) and a wait in progress are
+ *   reported as QUIESCE_MISUSE_IN_USE; the domain then stays usable.
+ * The last srcu_read_unlock() need not have returned: it is enough that synchronize_srcu() has
+ * waited for its section. */
+QUIESCE_PLAIN void cleanup_srcu_struct(struct srcu_struct *ssp) { quiesce_cleanup_srcu_struct(ssp); }
+
+/** srcu_after_fork_child - in a child of fork(): close all sections of the domain.
+ * @ssp: a domain that other threads of the parent may have been inside of.
+ *
+ * The child does not have these threads, so its updaters would wait for them for ever.  Pending
+ * callbacks and polls go on; counters keep their memory, which cleanup_srcu_struct() frees.
+ * Context: the child, after fork() has returned, before another thread of the child uses the
+ *   domain; the caller was in no section of it at the fork, and is in none.  Not in a signal
+ *   handler.
+ * Cost: a read of the counters of all CPUs.
+ * Misuse: in a process that is not a forked child: reported, and the domain stays as it is. */
+QUIESCE_PLAIN void srcu_after_fork_child(struct srcu_struct *ssp) { quiesce_srcu_after_fork_child(ssp); }
+
+/* ---- readers ---- */
 
 /** srcu_read_lock - enter a read-side section of a domain.
  *
@@ -209,11 +229,22 @@ QUIESCE_FAST void smp_mb__after_srcu_read_unlock(void)
 	quiesce_fence_full(SR9);
 }
 
-/** srcu_down_read - enter a section that another thread will end.
- * Otherwise as srcu_read_lock().  The debug build attributes the section to no thread. */
+/** srcu_down_read - enter a section that another thread may end.
+ *
+ * Context: as srcu_read_lock(); the debug build attributes the section to no thread.
+ * Cost: as srcu_read_lock().
+ * Return: the index for srcu_up_read(), which the caller hands over with ordering (a lock, a queue,
+ *   a release store and an acquire load).
+ * Orders: as srcu_read_lock(). */
 QUIESCE_FAST int srcu_down_read(struct srcu_struct *ssp) { return quiesce__srcu_read_lock(ssp); }
 
-/** srcu_up_read - end a section that srcu_down_read() began, in any thread. */
+/** srcu_up_read - end a section that srcu_down_read() began.
+ * @idx: the value that srcu_down_read() returned.
+ *
+ * Context: any thread to which @idx was handed over with ordering; signal handlers.
+ * Cost: as srcu_read_unlock().
+ * Misuse: as srcu_read_unlock().
+ * Orders: release. */
 #ifdef QUIESCE_DEBUG
 QUIESCE_PLAIN void srcu_up_read(struct srcu_struct *ssp, int idx) { quiesce__srcu_up_debug(ssp, idx); }
 #else
@@ -245,9 +276,6 @@ QUIESCE_FAST int srcu_read_lock_held(const struct srcu_struct *ssp)
 
 /* ---- waiting ---- */
 
-QUIESCE_API void quiesce_synchronize_srcu(struct srcu_struct *ssp);
-QUIESCE_API void quiesce_synchronize_srcu_expedited(struct srcu_struct *ssp);
-
 /** synchronize_srcu - wait until every section of the domain that is now open has ended.
  *
  * Context: may sleep; not in a section of the same domain, which would wait for itself (the debug
@@ -265,11 +293,6 @@ QUIESCE_PLAIN void synchronize_srcu(struct srcu_struct *ssp) { quiesce_synchroni
 /** synchronize_srcu_expedited - as synchronize_srcu(), but readers yield at once, and up to half of
  * the time. */
 QUIESCE_PLAIN void synchronize_srcu_expedited(struct srcu_struct *ssp) { quiesce_synchronize_srcu_expedited(ssp); }
-
-QUIESCE_API struct rcu_gp_seq quiesce_get_state_synchronize_srcu(struct srcu_struct *ssp);
-QUIESCE_API struct rcu_gp_seq quiesce_start_poll_synchronize_srcu(struct srcu_struct *ssp);
-QUIESCE_API int quiesce_poll_state_synchronize_srcu(struct srcu_struct *ssp, struct rcu_gp_seq seq);
-QUIESCE_API unsigned long quiesce_srcu_batches_completed(struct srcu_struct *ssp);
 
 /** get_state_synchronize_srcu - return a cookie for the grace period of this domain that would
  * begin now.
@@ -321,17 +344,6 @@ QUIESCE_PLAIN struct rcu_gp_seq get_completed_synchronize_srcu(void)
 QUIESCE_PLAIN unsigned long srcu_batches_completed(struct srcu_struct *ssp) { return quiesce_srcu_batches_completed(ssp); }
 
 /* ---- callbacks ---- */
-
-QUIESCE_API void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head),
-				   size_t bytes);
-QUIESCE_API void quiesce__call_srcu_debug(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head),
-					  size_t bytes);
-QUIESCE_API void quiesce_srcu_barrier(struct srcu_struct *ssp);
-#ifdef QUIESCE_DEBUG
-#define QUIESCE__CALL_SRCU quiesce__call_srcu_debug
-#else
-#define QUIESCE__CALL_SRCU quiesce_call_srcu
-#endif
 
 /** call_srcu - call @func(@head) after a grace period of the domain.
  * @head: in the object to be reclaimed; owned by the library until the callback runs.  The debug

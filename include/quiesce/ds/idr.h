@@ -53,6 +53,9 @@ struct idr {
 	struct quiesce__radix tree;
 };
 
+/* Private, for the loops below.  Return the id after @id, or -1 if @id has no successor. */
+QUIESCE_PLAIN int quiesce__idr_after(int id) { return id == INT_MAX ? -1 : id + 1; }
+
 /** DEFINE_IDR, IDR_INIT - define an empty idr; the initialiser of one.
  * It is usable before any constructor has run, too. */
 #define IDR_INIT(name) { QUIESCE_RADIX_INIT }
@@ -226,9 +229,6 @@ QUIESCE_PLAIN void *idr_get_next(const struct idr *idr, int *nextid)
 	*nextid = (int)id;
 	return ptr;
 }
-
-/* Private: the id after @id, or one that has no successor. */
-QUIESCE_PLAIN int quiesce__idr_after(int id) { return id == INT_MAX ? -1 : id + 1; }
 
 /** idr_for_each_entry - visit all ids that have a pointer, in order.
  * @idr: a pointer.

@@ -56,6 +56,10 @@
 QUIESCE_BEGIN_DECLS
 
 #define LFS_STACK_INIT { NULL }
+
+/* Private, for the loops below.  The macro returns the object of a node, and NULL for NULL. */
+#define quiesce__lfs_entry(pos, where, member) quiesce__entry_of(pos, where, NULL, member, struct lfs_node)
+
 /** DEFINE_LFS_STACK - define an empty stack; usable before any constructor has run, too. */
 #define DEFINE_LFS_STACK(name) struct lfs_stack name = LFS_STACK_INIT
 
@@ -127,9 +131,6 @@ QUIESCE_FAST struct lfs_head *lfs_pop_all(struct lfs_stack *s)
  * @n: another such variable. */
 #define lfs_for_each_safe(head, node, n)                                                                            \
 	for ((node) = quiesce__lfs_first(head); (node) && ((n) = quiesce__lfs_below(node), 1); (node) = (n))
-
-/* Private.  The macro returns the object of a node, and NULL for NULL. */
-#define quiesce__lfs_entry(pos, where, member) quiesce__entry_of(pos, where, NULL, member, struct lfs_node)
 
 /** lfs_entry - return the object of which @node, not NULL, is the @member. */
 #define lfs_entry(node, type, member) quiesce__object(node, type, member, struct lfs_node)

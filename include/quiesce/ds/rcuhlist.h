@@ -40,16 +40,45 @@ struct hlist_head {
 	struct hlist_node *first; /* written by updaters; read by readers */
 };
 
+/* ---- private: the code that the calls below inline ---- */
+
+/* The back pointer: hlist_unhashed_lockless() may load it while an updater stores it. */
+#define quiesce__hlist_back(node, where) quiesce_store_relaxed(&(node)->pprev, (where)) /* Relaxed: no order promised. */
+#define quiesce__hlist_pprev(node) quiesce_load_relaxed(&(node)->pprev) /* Relaxed: updaters exclude each other. */
+
+/* Insert @fresh between the link @where and the node to which it leads. */
+QUIESCE_FAST void quiesce__hlist_add(struct hlist_node *fresh, struct hlist_node **where)
+{
+	struct hlist_node *next = quiesce__link_peek(where);
+
+	quiesce__link_init(&fresh->next, next);
+	quiesce__hlist_back(fresh, where);
+	quiesce__link_store(where, fresh);
+	if (next)
+		quiesce__hlist_back(next, &fresh->next);
+}
+
+/* Link @where to @next, to which another link has led. */
+QUIESCE_FAST void quiesce__hlist_pass(struct hlist_node **where, struct hlist_node *next)
+{
+	quiesce__link_pass(where, next);
+	if (next)
+		quiesce__hlist_back(next, where);
+}
+
+QUIESCE_FAST void quiesce__hlist_unlink(struct hlist_node *node)
+{
+	quiesce__hlist_pass(quiesce__hlist_pprev(node), quiesce__link_peek(&node->next));
+}
+
+/* ---- lists ---- */
+
 /** HLIST_HEAD, HLIST_HEAD_INIT - define an empty list; the initialiser of one. */
 #define HLIST_HEAD_INIT { NULL }
 #define HLIST_HEAD(name) struct hlist_head name = HLIST_HEAD_INIT
 
 /** INIT_HLIST_HEAD - initialise an empty list; all-zero memory is one, too. */
 QUIESCE_FAST void INIT_HLIST_HEAD(struct hlist_head *head) { quiesce__link_init(&head->first, (struct hlist_node *)NULL); }
-
-/* The back pointer: hlist_unhashed_lockless() may load it while an updater stores it. */
-#define quiesce__hlist_back(node, where) quiesce_store_relaxed(&(node)->pprev, (where)) /* Relaxed: no order promised. */
-#define quiesce__hlist_pprev(node) quiesce_load_relaxed(&(node)->pprev) /* Relaxed: updaters exclude each other. */
 
 /** INIT_HLIST_NODE - initialise an entry that is in no list. */
 QUIESCE_FAST void INIT_HLIST_NODE(struct hlist_node *node)
@@ -80,31 +109,6 @@ QUIESCE_FAST bool hlist_unhashed_lockless(const struct hlist_node *node) { retur
 	quiesce__object_before(node, NULL, type, member, struct hlist_node)
 
 /* ---- updates ---- */
-
-/* Insert @fresh between the link @where and the node to which it leads. */
-QUIESCE_FAST void quiesce__hlist_add(struct hlist_node *fresh, struct hlist_node **where)
-{
-	struct hlist_node *next = quiesce__link_peek(where);
-
-	quiesce__link_init(&fresh->next, next);
-	quiesce__hlist_back(fresh, where);
-	quiesce__link_store(where, fresh);
-	if (next)
-		quiesce__hlist_back(next, &fresh->next);
-}
-
-/* Link @where to @next, to which another link has led. */
-QUIESCE_FAST void quiesce__hlist_pass(struct hlist_node **where, struct hlist_node *next)
-{
-	quiesce__link_pass(where, next);
-	if (next)
-		quiesce__hlist_back(next, where);
-}
-
-QUIESCE_FAST void quiesce__hlist_unlink(struct hlist_node *node)
-{
-	quiesce__hlist_pass(quiesce__hlist_pprev(node), quiesce__link_peek(&node->next));
-}
 
 /** hlist_add_head_rcu - add an entry as the first.
  * @fresh: in no list, and no reader is at it. */

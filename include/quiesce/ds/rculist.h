@@ -56,6 +56,43 @@ struct list_head {
 	struct list_head *prev; /* accessed by updaters only */
 };
 
+/* ---- private: the code that the calls below inline ---- */
+
+/* Add @fresh between two neighbours, one of which may be the head. */
+QUIESCE_FAST void quiesce__list_add(struct list_head *fresh, struct list_head *prev, struct list_head *next)
+{
+	quiesce__link_init(&fresh->next, next);
+	fresh->prev = prev;
+	quiesce__link_store(&prev->next, fresh);
+	next->prev = fresh;
+}
+
+/* Link the neighbours of a removed node to each other. */
+QUIESCE_FAST void quiesce__list_join(struct list_head *prev, struct list_head *next)
+{
+	next->prev = prev;
+	quiesce__link_pass(&prev->next, next);
+}
+
+/* Unlink the nodes from @list, wait for its readers, and then publish the nodes between @prev and
+ * @next. */
+QUIESCE_FAST void quiesce__list_splice(struct list_head *list, struct list_head *prev, struct list_head *next, void (*sync)(void))
+{
+	struct list_head *first = quiesce__link_peek(&list->next), *last = list->prev;
+
+	if (first == list || prev == list || next == list)
+		return;
+	list->prev = list;
+	quiesce__link_pass(&list->next, list);
+	sync();
+	quiesce__link_init(&last->next, next);
+	next->prev = last;
+	first->prev = prev;
+	quiesce__link_store(&prev->next, first);
+}
+
+/* ---- lists ---- */
+
 /** LIST_HEAD_INIT, LIST_HEAD - the initialiser of an empty list; define one. */
 #define LIST_HEAD_INIT(name) { &(name), &(name) }
 #ifndef LIST_HEAD
@@ -108,22 +145,6 @@ QUIESCE_FAST bool list_empty(const struct list_head *head) { return quiesce__lin
 
 /* ---- updates ---- */
 
-/* Add @fresh between two neighbours, one of which may be the head. */
-QUIESCE_FAST void quiesce__list_add(struct list_head *fresh, struct list_head *prev, struct list_head *next)
-{
-	quiesce__link_init(&fresh->next, next);
-	fresh->prev = prev;
-	quiesce__link_store(&prev->next, fresh);
-	next->prev = fresh;
-}
-
-/* Link the neighbours of a removed node to each other. */
-QUIESCE_FAST void quiesce__list_join(struct list_head *prev, struct list_head *next)
-{
-	next->prev = prev;
-	quiesce__link_pass(&prev->next, next);
-}
-
 /** list_add_rcu - add an entry after @after.
  * @fresh: in no list, and no reader is at it.
  * @after: an entry of the list, or its head: then the new entry is the first. */
@@ -156,23 +177,6 @@ QUIESCE_FAST void list_replace_rcu(struct list_head *old, struct list_head *fres
 {
 	quiesce__list_add(fresh, old->prev, quiesce__link_peek(&old->next));
 	old->prev = (struct list_head *)QUIESCE_LIST_POISON;
-}
-
-/* Unlink the nodes from @list, wait for its readers, and then publish the nodes between @prev and
- * @next. */
-QUIESCE_FAST void quiesce__list_splice(struct list_head *list, struct list_head *prev, struct list_head *next, void (*sync)(void))
-{
-	struct list_head *first = quiesce__link_peek(&list->next), *last = list->prev;
-
-	if (first == list || prev == list || next == list)
-		return;
-	list->prev = list;
-	quiesce__link_pass(&list->next, list);
-	sync();
-	quiesce__link_init(&last->next, next);
-	next->prev = last;
-	first->prev = prev;
-	quiesce__link_store(&prev->next, first);
 }
 
 /** list_splice_init_rcu - move all entries of @list to the front of another list; @list is empty

@@ -60,14 +60,51 @@ struct hlist_nulls_head {
 	struct hlist_nulls_node *first; /* written by updaters; read by readers */
 };
 
+/* ---- private: the code that the calls below inline ---- */
+
+QUIESCE_FAST struct hlist_nulls_node *quiesce__nulls_end(uintptr_t value) { return (struct hlist_nulls_node *)(value << 1 | 1u); }
+
+QUIESCE_FAST bool quiesce__nulls_is_end(const struct hlist_nulls_node *node) { return ((uintptr_t)node & 1) != 0; }
+
+/* The back pointer: hlist_nulls_unhashed_lockless() may load it while an updater stores it. */
+#define quiesce__nulls_back(node, where) quiesce_store_relaxed(&(node)->pprev, (where)) /* Relaxed: no order promised. */
+#define quiesce__nulls_pprev(node) quiesce_load_relaxed(&(node)->pprev) /* Relaxed: updaters exclude each other. */
+
+/* A reader may be at @fresh since its last life, and follow its link before @fresh is linked.  So
+ * that link is published, too (LI1-recycled.litmus). */
+QUIESCE_FAST void quiesce__nulls_add(struct hlist_nulls_node *fresh, struct hlist_nulls_node **where)
+{
+	struct hlist_nulls_node *next = quiesce__link_peek(where);
+
+	quiesce__link_store(&fresh->next, next);
+	quiesce__nulls_back(fresh, where);
+	quiesce__link_store(where, fresh);
+	if (!quiesce__nulls_is_end(next))
+		quiesce__nulls_back(next, &fresh->next);
+}
+
+QUIESCE_FAST void quiesce__nulls_unlink(struct hlist_nulls_node *node, struct hlist_nulls_node **back)
+{
+	struct hlist_nulls_node *next = quiesce__link_peek(&node->next), **where = quiesce__nulls_pprev(node);
+
+	quiesce__link_pass(where, next);
+	if (!quiesce__nulls_is_end(next))
+		quiesce__nulls_back(next, where);
+	quiesce__nulls_back(node, back);
+}
+
+/* One step of a walk: true if @pos is a node; then @tpos is its entry. */
+#define quiesce__nulls_is_entry(tpos, pos, member)                                                                  \
+	(!quiesce__nulls_is_end(pos) && ((tpos) = hlist_nulls_entry(pos, __typeof__(*(tpos)), member), 1))
+
+/* ---- chains ---- */
+
 /** NULLS_MARKER - return the end mark of a chain, an odd "address".
  * @value: the number of the chain, less than QUIESCE_NULLS_NOBODY. */
 #define NULLS_MARKER(value) (QUIESCE_CAST(uintptr_t, value) << 1 | 1u)
 
 /** QUIESCE_NULLS_NOBODY - the largest number, which no chain has. */
 #define QUIESCE_NULLS_NOBODY (UINTPTR_MAX >> 1)
-
-QUIESCE_FAST struct hlist_nulls_node *quiesce__nulls_end(uintptr_t value) { return (struct hlist_nulls_node *)(value << 1 | 1u); }
 
 /** HLIST_NULLS_HEAD_INIT - the initialiser of an empty list that ends with @value. */
 #define HLIST_NULLS_HEAD_INIT(value) { QUIESCE_AS_POINTER(struct hlist_nulls_node *, NULLS_MARKER(value)) }
@@ -80,7 +117,7 @@ QUIESCE_FAST void INIT_HLIST_NULLS_HEAD(struct hlist_nulls_head *head, unsigned 
 }
 
 /** is_a_nulls - test whether @node is the end mark of a chain. */
-QUIESCE_FAST bool is_a_nulls(const struct hlist_nulls_node *node) { return ((uintptr_t)node & 1) != 0; }
+QUIESCE_FAST bool is_a_nulls(const struct hlist_nulls_node *node) { return quiesce__nulls_is_end(node); }
 
 /** get_nulls_value - return the number of the chain whose end mark @end is. */
 QUIESCE_FAST unsigned long get_nulls_value(const struct hlist_nulls_node *end) { return (uintptr_t)end >> 1; }
@@ -93,10 +130,6 @@ QUIESCE_FAST bool hlist_nulls_strayed(const struct hlist_nulls_node *pos, unsign
 {
 	return is_a_nulls(pos) && get_nulls_value(pos) != value;
 }
-
-/* The back pointer: hlist_nulls_unhashed_lockless() may load it while an updater stores it. */
-#define quiesce__nulls_back(node, where) quiesce_store_relaxed(&(node)->pprev, (where)) /* Relaxed: no order promised. */
-#define quiesce__nulls_pprev(node) quiesce_load_relaxed(&(node)->pprev) /* Relaxed: updaters exclude each other. */
 
 /** hlist_nulls_empty - test whether a chain has no entry.
  * Also for readers.
@@ -116,19 +149,6 @@ QUIESCE_FAST bool hlist_nulls_unhashed_lockless(const struct hlist_nulls_node *n
 
 /* ---- updates ---- */
 
-/* A reader may be at @fresh since its last life, and follow its link before @fresh is linked.  So
- * that link is published, too (LI1-recycled.litmus). */
-QUIESCE_FAST void quiesce__nulls_add(struct hlist_nulls_node *fresh, struct hlist_nulls_node **where)
-{
-	struct hlist_nulls_node *next = quiesce__link_peek(where);
-
-	quiesce__link_store(&fresh->next, next);
-	quiesce__nulls_back(fresh, where);
-	quiesce__link_store(where, fresh);
-	if (!is_a_nulls(next))
-		quiesce__nulls_back(next, &fresh->next);
-}
-
 /** hlist_nulls_add_tail_rcu - add an entry that no reader can be at as the last.
  * Cost: a walk to the end. */
 QUIESCE_FAST void hlist_nulls_add_tail_rcu(struct hlist_nulls_node *fresh, struct hlist_nulls_head *head)
@@ -144,16 +164,6 @@ QUIESCE_FAST void hlist_nulls_add_tail_rcu(struct hlist_nulls_node *fresh, struc
 QUIESCE_FAST void hlist_nulls_add_head_rcu(struct hlist_nulls_node *fresh, struct hlist_nulls_head *head)
 {
 	quiesce__nulls_add(fresh, &head->first);
-}
-
-QUIESCE_FAST void quiesce__nulls_unlink(struct hlist_nulls_node *node, struct hlist_nulls_node **back)
-{
-	struct hlist_nulls_node *next = quiesce__link_peek(&node->next), **where = quiesce__nulls_pprev(node);
-
-	quiesce__link_pass(where, next);
-	if (!is_a_nulls(next))
-		quiesce__nulls_back(next, where);
-	quiesce__nulls_back(node, back);
 }
 
 /** hlist_nulls_del_rcu - remove an entry.  It may be added again immediately, to any chain, at the
@@ -184,10 +194,6 @@ QUIESCE_FAST void hlist_nulls_add_fake(struct hlist_nulls_node *node)
 }
 
 /* ---- walks ---- */
-
-/* One step of a walk: true if @pos is a node; then @tpos is its entry. */
-#define quiesce__nulls_is_entry(tpos, pos, member)                                                                  \
-	(!is_a_nulls(pos) && ((tpos) = hlist_nulls_entry(pos, __typeof__(*(tpos)), member), 1))
 
 /** hlist_nulls_for_each_entry_rcu - walk a chain, or several: see above.
  * @tpos: a pointer to the entry's type.

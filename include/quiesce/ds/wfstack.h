@@ -58,6 +58,10 @@
 QUIESCE_BEGIN_DECLS
 
 #define WFS_STACK_INIT { NULL }
+
+/* Private, for the loops below.  The macro returns the object of a node, and NULL for NULL. */
+#define quiesce__wfs_entry(pos, where, member) quiesce__entry_of(pos, where, NULL, member, struct wfs_node)
+
 /** DEFINE_WFS_STACK - define an empty stack; usable before any constructor has run, too. */
 #define DEFINE_WFS_STACK(name) struct wfs_stack name = WFS_STACK_INIT
 
@@ -177,9 +181,6 @@ QUIESCE_FAST struct wfs_head *wfs_pop_all(struct wfs_stack *s)
  * @next: another such variable. */
 #define wfs_for_each_blocking_safe(head, node, next)                                                                \
 	for ((node) = wfs_first(head); (node) && ((next) = wfs_next_blocking(node), 1); (node) = (next))
-
-/* Private.  The macro returns the object of a node, and NULL for NULL. */
-#define quiesce__wfs_entry(pos, where, member) quiesce__entry_of(pos, where, NULL, member, struct wfs_node)
 
 /** wfs_entry - return the object of which @node, not NULL, is the @member. */
 #define wfs_entry(node, type, member) quiesce__object(node, type, member, struct wfs_node)
