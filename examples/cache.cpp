@@ -45,7 +45,7 @@ public:
 				delete way.load();
 	}
 
-	// True if the value was found.  @h: the reader's own, kept for many lookups.
+	// True if the value was found.  @h belongs to the reader, which keeps it for many lookups.
 	bool find(quiesce::hazard_pointer &h, unsigned key, std::string &ret_value)
 	{
 		for (auto &way : sets[key % sets.size()].ways)
@@ -64,7 +64,7 @@ public:
 	{
 		auto fresh = std::make_unique<entry>(key, ++clock);
 		set &s = sets[key % sets.size()];
-		std::lock_guard updates(s.lock); // entries of the set stay while it is held: only its holder retires them
+		std::lock_guard updates(s.lock); // only its holder retires entries of the set, so they stay
 		auto *victim = &s.ways[0];
 		for (auto &way : s.ways) {
 			const entry *e = way.load(), *v = victim->load();
@@ -97,7 +97,7 @@ int main()
 		std::vector<std::jthread> threads;
 		for (unsigned seed = 1; seed <= 3; seed++)
 			threads.emplace_back([&, seed] {
-				auto h = quiesce::make_hazard_pointer(); // once for each thread; given back when it ends
+				auto h = quiesce::make_hazard_pointer(); // once for each thread; its destructor frees the slot
 				std::string value;
 				unsigned random = seed;
 				for (int i = 0; i < 100000; i++) {

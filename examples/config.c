@@ -53,7 +53,7 @@ static bool set_limit(int limit)
 	if (!fresh)
 		return false; /* the old configuration stays in force */
 	pthread_mutex_lock(&updates_lock);
-	old = rcu_dereference_protected(config, true); /* true: this function has taken the lock */
+	old = rcu_dereference_protected(config, true); /* true: updates_lock, taken above, excludes other updaters */
 	*fresh = *old;                                 /* the timeout stays */
 	fresh->limit = limit;
 	fresh->burst = 2 * limit;

@@ -65,7 +65,7 @@ NOT_MEASURED = re.compile(r"\b64(?: busy)?(?: readers|$)|two CPUs|p99|2 cores|C\
 PARTS = [
     ("README.md", "# quiesce", "## Two commands", NUMBER, [
         read("rcu", 1), read("rcu", 64), read("ck_epoch", 1), read("liburcu_memb", 1), read("liburcu_qsbr", 1), read("refcnt", 1), read("refcnt", 2),
-        wait("shazptr", 64), wait("rcu", 64), wait("shazptr", 64, "p99"), wait("rcu", 64, "p99", unit_us=1000), wait("liburcu_memb", 64, unit_us=1000),
+        wait("shazptr", 64), wait("shazptr", 64, "p99"), wait("rcu", 64), wait("rcu", 64, "p99", unit_us=1000), wait("liburcu_memb", 64, unit_us=1000),
         wait("shazptr", 64, fence="full"), wait("rcu", 64, fence="full"),
         read("percpu_rwsem", 1), read("percpu_rwsem", 2), read("ck_brlock", 1), read("pthread_rwlock", 1), read("pthread_rwlock", 2)]),
     ("docs/primitives.md", "| | a reader's section, ns |", "| `rcu_sync`", NUMBER, [f for name in ("rcu", "srcu", "shazptr", "hazptr", "counted_ptr", "percpu_ref")
