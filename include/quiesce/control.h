@@ -61,7 +61,7 @@ __attribute__((__constructor__)) static void quiesce__promise(void) { quiesce__p
 
 /* Slots of hazard pointers are in one of these places. */
 enum quiesce_slots {
-	QUIESCE_SLOTS_THREAD, /* slots of the first threads; without rseq, all but shared ones */
+	QUIESCE_SLOTS_THREAD, /* slots of the first threads; without rseq(2), all but shared ones */
 	QUIESCE_SLOTS_CPU_ID, /* slots of the CPU; for kernels before 6.3 */
 	QUIESCE_SLOTS_MM_CID, /* slots of the process's concurrency id */
 	QUIESCE_SLOTS_SHARED, /* slots of a shared pool, where the others are taken */
@@ -77,9 +77,9 @@ QUIESCE_API enum quiesce_slots quiesce_slots(void);
 QUIESCE_API void quiesce_set_skip_self_scan(int on);
 
 /** quiesce_set_yield - allow normal grace periods to force readers to yield the CPU.
- * @on: 1: readers on the CPU of a reader that is in the way and cannot run yield, at most a fifth
- *   of the time, the default; 0: they do not, for programs in which a yield beside a CPU hog
- *   costs more than a long grace period.
+ * @on: 1: where a holdout (a reader that the grace period waits for) does not get its CPU, other
+ *   readers there yield, at most a fifth of the time, the default; 0: they do not, for programs
+ *   in which a yield beside a CPU hog costs more than a long grace period.
  * Expedited grace periods are not affected. */
 QUIESCE_API void quiesce_set_yield(int on);
 
@@ -174,8 +174,8 @@ QUIESCE_API int quiesce_set_thread_attr(enum quiesce_thread which, const struct 
  *
  * Context: any thread, also inside a callback; not in signal handlers.  Waits for no thread: surplus
  *   ones end when they have run the callbacks that they have begun with.
- * Cost: system calls.  A pass with 1 loads the setting; with more it visits its queues, and executes four
- *   locked operations for each that has callbacks.
+ * Cost: system calls.  Then, for each grace period of the worker: with 1 a load; with more a visit of
+ *   the queues, and four locked operations for each queue that has callbacks.
  * Return: 0; -EINVAL: @nr is 0, or more than QUIESCE_RECLAIMERS_MAX, and nothing is changed.
  * Orders: callbacks of one thread run in the order in which it queued them, each after the one before
  *   has returned and with its effects visible, whichever threads run them; but for those that were
@@ -263,7 +263,7 @@ enum quiesce_report_kind {
 /* A report; later versions of the library may add fields at the end. */
 struct quiesce_report {
 	enum quiesce_report_kind kind;
-	uint32_t holder;        /* gettid() of the thread in the way; 0: unknown, ended, several */
+	uint32_t holder;        /* gettid() of the thread that is waited for; 0: unknown, ended, several */
 	const char *call;       /* call that waits, or for garbage the calls that queued it */
 	const void *object;     /* domain, lock, or address that is waited for; NULL: none */
 	uint64_t waited_ns;
@@ -287,29 +287,29 @@ struct quiesce_report {
  * Context: any thread, at any time; a hook that was replaced may still be running. */
 QUIESCE_API void quiesce_set_report_hook(void (*hook)(const struct quiesce_report *report));
 
-/** quiesce_set_holdout_hook - call a function for each reader that holds up a grace period of RCU.
+/** quiesce_set_holdout_hook - call a function for each holdout: a reader that delays RCU's updaters.
  * @hook: the function; NULL: none.  It gets the number of the reader's thread, as gettid() returns
  *   it; the time that the grace period has waited, in nanoseconds; and @arg.
  * @arg: the last argument of @hook.
  *
- * Any wait for a grace period of RCU that lasts about a millisecond, of synchronize_rcu() or of
- * the worker for call_rcu(), has the readers in its way named, one after the other.  A reader
- * that stays in the way, or returns there, is named again after 10 ms or more.  So a program can
+ * If a wait for a grace period of RCU lasts about a millisecond, in synchronize_rcu() or in the
+ * worker for call_rcu(), the hook is called for its holdouts, one after the other.  A reader that
+ * stays a holdout, or becomes one again, is reported again after 10 ms or more.  So a program can
  * make such a reader leave its section: an emulator sends a signal to the thread of a virtual
  * CPU.  docs/realtime.md has an example.
  *
- * A reader is found in the way just before the call.  It may have left its section since, or its
- * thread may have ended: so the number is a hint, and the hook finds the thread among the
- * program's own, under a lock that each of them takes before it ends.  Not named are unregistered
+ * A reader is a holdout just before the call.  It may have left its section since, or its thread
+ * may have ended: so the number is a hint, and the hook finds the thread among the
+ * program's own, under a lock that each of them takes before it ends.  Not reported are unregistered
  * readers, such as destructors of threads that end; readers of SRCU; readers of liburcu's
  * flavours mb and qsbr; and readers of programs that were compiled with liburcu's own headers.
  *
  * The thread "quiesce-helper" calls the hook, one call at a time, and holds no lock of the
  * library.  The hook may take locks that are not held around waits for grace periods, signal
  * threads, allocate, enter sections, queue callbacks, and call synchronize_srcu(),
- * synchronize_shazptr() and quiesce_set_holdout_hook().  No other reader is named until it
- * returns: so it has to be short, and a wait for RCU in it ends only when the readers in the way
- * leave by themselves.  Barriers in it are a misuse, and fork() and the end of its thread have
+ * synchronize_shazptr() and quiesce_set_holdout_hook().  No other holdout is reported until it
+ * returns: so it has to be short, and a wait for RCU in it ends only when the holdouts leave by
+ * themselves.  Barriers in it are a misuse, and fork() and the end of its thread have
  * the effects that they have in a callback of call_srcu().  A forked child inherits the hook.
  *
  * Context: any thread, not in a section or signal handler.  Sleeps until the previous hook has
@@ -355,13 +355,13 @@ struct quiesce_stats {
 	uint64_t hazptr_swept;         /* objects handed over, or left, by their retirers */
 	uint64_t srcu_grace_periods;   /* grace periods of all domains */
 	uint64_t queues;               /* queues of threads that use call_rcu(), now */
-	uint64_t queues_visited;       /* queues with objects that a pass of the worker visited */
+	uint64_t queues_visited;       /* queues with objects that the worker visited */
 	uint64_t srcu_callbacks_queued; /* in all domains; part of garbage_* until they have run */
 	uint64_t srcu_callbacks_run;
-	uint64_t hazptr_queues_visited; /* queues of retirers, by sweepers of left objects */
+	uint64_t hazptr_queues_visited; /* queues visited for objects that retirers left */
 	uint64_t garbage_warnings;     /* reports of garbage */
 	uint64_t queues_helped;        /* visited queues whose callbacks another thread ran */
-	uint32_t reclaimers_running;   /* now, those threads: see quiesce_set_reclaimers() */
+	uint32_t reclaimers_running;   /* now, of quiesce_set_reclaimers() without the worker */
 };
 
 /** quiesce_get_stats - return the counters of the process.
@@ -375,14 +375,14 @@ QUIESCE_API void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)
  *
  * It runs the callbacks of call_rcu(), of call_hazptr() and, of all domains, of call_srcu(), and
  * those that these queue.  The library stays usable, and later calls start threads again.  A
- * grace period that start_poll_synchronize_srcu() has begun, and that readers are in the way of,
- * then proceeds as it is polled.
+ * grace period that start_poll_synchronize_srcu() has begun, and that still has holdouts, then
+ * proceeds as it is polled.
  *
  * In a child of fork(), sections of SRCU may be of threads that the child does not have, and never
  * end.  If all that is pending waits for sections that were open at the fork, and there has been no
  * progress for 100 ms, the call returns -ETIMEDOUT even without a limit, and stops the threads.
  *
- * Context: sleeps until readers that are in the way have left; not in a section of a domain with
+ * Context: sleeps until holdouts have left; not in a section of a domain with
  *   callbacks, which it would wait for.  Runs callbacks in the caller where the library's threads
  *   cannot be started: the caller holds no lock that they take.
  * Return: 0: no thread of the library is left, for the kernel too: unshare(), setns() and readers

@@ -15,6 +15,9 @@
  *	old = rcu_xchg_pointer(&config, fresh);                 // updater; does not wait
  *	kfree_hazptr(old, hazptr);                              // struct hazptr_head, the first member
  *
+ * To reclaim retired objects the library scans: it loads all slots, and passes each object that is
+ * in none of them to its callback.  Light and full fences are explained in rcu.h.
+ *
  * A slot protects an address, whose top bit is ignored.  call_hazptr() waits for protections of the
  * address of the hazptr_head, so where that is not the first member readers protect by field:
  * hazptr_protect(slot, &config, hazptr).  In C++ an object of several bases has several addresses:
@@ -34,7 +37,7 @@
  * pool (slots beyond HAZPTR_SLOT_PER_CTX of one thread, and detached ones, whichever thread held
  * them) keep protecting; objects that other threads had retired are reclaimed there, too.  Slots
  * and contexts of other threads protect nothing in the child, so a slot that was handed over
- * protects in the parent only.  A cohort that another thread was using at the fork stays locked.
+ * protects in the parent only.  A cohort (hazptr_cohort.h) that another thread was using then stays locked.
  *
  * Callbacks.  call_hazptr() leaves them to a thread of the library, the helper, and never runs them
  * in its caller, which may therefore hold any lock.  call_hazptr_inline() runs them in the caller,
@@ -48,7 +51,7 @@
  * There is no bound for: call_hazptr() while the helper cannot keep up; the first three while
  * callbacks retire several objects each, or slots protect thousands of objects of a thread; a
  * cohort into which only callbacks retire; any of them while a wildcard (shazptr.h) is held.
- * quiesce_get_stats() reports the numbers, hazptr_retired and hazptr_reclaimed.
+ * quiesce_get_stats() reports hazptr_retired and hazptr_reclaimed.
  * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC, 09/2024, for
  * contexts and names; M. Michael, "Hazard pointers", 2004; slots, batches and scan are our own.
  */
@@ -61,22 +64,21 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* A slot: opaque.  The holder of the pointer owns the slot; handing the pointer over hands over the
- * protection, through anything that orders (a lock, a queue, a release store and an acquire load). */
+/* A slot: opaque.  The holder of the pointer owns the slot, and may hand it over, with its
+ * protection, by anything that orders (a lock, a queue, a release store and an acquire load). */
 typedef struct hazptr_slot {
 	uintptr_t value; /* private */
 } hazptr_t;
 
+/* A group of slots, for a thread, a reader or a structure.  The struct may be moved. */
 #define HAZPTR_SLOT_PER_CTX 7
-
-/* A group of slots, for a thread, a reader or a structure.  Its memory may move. */
 struct hazptr_context {
 	hazptr_t *first; /* private */
 };
 
 /* ---- private: the code that the calls below inline ---- */
 
-/* Value of a free slot: the scan's tag without an address.  0: the slot is taken, protects nothing. */
+/* Value of a free slot: bit 63 without an address.  0: the slot is taken, and protects nothing. */
 #define QUIESCE_HAZPTR_FREE ((uintptr_t)1 << 63)
 
 QUIESCE_API int quiesce_init_hazptr_context(struct hazptr_context *ctx);
@@ -179,7 +181,7 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
 #define QUIESCE__HAZPTR(fn, ...) \
 	QUIESCE__HAZPTR_PICK(__VA_ARGS__, QUIESCE__HAZPTR_3, QUIESCE__HAZPTR_2, 0)(fn, __VA_ARGS__)
 
-/* Take the first @nr slots of a line without another owner, all or none. */
+/* Take the first @nr slots of a line that no other thread or context owns, all or none. */
 QUIESCE_FAST bool quiesce__hazptr_take_row(hazptr_t *row, size_t nr)
 {
 	if (nr - 1 >= HAZPTR_SLOT_PER_CTX)
@@ -211,8 +213,8 @@ QUIESCE_PLAIN void cleanup_hazptr_context(struct hazptr_context *ctx) { quiesce_
 
 /** hazptr_alloc - take a slot.
  * @ctx: the context, NULL: the calling thread's own.
- * The slot stays taken until hazptr_free(): use it for many protections.  The debug build reports a
- * thread that ends with slots of its own, and a process that exits in such a thread.
+ * The slot stays taken until hazptr_free(): use it for many protections.  The debug build reports
+ * slots that a thread has when it ends, or when the process exits in it.
  * Context: any thread, no registration; does not sleep.  Signal handlers, which must free the slot
  *   before they return; a slot that is to stay comes from hazptr_alloc_detached().
  * Cost: two loads, two tests and a store if the first slot is free; else a call.
@@ -234,8 +236,8 @@ QUIESCE_FAST hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
 }
 
 /** hazptr_alloc_detached - take a slot from a pool that belongs to no thread.
- * For a signal handler that hands the slot over: the interrupted code may have found a slot of its
- * thread free, and be about to take it.
+ * For a signal handler that hands the slot over: the interrupted code may be about to take a slot of
+ * its thread that it has found free.
  * Cost: a call, a locked instruction.  Return: as hazptr_alloc(NULL). */
 QUIESCE_PLAIN hazptr_t *hazptr_alloc_detached(void) { return quiesce_hazptr_alloc_detached(); }
 
@@ -267,8 +269,7 @@ QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
  *  hazptr_protect(slot, where, field) - protect by the address of a field, its hazptr_head.
  * @slot: the caller's; its former protection ends.
  * @where: address of the pointer variable.
- *
- * Retries while the pointer changes.
+ * The call retries while the pointer changes.
  * Context: any; the protection may be kept across sleep.
  * Cost: light fences: two loads, a store, two tests, and no call; full fences: a fence and a call.
  *   A loop should keep its position in local variables: variables in memory are loaded again after
@@ -321,8 +322,8 @@ QUIESCE_FAST void hazptr_clear(hazptr_t *slot)
 
 /** hazptr_alloc_array - take @nr adjacent slots: slot + 1 is the next one.
  * @nr: 1 to HAZPTR_SLOT_PER_CTX; other numbers fail.
- * For hand-over-hand walks: swap two indices or pointers, instead of copying a protection.  Each
- * slot may also be freed alone.
+ * For hand-over-hand walks, which swap two pointers instead of copying a protection.  Each slot may
+ * also be freed alone.
  * Context, cost: as hazptr_alloc(), a test per slot.  Return: the first; NULL: @nr in a row are not free. */
 QUIESCE_FAST hazptr_t *hazptr_alloc_array(struct hazptr_context *ctx, size_t nr)
 {

@@ -14,11 +14,11 @@ struct hazptr_head {
 	void (*func)(struct hazptr_head *head);
 };
 
-/* Most objects of one thread that wait, besides those that are protected. */
+/* The most objects of one thread that wait to be reclaimed, besides those that are protected. */
 #define HAZPTR_BATCH_MAX 8192
 
-/* About the most bytes of one thread that wait: the call that reaches it reclaims.  A limit per
- * thread, so that 100 threads that retire 4 KiB objects keep at most 100 MiB, not 3 GiB. */
+/* About the most bytes of one thread that wait to be reclaimed: the call that reaches it reclaims.
+ * The limit is per thread, so that 100 threads that retire 4 KiB objects keep at most 100 MiB, not 3 GiB. */
 #define HAZPTR_BATCH_BYTES (1u << 20)
 
 QUIESCE_API void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
@@ -57,7 +57,7 @@ QUIESCE_API bool quiesce_hazptr_try_barrier(void);
  * object that its own callback retires again is called about a thousand times a second.
  * If the helper cannot keep up garbage is unbounded ("Bound" in hazptr.h).
  * Context: any thread, whatever locks it holds, also in an RCU section or a callback; not in a
- *   signal handler.  Does not sleep, and waits for no reader, callback, sweep or fork.  May create
+ *   signal handler.  Does not sleep, and waits for no reader, no callback, no thread of the library and no fork.  May create
  *   the helper thread; a thread's first call maps 64 KiB for its queue, which use memory as they
  *   fill.
  * Cost: a few stores; once per batch a push to a list.  Without memory the call is slower, and the
@@ -69,7 +69,7 @@ QUIESCE_PLAIN void call_hazptr(struct hazptr_head *head, void (*func)(struct haz
 
 /** call_hazptr_sized - call_hazptr() of an object of @bytes.
  *
- * A batch is also full with HAZPTR_BATCH_BYTES.  Plain calls count as QUIESCE_OBJECT_BYTES. */
+ * A batch is also full at HAZPTR_BATCH_BYTES.  call_hazptr() counts QUIESCE_OBJECT_BYTES. */
 QUIESCE_PLAIN void call_hazptr_sized(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
 	QUIESCE__CALL_HAZPTR(head, func, bytes);
@@ -86,7 +86,7 @@ QUIESCE_PLAIN void call_hazptr_sized(struct hazptr_head *head, void (*func)(stru
  * more, the call scans all slots, runs the callbacks of those objects of this thread that were
  * retired by call_hazptr_inline() or kfree_hazptr() and are not protected, and hands the others
  * over.  Objects that callbacks retire are added to the batch that is being run.
- * Context: any thread, also in an RCU section or a callback (there it runs none); not in a signal
+ * Context: any thread, also in an RCU section or a callback (there the call runs no callbacks); not in a signal
  *   handler.  The library does not sleep here, and never waits; while a fork is being prepared the
  *   call runs no callbacks.  Callbacks may sleep.  May create the helper thread, for objects that a
  *   thread leaves behind.
@@ -155,8 +155,8 @@ QUIESCE_PLAIN void hazptr_retire_sized(void *object, void (*deleter)(void *objec
  * object, and keeps n objects of each thread that retires, besides those that are protected.
  * Batches of 64 keep a sixteenth of the garbage of the default and cost sixteen times as many
  * scans.
- * These are numbers of objects.  A batch of a thread is also full with HAZPTR_BATCH_BYTES; that of
- * a cohort, which has @least objects, is not.
+ * These are numbers of objects.  A batch of a thread is also full at HAZPTR_BATCH_BYTES; that of a
+ * cohort, which has @least objects, is not.
  * Threads that retire adopt the limits with their next scan.
  * Context: any thread, any time.  Return: 0; -EINVAL. */
 QUIESCE_API int quiesce_set_hazptr_batch(uint32_t least, uint32_t most);

@@ -63,7 +63,8 @@ template<class Rep, class Period> constexpr std::uint64_t at_least_ns(const std:
  * No call throws, except what a clock or a duration of the caller's throws; std::system_error
  * comes from the standard's guards alone.  A thread that locks a mutex that it holds waits for
  * ever: the debug build reports it.
- * try_lock() and try_lock_shared() fail only while another reader or writer is in the way. */
+ * try_lock() and try_lock_shared() fail only while a reader or writer that excludes them has the lock,
+ * or waits for it. */
 class percpu_shared_mutex {
 public:
 	using native_handle_type = ::percpu_rw_semaphore *;

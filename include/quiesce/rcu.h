@@ -13,6 +13,12 @@
  *	synchronize_rcu();
  *	free(old);
  *
+ * Words.  A section is the code of a reader between lock and unlock.  A grace period begins when an
+ * updater asks for it, and is over when every section that was open then has ended; a holdout is a
+ * reader whose section it still waits for.  To retire an object is to have it freed after a grace
+ * period; until then it is garbage.  With light fences readers execute no fence, and updaters call
+ * membarrier(2); with full fences both execute one (quiesce_set_fence()).
+ *
  * Ordering.  If a read-side section saw a pointer, then synchronize_rcu() called
  * after that pointer was replaced returns only after the section has ended, and
  * all accesses of the section happen before the return.  Conversely a section
@@ -27,8 +33,7 @@
  * Fibers and coroutines (docs/fibers.md) leave a section in the thread in which they entered it:
  * they may switch inside a section only if they return to that thread before its end.  Every build
  * reports an unlock in a thread that is in no section; no build detects an unlock that ends the
- * section of another fiber.
- */
+ * section of another fiber. */
 #ifndef QUIESCE_RCU_H
 #define QUIESCE_RCU_H
 
@@ -72,11 +77,10 @@ QUIESCE_BEGIN_DECLS
  *   The section may sleep, but then delays every updater.
  *   A section ends in the thread that began it.
  * Cost: three instructions and a test, no fence, no shared write; the first
- *   call of a thread registers it without allocating.  A full fence where the
- *   process runs in full-fence mode.
+ *   call of a thread registers it without allocating.  With full fences a fence
+ *   more.
  * Return: nothing; cannot fail.
- * Orders: see "Ordering" above; it is not an acquire operation by itself.
- */
+ * Orders: see "Ordering" above; it is not an acquire operation by itself. */
 #ifdef QUIESCE_DEBUG
 QUIESCE_PLAIN void rcu_read_lock(void) { quiesce__rcu_lock_debug(QUIESCE_LAYOUT); }
 #else
@@ -89,8 +93,7 @@ QUIESCE_FAST void rcu_read_lock(void) { quiesce__rcu_read_lock(); }
  * Cost: two instructions and a test; a system call only if an updater waits for this very
  *   thread, or forces readers to yield.
  * Misuse: an unlock without a lock is reported and, by default, aborts.
- * Orders: the outermost unlock is a release.
- */
+ * Orders: the outermost unlock is a release. */
 #ifdef QUIESCE_DEBUG
 QUIESCE_FAST void rcu_read_unlock(void) { quiesce__rcu_unlock_debug(); }
 #else
@@ -100,8 +103,7 @@ QUIESCE_FAST void rcu_read_unlock(void) { quiesce__rcu_read_unlock(); }
 /** rcu_read_lock_held - report whether the calling thread is inside a read-side section.
  *
  * Context: any.
- * Return: non-zero inside a section, else 0.
- */
+ * Return: non-zero inside a section, else 0. */
 QUIESCE_FAST int rcu_read_lock_held(void)
 {
 	struct quiesce__own_block self = quiesce__own();
@@ -123,8 +125,7 @@ QUIESCE_FAST int rcu_read_lock_held(void)
  *   rcu_dereference_check().
  * Cost: a load (an acquire load on CPUs where that differs).
  * Orders: everything written before the matching rcu_assign_pointer() is visible through the
- * result.
- */
+ * result. */
 #define rcu_dereference(p) \
 	(QUIESCE_IN_SECTION("rcu_dereference(" #p ")"), quiesce_load_consume(RU3, &(p))) /* RU3: acquire, pairs with the caller */
 
@@ -136,8 +137,7 @@ QUIESCE_FAST int rcu_read_lock_held(void)
  *   QUIESCE_MISUSE_NOT_HELD, with the text of the call.  Other builds do not evaluate @c.
  * Cost: that of rcu_dereference().
  * Orders: everything written before the matching rcu_assign_pointer() is visible through the
- * result.
- */
+ * result. */
 #define rcu_dereference_check(p, c) \
 	(QUIESCE_RCU_CHECK(rcu_read_lock_held() || (c), "rcu_dereference_check(" #p ", " #c ")"), rcu_dereference_raw(p))
 
@@ -165,8 +165,7 @@ QUIESCE_FAST int rcu_read_lock_held(void)
  *   an assignment does.
  *
  * Context: any; updaters exclude each other.
- * Orders: release.
- */
+ * Orders: release. */
 #define rcu_assign_pointer(p, v) quiesce_store_release(RU3, &(p), (v)) /* RU3: release, pairs with the caller */
 
 /** RCU_INIT_POINTER - set a pointer that no reader can load yet, or set one to NULL.
@@ -236,16 +235,15 @@ QUIESCE_FAST int rcu_read_lock_held(void)
  *
  * Context: may sleep; not in a section (reported, aborts), not in a signal handler; allowed in a
  *   callback of call_rcu().
- * Cost: one membarrier, and sleep while a reader is in the way.  If that reader does not get a CPU,
- *   readers on its CPU yield when they leave their sections, at most a fifth of the time; see
+ * Cost: one membarrier, and sleep while there is a holdout.  If a holdout does not get its CPU,
+ *   other readers there yield when they leave their sections, at most a fifth of the time; see
  *   quiesce_set_yield().
- * Orders: full fence before and after.
- */
+ * Orders: full fence before and after. */
 QUIESCE_PLAIN void synchronize_rcu(void) { quiesce_synchronize_rcu(); }
 
 /** synchronize_rcu_expedited - synchronize_rcu() with a shorter wait, at the expense of readers.
  *
- * Where a reader in the way does not get a CPU, other readers yield up to half of the time,
+ * Where a holdout does not get its CPU, other readers yield up to half of the time,
  * whatever quiesce_set_yield() has set, and the caller may use a CPU for 0.1 ms to detect that.
  *
  * Context: that of synchronize_rcu().
@@ -313,8 +311,8 @@ QUIESCE_PLAIN int same_state_synchronize_rcu(struct rcu_gp_seq a, struct rcu_gp_
  * reported (QUIESCE_MISUSE_EXIT_IN_CALLBACK), it counts as run, and other threads run the remaining
  * callbacks.  It runs with cancellation disabled.
  *
- * A program that retires faster than readers leave their sections calls rcu_throttle() at safe
- * points: call_rcu() by itself does not bound the garbage.  Where no worker thread can be started,
+ * A program that retires faster than readers leave their sections calls rcu_throttle() where it
+ * holds no lock: call_rcu() by itself does not bound the garbage.  Where no worker thread can be started,
  * callbacks wait for rcu_barrier(), rcu_throttle(), or the next start that succeeds: calls of any
  * thread with queued objects try again, 1 to 16 ms after a failure.
  *
@@ -325,8 +323,7 @@ QUIESCE_PLAIN int same_state_synchronize_rcu(struct rcu_gp_seq a, struct rcu_gp_
  *   process does.  Runs no callbacks.
  * Cost: a few stores into the thread's own queue; for about each 120th object a kilobyte from
  *   malloc().
- * Return: nothing; without memory the call takes longer, but the callback is not lost.
- */
+ * Return: nothing; without memory the call takes longer, but the callback is not lost. */
 QUIESCE_PLAIN void call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head))
 {
 	QUIESCE__CALL_RCU(head, func, QUIESCE_OBJECT_BYTES);
@@ -380,8 +377,8 @@ QUIESCE_PLAIN void rcu_barrier(void) { quiesce_rcu_barrier(); }
 
 /** rcu_throttle - wait until the process has less garbage than its ceiling.
  *
- * Threads that retire much call it regularly, where they hold no lock that readers or callbacks
- * take.  The ceiling is that of quiesce_set_garbage_ceiling(); callbacks that call_srcu() has
+ * A thread that retires many objects calls it regularly, where it holds no lock that readers or
+ * callbacks take.  The ceiling is that of quiesce_set_garbage_ceiling(); callbacks that call_srcu() has
  * queued count as garbage, too.
  *
  * Context: may sleep, as long as a reader prevents reclamation; not in a section (reported), nor in

@@ -15,10 +15,11 @@
  *	synchronize_shazptr(old);
  *	free(old);
  *
- * A guard is two words: a slot, and the address that the slot holds.  Each protection claims a
- * slot: in a line of one of the first threads, in a block of the CPU (by rseq), or in a shared pool.
- * An updater scans the slots in use: their number grows with CPUs and with guards whose holders are
- * preempted or asleep, not with threads.
+ * A guard is two words: a slot, and the address that the slot holds.  Each protection claims (finds
+ * empty, and fills) a slot: in a cache line of one of the first threads, in a block of the CPU, by a
+ * restartable sequence (rseq), or in a shared pool.  An updater scans (loads) the slots in use: their
+ * number grows with CPUs and with guards whose holders are preempted or asleep, not with threads.
+ * Light and full fences are explained in rcu.h.
  *
  * Ordering.  If a guard protects an object, then synchronize_shazptr() of its address, called
  * after the object was unlinked, returns only after the guard has been cleared, and everything
@@ -154,13 +155,12 @@ QUIESCE_FAST void quiesce__shazptr_cleanup(struct shazptr_guard *guard)
 /** shazptr_protect - load a pointer and protect the object that it points to.
  * @where: address of the pointer variable.
  *
- * Retries while the pointer changes.
+ * The call retries while the pointer changes.
  * Context: as shazptr_acquire().
  * Cost: as shazptr_acquire(), and two loads.
  * Return: a guard whose pointer is the current one; empty only if the pointer was NULL.
  * Orders: everything written before the pointer was published (by a release operation, such as
- *   rcu_assign_pointer()) is visible through the guard's pointer.
- */
+ *   rcu_assign_pointer()) is visible through the guard's pointer. */
 #define shazptr_protect(where) quiesce__shazptr_protect(quiesce__untyped(where))
 
 /** shazptr_tryprotect - shazptr_protect() with a single attempt.
@@ -181,8 +181,7 @@ QUIESCE_FAST void *shazptr_ptr(struct shazptr_guard guard)
  * Cost: a store and a test; two tests more while a caller waits, or once a guard of the process has
  *   found no memory for a slot; a system call if a caller waits for this guard.
  * Misuse: a second clear may end the protection of another guard; the debug build reports it.
- * Orders: release.
- */
+ * Orders: release. */
 #ifdef QUIESCE_DEBUG
 QUIESCE_PLAIN void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_clear_debug(guard); }
 #else
@@ -213,8 +212,7 @@ QUIESCE_FAST void shazptr_clear(struct shazptr_guard guard) { quiesce__shazptr_c
  *   about fifteen in others; full fences: one locked instruction.  A call if the slot of this
  *   thread or CPU is taken: by an outer guard, or by a holder that was preempted.
  * Return: the guard; cannot fail.  If memory for slots is exhausted the guard blocks every updater.
- * Orders: what follows in program order happens after the protection is visible; see "Ordering".
- */
+ * Orders: what follows in program order happens after the protection is visible; see "Ordering". */
 #ifdef QUIESCE_DEBUG
 QUIESCE_PLAIN struct shazptr_guard shazptr_acquire(const void *ptr) { return quiesce__shazptr_acquire_debug(ptr); }
 #else
@@ -227,8 +225,7 @@ QUIESCE_FAST struct shazptr_guard shazptr_acquire(const void *ptr) { return quie
  *
  * For a signal handler that hands the guard over instead of clearing it before it returns: the
  * interrupted code may have found the slot of its thread empty, and be about to fill it.
- * Cost: a call, and a restartable sequence or a locked instruction.
- */
+ * Cost: a call, and a restartable sequence or a locked instruction. */
 QUIESCE_PLAIN struct shazptr_guard shazptr_acquire_detached(const void *ptr)
 {
 	return quiesce_shazptr_acquire_detached(ptr);
@@ -241,8 +238,7 @@ QUIESCE_PLAIN struct shazptr_guard shazptr_acquire_detached(const void *ptr)
 /** shazptr_detach - declare that another thread will clear @guard.
  *
  * The debug build then no longer counts the guard as held by the calling thread; other builds do
- * nothing.
- */
+ * nothing. */
 QUIESCE_PLAIN void shazptr_detach(struct shazptr_guard guard)
 {
 #ifdef QUIESCE_DEBUG
@@ -268,8 +264,9 @@ QUIESCE_PLAIN void shazptr_detach(struct shazptr_guard guard)
  * Cost: without a guard of @ptr: one membarrier, which concurrent callers may share (full fences:
  *   one fence), and a load of each slot in use, some 2 ns if the lines are in the cache.  The lines
  *   of hazptr.h's slots, one for each thread and context that has some, are loaded too, because
- *   these slots may protect at any time.  With a guard of @ptr the scan thread continues and the
- *   caller sleeps; if that thread cannot be started, the caller scans itself.
+ *   these slots may protect at any time.  With a guard of @ptr the caller sleeps, and the scan
+ *   thread of the library scans until the guard is cleared; if that thread cannot be started, the
+ *   caller scans itself.
  * Orders: full fence before; everything before a clear that was waited for happens before the return.
  */
 QUIESCE_PLAIN void synchronize_shazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }

@@ -25,7 +25,7 @@
  * A callback may block, in another domain too: after some 10 ms an additional thread serves the
  * other domains, and ends a second after it was last needed.  There are at most 32 of these
  * threads, so 31 callbacks may block at a time before all domains wait for one of them.
- * These calls may sleep, start the helper, or run callbacks in its place if it cannot be created:
+ * The table shows which calls may sleep, start the helper, or run callbacks in its place:
  *
  *                                           sleeps          starts it   runs callbacks
  *   srcu_read_lock(), _unlock(), _down, _up no              no          no
@@ -101,7 +101,7 @@ QUIESCE_API void quiesce_srcu_barrier(struct srcu_struct *ssp);
 #define QUIESCE__CALL_SRCU quiesce_call_srcu
 #endif
 
-/* Slow paths: without restartable sequences, or without counters; in full-fence mode always. */
+/* Slow paths: without restartable sequences, or without counters; with full fences always. */
 QUIESCE_API int quiesce__srcu_lock_slow(uint32_t layout, struct srcu_struct *ssp, uint64_t idx);
 QUIESCE_API void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx);
 QUIESCE_API int quiesce__srcu_lock_debug(struct srcu_struct *ssp);
@@ -189,7 +189,7 @@ QUIESCE_PLAIN void srcu_after_fork_child(struct srcu_struct *ssp) { quiesce_srcu
  *   several may nest and overlap at will.  A section may sleep: it delays only the updaters of its
  *   domain.
  * Cost: some ten instructions: one addition to a word of this CPU, no fence, no line that another
- *   CPU writes.  A locked instruction in full-fence mode and without restartable sequences.
+ *   CPU writes.  A locked instruction with full fences (rcu.h), and without restartable sequences.
  * Return: the index for srcu_read_unlock(): 0 or 1.  Cannot fail.
  * Orders: see "Ordering" above; it is not an acquire operation by itself. */
 #ifdef QUIESCE_DEBUG
@@ -283,7 +283,7 @@ QUIESCE_FAST int srcu_read_lock_held(const struct srcu_struct *ssp)
  *   callback of call_srcu(), and in sections of other domains.  Concurrent callers share grace
  *   periods.  May start the helper thread; without one it runs callbacks that are due, of any
  *   domain.
- * Cost: one membarrier, a read of four words of each CPU, and sleep while readers are in the way.
+ * Cost: one membarrier, a read of four words of each CPU, and sleep while readers are inside.
  *   After 50 us the domain's readers yield as they leave, for a millisecond, and then for a fifth
  *   of the time as long as that helps; if it does not help, less and less often: see
  *   quiesce_set_yield().

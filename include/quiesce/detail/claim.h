@@ -61,7 +61,7 @@ QUIESCE_FAST int64_t quiesce__claim_id(void)
 
 #endif
 
-/* Claim @slot by compare-and-exchange, which is the fence of full-fence mode, too.  A load comes
+/* Claim @slot by compare-and-exchange, which with full fences is the fence, too.  A load comes
  * first, because a failing exchange would take the cache line from its owner. */
 QUIESCE_FAST uintptr_t *quiesce__claim_cas(uintptr_t *slot, uintptr_t value)
 {

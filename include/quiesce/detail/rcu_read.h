@@ -20,8 +20,8 @@ extern struct quiesce_rcu_v1 quiesce_rcu_v1;
 extern QUIESCE_DATA struct quiesce_rcu_v1 quiesce_rcu_v1;
 #endif
 
-/* The slow paths: rare in light mode; every outermost lock and unlock takes them in full-fence
- * mode. */
+/* The slow paths: rare with light fences; with full fences every outermost lock and unlock
+ * takes them. */
 QUIESCE_API void quiesce__rcu_lock_slow(uint32_t layout);
 QUIESCE_API void quiesce__rcu_unlock_slow(void);
 QUIESCE_API void quiesce__rcu_lock_debug(uint32_t layout);
@@ -36,7 +36,7 @@ QUIESCE_FAST void quiesce__rcu_read_lock(void)
 	uint64_t word = quiesce_own_load_relaxed(self, rcu_word);
 
 	if (quiesce_likely((uint16_t)word == 0))
-		/* Relaxed: an old number only makes an updater wait for this section in vain. */
+		/* Relaxed: an old number only delays an updater. */
 		quiesce_own_store_relaxed(self, rcu_word, quiesce_load_relaxed(&quiesce_rcu_v1.gp));
 	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) - 1 < QUIESCE_RCU_DEPTH - 2))
 		quiesce_own_store_relaxed(self, rcu_word, word + 1); /* Relaxed: nested, already protected. */
