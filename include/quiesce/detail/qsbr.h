@@ -81,7 +81,7 @@ QUIESCE_FAST void quiesce__qsbr_online(void)
 
 	if (quiesce_unlikely(quiesce_own_load_relaxed(self, qsbr_word))) /* Relaxed: the thread's own word. */
 		return;
-	/* Relaxed: an old number only delays an updater. */
+	/* Relaxed: an old number only makes an updater wait for this thread needlessly. */
 	quiesce_own_store_relaxed(self, qsbr_word,
 				  quiesce_load_relaxed(&quiesce_qsbr_v1.gp) & -quiesce_own_load_u32(self, qsbr_registered));
 	/* If a load after the fence misses an unlinking, the updater sees this word, and waits. */

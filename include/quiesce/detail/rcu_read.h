@@ -36,7 +36,7 @@ QUIESCE_FAST void quiesce__rcu_read_lock(void)
 	uint64_t word = quiesce_own_load_relaxed(self, rcu_word);
 
 	if (quiesce_likely((uint16_t)word == 0))
-		/* Relaxed: an old number only delays an updater. */
+		/* Relaxed: an old number only makes an updater wait for this section needlessly. */
 		quiesce_own_store_relaxed(self, rcu_word, quiesce_load_relaxed(&quiesce_rcu_v1.gp));
 	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) - 1 < QUIESCE_RCU_DEPTH - 2))
 		quiesce_own_store_relaxed(self, rcu_word, word + 1); /* Relaxed: nested, already protected. */

@@ -23,7 +23,7 @@ struct quiesce_urcu_record {
 	struct quiesce_urcu_record *next, **at;
 	uint64_t *word;
 	uint32_t *waiting; /* qsbr: set by a waiter that sleeps for the thread; else NULL */
-	uint64_t passed;   /* newest grace period of which it was seen to be no holdout */
+	uint64_t passed;   /* newest grace period for which it was seen to be no holdout */
 	const void *owner; /* the library's block of the thread */
 	uint32_t tid;      /* thread id, for reports */
 };

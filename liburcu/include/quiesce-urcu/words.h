@@ -38,7 +38,7 @@ QUIESCE_FAST void quiesce__urcu_lock(uint64_t *ctr, const uint64_t *gp, bool lig
 	uint64_t word = quiesce_load_relaxed(ctr); /* Relaxed: the thread's own word. */
 
 	if (quiesce_likely(!(word & QUIESCE_URCU_NESTING))) {
-		quiesce_store_relaxed(ctr, quiesce_load_relaxed(gp)); /* Relaxed: an old number only delays an updater. */
+		quiesce_store_relaxed(ctr, quiesce_load_relaxed(gp)); /* Relaxed: an old number only makes an updater wait needlessly. */
 		quiesce__urcu_fence(light);
 	} else
 		quiesce_store_relaxed(ctr, word + 1); /* Relaxed: nested. */
