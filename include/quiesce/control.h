@@ -17,7 +17,7 @@
  * BYTES is a number, with the suffix k, K, M or G for powers of 1024.  A value that cannot be
  * used is reported on stderr, with the values that can be, and the default is used.
  * docs/debugging.md explains the messages.
- */
+ * Context, where a call states no other: any thread, at any time, except in signal handlers. */
 #ifndef QUIESCE_CONTROL_H
 #define QUIESCE_CONTROL_H
 

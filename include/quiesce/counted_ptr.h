@@ -64,7 +64,9 @@ QUIESCE_PLAIN void counted_init(struct counted *counted, void (*release)(struct 
 	quiesce_store_relaxed(&counted->refs, (int64_t)1); /* Relaxed: no other thread sees it. */
 }
 
-/** counted_read - the number of references at some recent moment.  Any context; no order. */
+/** counted_read - return the number of references at some recent moment.
+ * Context: any.
+ * Orders: nothing. */
 QUIESCE_FAST int64_t counted_read(const struct counted *counted)
 {
 	return quiesce_load_relaxed(&counted->refs); /* Relaxed: no order promised. */
@@ -120,15 +122,18 @@ QUIESCE_FAST bool counted_put(struct counted *counted)
 
 /** counted_protect(slot, where, field) - load a pointer and protect its object, by its struct
  * counted.
- * @slot, @where: as for hazptr_protect(), which see.
+ * @slot, @where: as for hazptr_protect().
  * @field: the struct counted in the object.
  *
+ * Context: as hazptr_protect().
  * Return: the current pointer; NULL only if it was NULL. */
 #define counted_protect(slot, where, field) hazptr_protect(slot, where, field.hazptr)
 
 /** counted_tryprotect(slot, where, field) - counted_protect() with a single attempt; see
  * hazptr_tryprotect(). */
 #define counted_tryprotect(slot, where, field) hazptr_tryprotect(slot, where, field.hazptr)
+
+/* ---- private: for counted_load() and counted_publish() ---- */
 
 QUIESCE_FAST struct counted *quiesce__counted_at(void *object, size_t offset)
 {
@@ -162,6 +167,8 @@ QUIESCE_FAST void quiesce__counted_publish(void **where, void *fresh, size_t off
 /* Offset of the struct counted in the object that *@where points to. */
 #define quiesce__counted_offset(where, field) quiesce__offset(__typeof__(**(where)), field, struct counted)
 
+/* ---- pointers that own a reference ---- */
+
 /** counted_load(where, field) - load a pointer, and take a reference to its object.
  *
  * Context: any; signal handlers.  Retries if the pointer changes meanwhile; cannot fail.
@@ -181,11 +188,14 @@ QUIESCE_FAST void quiesce__counted_publish(void **where, void *fresh, size_t off
 
 /** counted_exchange(where, fresh) - replace the pointer at *@where; the old object's reference
  * becomes the caller's.
+ *
+ * Context: as rcu_xchg_pointer().
  * Return: the old object or NULL. */
 #define counted_exchange(where, fresh) rcu_xchg_pointer((where), (fresh))
 
 /** counted_cmpxchg(where, expected, fresh) - counted_exchange() if *@where is *@expected.
  *
+ * Context: as rcu_try_cmpxchg_pointer().
  * Return: true: the caller has the pointer's former reference to *@expected, and no longer its own
  *   to @fresh; false: no reference has moved, and *@expected is the pointer found, an address that
  *   may not be used. */

@@ -37,7 +37,8 @@
  * pool (slots beyond HAZPTR_SLOT_PER_CTX of one thread, and detached ones, whichever thread held
  * them) keep protecting; objects that other threads had retired are reclaimed there, too.  Slots
  * and contexts of other threads protect nothing in the child, so a slot that was handed over
- * protects in the parent only.  A cohort (hazptr_cohort.h) that another thread was using then stays locked.
+ * protects in the parent only.  A cohort, a group of retired objects, that another thread was using
+ * at the fork stays locked.
  *
  * Callbacks.  call_hazptr() leaves them to a thread of the library, the helper, and never runs them
  * in its caller, which may therefore hold any lock.  call_hazptr_inline() runs them in the caller,
@@ -178,8 +179,7 @@ QUIESCE_FAST void *quiesce__hazptr_protect(hazptr_t *slot, void **where, size_t 
 	QUIESCE_CAST(quiesce__type_at(where), fn((slot), quiesce__untyped(where), offsetof(__typeof__(**(where)), field), 0))
 #define QUIESCE__HAZPTR_2(fn, slot, where) QUIESCE_CAST(quiesce__type_at(where), fn((slot), quiesce__untyped(where), 0, 0))
 #define QUIESCE__HAZPTR_PICK(a, b, c, name, ...) name
-#define QUIESCE__HAZPTR(fn, ...) \
-	QUIESCE__HAZPTR_PICK(__VA_ARGS__, QUIESCE__HAZPTR_3, QUIESCE__HAZPTR_2, 0)(fn, __VA_ARGS__)
+#define QUIESCE__HAZPTR(fn, ...) QUIESCE__HAZPTR_PICK(__VA_ARGS__, QUIESCE__HAZPTR_3, QUIESCE__HAZPTR_2, 0)(fn, __VA_ARGS__)
 
 /* Take the first @nr slots of a line that no other thread or context owns, all or none. */
 QUIESCE_FAST bool quiesce__hazptr_take_row(hazptr_t *row, size_t nr)
@@ -208,7 +208,8 @@ QUIESCE_PLAIN int init_hazptr_context(struct hazptr_context *ctx) { return quies
 
 /** cleanup_hazptr_context - release the slots of @ctx.
  * Every slot must have been freed.  A slot that was not is reported, and by default aborts; if a
- * misuse hook returns, the slots keep protecting until they are freed, and their memory stays. */
+ * misuse hook returns, the slots keep protecting until they are freed, and their memory stays.
+ * Context: as init_hazptr_context(). */
 QUIESCE_PLAIN void cleanup_hazptr_context(struct hazptr_context *ctx) { quiesce_cleanup_hazptr_context(ctx); }
 
 /** hazptr_alloc - take a slot.
@@ -238,7 +239,7 @@ QUIESCE_FAST hazptr_t *hazptr_alloc(struct hazptr_context *ctx)
 /** hazptr_alloc_detached - take a slot from a pool that belongs to no thread.
  * For a signal handler that hands the slot over: the interrupted code may be about to take a slot of
  * its thread that it has found free.
- * Cost: a call, a locked instruction.  Return: as hazptr_alloc(NULL). */
+ * Context: as hazptr_alloc().  Cost: a call, a locked instruction.  Return: as hazptr_alloc(NULL). */
 QUIESCE_PLAIN hazptr_t *hazptr_alloc_detached(void) { return quiesce_hazptr_alloc_detached(); }
 
 /** hazptr_free - free a slot, and end its protection.
@@ -356,7 +357,8 @@ QUIESCE_PLAIN bool hazptr_alloc_batch(struct hazptr_context *ctx, hazptr_t **ret
 }
 
 /** hazptr_protect_batch - load and protect @nr pointers, each as hazptr_protect(batch[i], where[i]).
- * The pointers are not loaded at one moment.  Cost: full fences: one fence for all, unless some change.
+ * The pointers are not loaded at one moment.
+ * Context: any.  Cost: with full fences one fence for all, unless some pointers change.
  * Misuse: a slot protects one pointer, so it must not occur twice: the debug build reports that
  *   (QUIESCE_MISUSE_TWICE), and nothing is protected. */
 QUIESCE_PLAIN void hazptr_protect_batch(hazptr_t *const *batch, void **const *where, void **ret_ptrs, size_t nr)
@@ -384,12 +386,10 @@ QUIESCE_PLAIN void hazptr_free_batch(struct hazptr_context *ctx, hazptr_t *const
 		hazptr_free(ctx, batch[i]);
 }
 
-/* ---- waiting ---- */
-
 /** synchronize_hazptr - wait until no slot that was set before the call protects @ptr.
  * @ptr: an address that readers can no longer find: the address that they protect, that of the
  *   hazptr_head where they protect by field.  NULL: returns at once.
- * The wait is that of synchronize_shazptr(), whose manual has its cost: both scan slots and guards. */
+ * The wait, its context and its cost are those of synchronize_shazptr(): both scan slots and guards. */
 QUIESCE_PLAIN void synchronize_hazptr(const void *ptr) { quiesce_synchronize_shazptr(ptr); }
 
 QUIESCE_END_DECLS

@@ -14,7 +14,8 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* A group of objects that are retired, such as those of a structure that will be destroyed. */
+/* A cohort is a group of objects that are retired, such as those of a structure that will be
+ * destroyed. */
 struct hazptr_cohort {
 	struct hazptr_head *list, *back[2]; /* private */
 	uint64_t nr;

@@ -122,17 +122,17 @@ QUIESCE_PLAIN void call_hazptr_inline_sized(struct hazptr_head *head, void (*fun
 /** hazptr_retire - call @deleter(@object) once no slot protects @object, which needs no hazptr_head.
  * @object: the address that readers protect, which they can no longer find.  Not NULL (reported).
  *   Any alignment.
- * @deleter: runs like the callbacks of call_hazptr_inline(), which see; free(), for example.
+ * @deleter: runs as callbacks of call_hazptr_inline() do; free(), for example.
  *
- * A note of 32 bytes represents the object while it waits.  A thread has hundreds of notes, fetches
+ * A proxy of 32 bytes represents the object while it waits.  A thread has hundreds of proxies, fetches
  * more before it runs out, and reuses those of reclaimed objects, so there are about as many as
  * objects wait ("Bound" in hazptr.h).  In the last destructors of a thread, when its queue is gone,
- * it takes a note that other threads have returned.  Only where the system has no memory for a
+ * it takes a proxy that other threads have returned.  Only where the system has no memory for a
  * thread's first call, or had none for any of the last 512, does the call itself wait for the
  * object's readers, and delete it: for ever, if the caller protects the object.
  * Context: as call_hazptr_inline(), also in destructors of thread-local storage, where it does not
  *   wait for the thread's own slots; without memory it may sleep.
- * Cost: as call_hazptr_inline(), and a cache line for the note. */
+ * Cost: as call_hazptr_inline(), and a cache line for the proxy. */
 QUIESCE_PLAIN void hazptr_retire(void *object, void (*deleter)(void *object))
 {
 	QUIESCE__HAZPTR_RETIRE(object, deleter, QUIESCE_OBJECT_BYTES);

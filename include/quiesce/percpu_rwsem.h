@@ -122,6 +122,7 @@ QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
 #define DEFINE_STATIC_PERCPU_RWSEM(name) static struct percpu_rw_semaphore name = PERCPU_RWSEM_INIT
 
 /** percpu_init_rwsem - initialise a lock.
+ * Context: any thread; not in a signal handler.
  * Return: 0; -ENOMEM: no memory for its counters: the lock works, but its readers share a line. */
 QUIESCE_PLAIN int percpu_init_rwsem(struct percpu_rw_semaphore *sem) { return quiesce_percpu_init_rwsem(QUIESCE_LAYOUT, sem); }
 
@@ -166,6 +167,7 @@ QUIESCE_FAST bool percpu_down_read_trylock(struct percpu_rw_semaphore *sem) { re
 #endif
 
 /** percpu_down_read_timeout - acquire the lock for reading, waiting at most @timeout_ns.
+ * Context: as percpu_down_read().
  * Return: true: acquired. */
 QUIESCE_PLAIN bool percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
 {
@@ -192,9 +194,9 @@ QUIESCE_FAST void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__per
  *
  * Context: may sleep; not in a signal handler, and not while the thread holds the lock (a
  *   deadlock, which the debug build reports).  In a section of RCU it delays every updater of RCU.
- * Cost: the first in some 20 ms: one membarrier (with full fences a fence), and a sum over all
- *   CPUs, which reads a line of each twice; later ones the sum only.  Sleeps while readers are
- *   inside.
+ * Cost: the first after 5 to 20 ms without a write: one membarrier (with full fences a fence), and
+ *   a sum over all CPUs, which reads a line of each twice; later ones the sum only.  Sleeps while
+ *   readers are inside.
  * Orders: everything done under the lock earlier happens before what follows. */
 QUIESCE_PLAIN void percpu_down_write(struct percpu_rw_semaphore *sem)
 {
@@ -224,8 +226,9 @@ QUIESCE_PLAIN void percpu_down_write_many(struct percpu_rw_semaphore *const *sem
 
 /** percpu_down_write_timeout - acquire the lock for writing, waiting for other threads at most
  * @timeout_ns.
- * After a timeout the readers that queued behind the caller go on.  The membarrier, the caller's
- * or that of another writer, is not included in the time.
+ * After a timeout the readers that queued behind the caller get the lock.  The time of the
+ * membarrier, of the caller or of another writer, is not included.
+ * Context: as percpu_down_write().
  * Return: true: acquired. */
 QUIESCE_PLAIN bool percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)
 {
@@ -261,24 +264,26 @@ QUIESCE_PLAIN void percpu_up_write(struct percpu_rw_semaphore *sem)
 }
 
 /** percpu_is_read_locked - test whether a reader holds the lock or tries to acquire it.
- * A snapshot, for assertions.
+ * Context: any; the result may be out of date, and is for assertions.
  * Orders: nothing. */
 QUIESCE_PLAIN bool percpu_is_read_locked(const struct percpu_rw_semaphore *sem) { return quiesce_percpu_is_read_locked(sem); }
 
 /** percpu_is_write_locked - test whether a writer is inside, or next.
- * A snapshot, for assertions.
+ * Context: any; the result may be out of date, and is for assertions.
  * Orders: nothing. */
 QUIESCE_PLAIN bool percpu_is_write_locked(const struct percpu_rw_semaphore *sem) { return quiesce_percpu_is_write_locked(sem); }
 
 /** percpu_is_write_locked_by_me - test whether this thread acquired the lock for writing, and no
- * thread has released it since. */
+ * thread has released it since.
+ * Context: any. */
 QUIESCE_PLAIN bool percpu_is_write_locked_by_me(const struct percpu_rw_semaphore *sem)
 {
 	return quiesce_percpu_is_write_locked_by_me(sem);
 }
 
 /** percpu_rwsem_is_held - test whether this thread holds the lock, for reading or writing.
- * Release builds do not record readers: there it is true if any reader is inside. */
+ * Release builds do not record readers: there it is true if any reader is inside.
+ * Context: any. */
 QUIESCE_PLAIN bool percpu_rwsem_is_held(const struct percpu_rw_semaphore *sem)
 {
 #ifdef QUIESCE_DEBUG

@@ -177,6 +177,8 @@ QUIESCE_FAST int rcu_read_lock_held(void)
 /** rcu_xchg_pointer - publish a pointer, and return the one that it replaces.
  * @p: address of the pointer variable.
  * @v: the new value.
+ *
+ * Context: any; updaters need no lock.
  * Return: the previous value.
  * Orders: full fence. */
 #define rcu_xchg_pointer(p, v) quiesce_xchg(RU3, (p), (v)) /* RU3: full, pairs with the caller */
@@ -205,6 +207,8 @@ QUIESCE_FAST int rcu_read_lock_held(void)
  * @p: address of the pointer variable.
  * @expected: address of the expected value; if it differs, the value found is stored there.
  * @v: the new value.
+ *
+ * Context: any; updaters need no lock.
  * Return: true if @v was stored.
  * Orders: full fence if @v was stored. */
 #define rcu_try_cmpxchg_pointer(p, expected, v) quiesce_cmpxchg(RU3, (p), (expected), (v)) /* RU3: full, pairs with the caller */

@@ -88,13 +88,16 @@ QUIESCE_API void quiesce_rcu_sync_enter(struct rcu_sync *rss);
 QUIESCE_API void quiesce_rcu_sync_exit(struct rcu_sync *rss);
 QUIESCE_API void quiesce_rcu_sync_dtor(struct rcu_sync *rss);
 
-/** rcu_sync_init - initialise @rss for readers in sections of RCU. */
+/** rcu_sync_init - initialise @rss for readers in sections of RCU.
+ * Context: no other thread uses @rss. */
 QUIESCE_PLAIN void rcu_sync_init(struct rcu_sync *rss) { quiesce_rcu_sync_init(rss, NULL, NULL); }
 
 /** rcu_sync_init_ops - initialise @rss for another kind of readers.
  * @ops: the kind of grace periods; not copied.  &quiesce_rcu_sync_rcu_expedited: RCU, whose
  *   readers yield while an updater waits.
- * @domain: argument of its functions, such as a struct srcu_struct. */
+ * @domain: argument of its functions, such as a struct srcu_struct.
+ *
+ * Context: no other thread uses @rss. */
 QUIESCE_PLAIN void rcu_sync_init_ops(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain)
 {
 	quiesce_rcu_sync_init(rss, ops, domain);
@@ -115,7 +118,7 @@ QUIESCE_FAST bool rcu_sync_is_idle(const struct rcu_sync *rss)
  * Context: may sleep; not in a section of the kind of @rss.  Any number of threads; for each enter
  *   there is one rcu_sync_exit(), in the same thread or in another.
  * Cost: the first of a burst: one grace period; otherwise a lock.
- * Orders: see above. */
+ * Orders: as stated under "Ordering" at the head of this header. */
 QUIESCE_PLAIN void rcu_sync_enter(struct rcu_sync *rss) { quiesce_rcu_sync_enter(rss); }
 
 /** rcu_sync_exit - let readers be fast again after a grace period, if no other updater is inside.

@@ -167,7 +167,8 @@ QUIESCE_FAST void quiesce__shazptr_cleanup(struct shazptr_guard *guard)
  * Return: the guard; empty if the pointer was NULL or changed meanwhile. */
 #define shazptr_tryprotect(where) quiesce__shazptr_tryprotect(quiesce__untyped(where))
 
-/** shazptr_ptr - return the address that @guard protects; NULL if it is empty. */
+/** shazptr_ptr - return the address that @guard protects; NULL if it is empty.
+ * Context: any. */
 QUIESCE_FAST void *shazptr_ptr(struct shazptr_guard guard)
 {
 	return guard.ptr;
@@ -225,6 +226,7 @@ QUIESCE_FAST struct shazptr_guard shazptr_acquire(const void *ptr) { return quie
  *
  * For a signal handler that hands the guard over instead of clearing it before it returns: the
  * interrupted code may have found the slot of its thread empty, and be about to fill it.
+ * Context: as shazptr_acquire().
  * Cost: a call, and a restartable sequence or a locked instruction. */
 QUIESCE_PLAIN struct shazptr_guard shazptr_acquire_detached(const void *ptr)
 {
@@ -238,7 +240,8 @@ QUIESCE_PLAIN struct shazptr_guard shazptr_acquire_detached(const void *ptr)
 /** shazptr_detach - declare that another thread will clear @guard.
  *
  * The debug build then no longer counts the guard as held by the calling thread; other builds do
- * nothing. */
+ * nothing.
+ * Context: any. */
 QUIESCE_PLAIN void shazptr_detach(struct shazptr_guard guard)
 {
 #ifdef QUIESCE_DEBUG

@@ -20,7 +20,7 @@
  *
  * Ordering.  Everything written before a value was stored is visible to a reader that finds the
  * value.  Operations on one key are linearizable, also during a resize; iterations are not.
- * Context, resizing, fork, flooding: as for hashtable.h.
+ * Context, resizing, fork, flooding: as described at the head of hashtable.h.
  * Cost.  A lookup: one cache miss, no locked instruction; one more miss if the bucket is full (at
  * most one lookup in 7; in 5 after many removals) or has moved.  An update: as for hashtable.h.
  * Memory for each key: 41 to 100 bytes while the map grows, up to 400 before it shrinks, that of

@@ -13,9 +13,11 @@
  *	rcu_read_lock();
  *	struct lfs_node *node = lfs_pop(&jobs);       // newest first
  *	rcu_read_unlock();
- *	if (node)
- *		run(lfs_entry(node, struct job, node));
- *	kfree_rcu(job, rcu);                            // not free(): another pop may be reading its link
+ *	if (node) {
+ *		job = lfs_entry(node, struct job, node);
+ *		run(job);
+ *		kfree_rcu(job, rcu);                    // not free(): another pop may be reading its link
+ *	}
  *
  * Names and meaning are liburcu's without cds_, but no call takes a lock: lfs_pop() corresponds to
  * __cds_lfs_pop().
