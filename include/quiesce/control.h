@@ -84,8 +84,8 @@ QUIESCE_API void quiesce_set_skip_self_scan(int on);
 QUIESCE_API void quiesce_set_yield(int on);
 
 /** quiesce_set_garbage_ceiling - set the amount of garbage above which the library acts.
- * @bytes: total size of the unreclaimed objects of call_rcu(), kfree_rcu() and call_srcu() above
- *   which grace periods are expedited and rcu_throttle() waits.  Default 64 MiB.  0: no ceiling.
+ * @bytes: total size of the unreclaimed objects of call_rcu(), kfree_rcu() and call_srcu() above which
+ *   rcu_throttle() waits; grace periods are expedited above half of it.  Default 64 MiB.  0: none.
  *
  * Threads report their garbage in steps that together are at most a quarter of the ceiling (at most
  * 64 KiB and at least 1 KiB for each thread), so the garbage may exceed it by that much. */

@@ -54,7 +54,7 @@ struct quiesce_tls_v1 {
 };
 
 /* The block lies at a constant distance from the thread pointer (model initial-exec) if it is there
- * when the program starts, or if the C library keeps room for it, as glibc does.  Others, such as
+ * when the program starts, or if the C library reserves memory for it, as glibc does.  Others, such as
  * musl, refuse to load an object later that relies on that.  So with them the code of shared objects
  * calls the library for the block; that of programs does not.  A program that
  * defines QUIESCE_TLS_DYNAMIC, as 0 or 1, decides by itself. */
