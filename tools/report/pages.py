@@ -64,10 +64,11 @@ NOT_MEASURED = re.compile(r"\b64(?: busy)?(?: readers|$)|two CPUs|p99|2 cores|C\
 # Each has the page, the line with which the part begins, that before which it ends, the form of its figures, and the figures.
 PARTS = [
     ("README.md", "# quiesce", "## Two commands", NUMBER, [
-        read("rcu", 1), read("rcu", 64), read("ck_epoch", 1), read("liburcu_memb", 1), read("liburcu_qsbr", 1), read("refcnt", 1), read("refcnt", 2),
-        wait("shazptr", 64), wait("shazptr", 64, "p99"), wait("rcu", 64), wait("rcu", 64, "p99", unit_us=1000), wait("liburcu_memb", 64, unit_us=1000),
-        wait("shazptr", 64, fence="full"), wait("rcu", 64, fence="full"),
-        read("percpu_rwsem", 1), read("percpu_rwsem", 2), read("ck_brlock", 1), read("pthread_rwlock", 1), read("pthread_rwlock", 2)]),
+        *(read(name, readers) for name in ("rcu", "ck_epoch", "liburcu_memb", "liburcu_qsbr", "refcnt", "percpu_rwsem", "ck_brlock", "pthread_rwlock")
+          for readers in (1, 2, 64)),
+        wait("shazptr", 64), wait("shazptr", 64, "p99"), wait("shazptr", 64, fence="full"),
+        wait("rcu", 64), wait("rcu", 64, "p99", unit_us=1000), wait("rcu", 64, fence="full"),
+        wait("liburcu_memb", 64, unit_us=1000), wait("liburcu_memb", 64, "p99", unit_us=1000)]),
     ("docs/primitives.md", "| | a reader's section, ns |", "| `rcu_sync`", NUMBER, [f for name in ("rcu", "srcu", "shazptr", "hazptr", "counted_ptr", "percpu_ref")
                                                                 for f in (read(name, 1), read(name, 64))]),
     ("docs/primitives.md", "\n| `percpu_rwsem` |", "## Readers counted", NUMBER, [
