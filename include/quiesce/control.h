@@ -343,11 +343,11 @@ struct quiesce_stats {
 	uint32_t readers;              /* registered threads, now */
 	uint32_t worker_running;       /* 1 while the worker runs */
 	uint64_t shazptr_waits;        /* calls of synchronize_shazptr() */
-	uint64_t shazptr_blocked;      /* such calls that met a guard or made no self-scan */
+	uint64_t shazptr_blocked;      /* such calls that did not return after a scan of their own */
 	uint64_t scans;                /* scans of all slots for synchronize_shazptr() */
 	uint64_t overflows;            /* guards for which all slots of thread and CPU were taken */
 	uint64_t fallback_guards;      /* guards without a slot or memory: block all waits */
-	uint32_t slots_lines;          /* groups of eight words that a self-scan loads, now */
+	uint32_t slots_lines;          /* groups of eight words that a scan loads, now */
 	uint32_t scan_thread_running;  /* 1 while the scan thread runs */
 	uint64_t hazptr_retired;       /* objects given to call_hazptr() and cohorts */
 	uint64_t hazptr_reclaimed;     /* callbacks run; retired less reclaimed is garbage now */

@@ -41,7 +41,7 @@
  * to the last restartable sequence of each thread.
  *
  * Source: B. Feng, "Introduce simple hazard pointers for lockdep", LKML, June 2025, for the
- * interface and the self-scan; slots, claims, tags and waits are our own (docs/design/shazptr.md).
+ * interface and the scan by the caller; slots, claims and waits are our own (docs/design/shazptr.md).
  */
 #ifndef QUIESCE_SHAZPTR_H
 #define QUIESCE_SHAZPTR_H

@@ -2,8 +2,9 @@
 /* quiesce/srcu.h - read-copy update in domains: readers may sleep, and updaters wait for the
  * readers of one domain only.
  *
- * Use when readers sleep, or stay in a section for long, or leave it in another thread than they
- * entered it in.  Use rcu.h when sections are short: it is cheaper and needs no domain.
+ * A domain is a group of readers that the program defines, by a struct srcu_struct.  Use domains
+ * when readers sleep, or stay in a section for long, or leave it in another thread than they entered
+ * it in.  Use rcu.h when sections are short: it is cheaper and needs no domain.
  *
  *	DEFINE_STATIC_SRCU(files);
  *
@@ -51,8 +52,8 @@
  *
  * The names are those of the Linux kernel's SRCU.  Differences: there is one kind of reader, and
  * it has no fence (the kernel's "fast" kind); any thread may end a section, also in a signal
- * handler; a domain that was not initialised opens itself; a waiter leads the grace period
- * itself; stalls are reported.
+ * handler; a domain that was not initialised initialises itself at its first use; one of the waiters
+ * runs the grace period for all; stalls are reported.
  *
  * A plug-in that uses the inline calls stays loaded after dlclose(), because the kernel keeps a
  * pointer to the last restartable sequence of each thread.
@@ -69,7 +70,7 @@ QUIESCE_BEGIN_DECLS
 struct srcu_struct {
 	uint64_t enter;               /* nonzero: readers count inline; see percpu.h */
 	uint64_t leave[2];            /* nonzero: readers leave the index inline; 0 for a request, too */
-	uint64_t idx;                 /* 0 or 1: where new sections count; written by the leader */
+	uint64_t idx;                 /* 0 or 1: where new sections count; changes with grace periods */
 	struct quiesce_percpu percpu; /* counts entered and left, of both indexes */
 	uint64_t attention[2];        /* requests to readers that leave an index */
 	const char *name;             /* name in reports */

@@ -112,7 +112,7 @@ QUIESCE_API int quiesce__hashtable_insert_debug(struct hashtable *ht, void *obje
 /** HASHTABLE_TYPE_HASHED - do what HASHTABLE_TYPE() does, with another hash.
  * @hash: an expression of type uint64_t, with const void *key and uint64_t seed.  Its bits from 6
  *   on select the bucket, the upper 8 are a tag in it: each must depend on all of the key (and on
- *   the seed: see hash.h).  A number without a hash will not do. */
+ *   the seed: see hash.h).  The key itself is no such hash. */
 #define HASHTABLE_TYPE_HASHED(name, T, field, hash)                                                                        \
 	QUIESCE__HASHTABLE_TYPE(name, T, field, const __typeof__(QUIESCE_NULL(T)->field) *, hash,                          \
 				memcmp(&QUIESCE_CAST(const T *, object)->field, key, sizeof(QUIESCE_NULL(T)->field)) == 0, \
