@@ -124,7 +124,7 @@ template<class T> std::uintptr_t hazard_address(const T *ptr) noexcept
 /** hazard_pointer_obj_base - base of classes whose objects can be protected and retired.
  *
  * retire() may run deleters before it returns, of this object and of others that the calling thread
- * has retired: it is call_hazptr_inline(), which see, as the draft allows.  So the caller must hold
+ * has retired, as the draft allows: it is call_hazptr_inline().  So the caller must hold
  * no lock that a deleter or destructor takes.  retire_to_worker() never runs any: it is
  * call_hazptr(), and leaves all deleters to a thread of the library.  Both may be used together,
  * also for one class.

@@ -67,7 +67,7 @@ public:
 		return *this;
 	}
 
-	/* Protect an address that is known by other means, as shazptr_acquire(), which see. */
+	/* Protect an address that is known by other means, as shazptr_acquire() does. */
 	static shazptr holding(T *ptr) noexcept
 	{
 		shazptr made;
