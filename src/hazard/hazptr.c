@@ -414,7 +414,7 @@ void quiesce__hazptr_fork_child(void)
 	struct quiesce__lines *lines = &quiesce__hazptr_lines;
 
 	quiesce__hazptr_choose(); /* requests of the parent's waiters end */
-	quiesce__room_fork_child(&lines->room);
+	quiesce__arena_fork_child(&lines->arena);
 	for (uint32_t i = 0; i < lines->nr; i++) {
 		uintptr_t *line = quiesce__line(lines, i);
 		uint64_t *owner = quiesce__line_owner(line);

@@ -51,14 +51,14 @@ void *quiesce__reserve_lines(struct quiesce__lines *lines, size_t before, uint32
 	before += QUIESCE_LINE_BITS(max);
 	sure = before + (max < SURE_LINES ? max : SURE_LINES) * QUIESCE_LINE_BYTES;
 	*lines = (struct quiesce__lines){ .nr = 0 };
-	if (!quiesce__room_init(&lines->room, sure, before + max * QUIESCE_LINE_BYTES))
+	if (!quiesce__arena_init(&lines->arena, sure, before + max * QUIESCE_LINE_BYTES))
 		return NULL;
 	/* The bytes before the lines and the first line become usable now, the other lines when they are needed. */
-	for (size_t at = 0; at <= before; at += QUIESCE_ROOM_STEP)
-		if (!quiesce__room_add(&lines->room, at))
+	for (size_t at = 0; at <= before; at += QUIESCE_ARENA_STEP)
+		if (!quiesce__arena_extend(&lines->arena, at))
 			return NULL;
-	place_lines(lines, lines->room.start + bits, max);
-	return lines->room.start;
+	place_lines(lines, lines->arena.start + bits, max);
+	return lines->arena.start;
 }
 
 void quiesce__raise_to(uint32_t *count, uint32_t nr)
@@ -203,11 +203,11 @@ static bool has_room(struct quiesce__lines *lines, uint32_t nr)
 
 	if (nr >= lines->capacity)
 		return false;
-	if (!lines->room.start)
+	if (!lines->arena.start)
 		return true;
 	/* The first step of memory is usable already. */
-	offset = (size_t)((char *)line - lines->room.start);
-	return !offset || offset % QUIESCE_ROOM_STEP || quiesce__room_add(&lines->room, offset);
+	offset = (size_t)((char *)line - lines->arena.start);
+	return !offset || offset % QUIESCE_ARENA_STEP || quiesce__arena_extend(&lines->arena, offset);
 }
 
 uint64_t quiesce__new_owner(void)

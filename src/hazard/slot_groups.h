@@ -13,7 +13,7 @@
 #ifndef QUIESCE_SLOT_GROUPS_H
 #define QUIESCE_SLOT_GROUPS_H
 
-#include "runtime/room.h"
+#include "runtime/arena.h"
 
 #define QUIESCE_LINE_WORDS 8u
 #define QUIESCE_LINE_SLOTS (QUIESCE_LINE_WORDS - 1)
@@ -49,7 +49,7 @@ struct quiesce__lines {
 	uint32_t probe;     /* the next line whose owner is probed, as it may have died */
 	uint64_t summary[QUIESCE_MOST_LINES / 64 / 64]; /* one bit for each word of @vacant: the word is not 0 */
 	struct quiesce__pool pool;
-	struct quiesce__room room; /* memory for more lines; not initialised: all lines are usable from the beginning */
+	struct quiesce__arena arena; /* memory for more lines; not initialised: all lines are usable from the beginning */
 };
 
 static inline uintptr_t *quiesce__line(const struct quiesce__lines *lines, size_t index)

@@ -134,11 +134,11 @@ bool platform_is_first_thread(void);
 void *platform_reserve(size_t bytes);
 int platform_commit(void *start, size_t bytes);
 void platform_release(void *start, size_t bytes);
-/* Reserve @bytes of address space, to be committed, where the space up to @most is likely to stay free; NULL
+/* Reserve @bytes of address space, to be committed, where the space up to @max is likely to stay free; NULL
  * on failure. */
-void *platform_room(size_t bytes, size_t most);
-/* Map new pages at @start, which follows a room; 0 or -errno: -EEXIST if another mapping is there. */
-int platform_room_extend(void *start, size_t bytes);
+void *platform_arena_reserve(size_t bytes, size_t max);
+/* Map new pages at @start, which follows an arena; 0 or -errno: -EEXIST if another mapping is there. */
+int platform_arena_extend(void *start, size_t bytes);
 /* Get zeroed pages, and return them. */
 void *platform_pages_get(size_t bytes);
 void platform_pages_put(void *start, size_t bytes);

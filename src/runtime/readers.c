@@ -4,7 +4,7 @@
  * A thread's reader word is in its own TLS block, because a reader reaches that with
  * one instruction; the registry holds a pointer to the block.
  *
- *   entry[]:  | tls tid notify | tls tid notify | ... up to nr, with room up to capacity
+ *   entry[]:  | tls tid notify | tls tid notify | ... up to nr; address space for capacity entries
  *               |
  *               +--> quiesce_tls_v1 of that thread, valid while tls != NULL
  *
@@ -13,10 +13,10 @@
  * I1. An entry's tls pointer may be followed only by a scanner that holds a place and has published there the step of the entry.
  *     A thread clears its entry, and then waits for scanners that are in that step; so its TLS block outlives every visit.
  * I2. A claim is a compare-and-exchange from NULL, with signals blocked.  It takes no lock, because a signal handler may be a
- *     thread's first reader; except that of the room, where that grows.
+ *     thread's first reader; except that of the arena, where that grows.
  * I3. nr only grows; a scanner that loaded nr after its heavy fence may ignore
  *     entries beyond, because their sections began after that fence.
- * I4. The pool grows in steps (room.h), never moves, and is never returned.
+ * I4. The pool grows in steps (arena.h), never moves, and is never returned.
  * I5. @nr_free is the number of entries given back less that of claims below nr: such a claim subtracts one.  It may find an
  *     entry that another thread has just added and not claimed yet; that thread then adds one, and takes another entry.  So once all
  *     claims are complete it is the number of free entries.  Meanwhile it may be negative; callers test for 0 only.
@@ -39,7 +39,7 @@
 #include "readers.h"
 
 #include "held.h"
-#include "room.h"
+#include "arena.h"
 #include "subsystem.h"
 
 struct quiesce__readers quiesce__readers;
@@ -69,16 +69,16 @@ static struct place {
 } places[NR_PLACES];
 static uint32_t nr_places; /* places before it were taken at some time; a thread that exits reads these */
 
-static struct quiesce__room room;
+static struct quiesce__arena arena;
 /* Used when not even address space can be reserved. */
 static struct quiesce__reader fallback_pool[MAX_READERS < 256 ? MAX_READERS : 256];
 
 void quiesce__readers_init(void)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
-	bool any = quiesce__room_init(&room, SURE_READERS * sizeof(*rs->entry), MAX_READERS * sizeof(*rs->entry));
+	bool any = quiesce__arena_init(&arena, SURE_READERS * sizeof(*rs->entry), MAX_READERS * sizeof(*rs->entry));
 
-	rs->entry = any ? (struct quiesce__reader *)(void *)room.start : fallback_pool;
+	rs->entry = any ? (struct quiesce__reader *)(void *)arena.start : fallback_pool;
 	rs->capacity = any ? MAX_READERS : sizeof fallback_pool / sizeof fallback_pool[0];
 }
 
@@ -128,7 +128,7 @@ static bool add_entry(uint32_t i)
 	struct quiesce__readers *rs = &quiesce__readers;
 	size_t offset = (size_t)i * sizeof(*rs->entry);
 
-	return rs->entry == fallback_pool || offset % QUIESCE_ROOM_STEP || quiesce__room_add(&room, offset);
+	return rs->entry == fallback_pool || offset % QUIESCE_ARENA_STEP || quiesce__arena_extend(&arena, offset);
 }
 
 static bool claim_fresh(struct quiesce_tls_v1 *self)
@@ -375,7 +375,7 @@ void quiesce__readers_fork_child(void)
 	struct quiesce__readers *rs = &quiesce__readers;
 
 	quiesce__lock_reset(&rs->lock, false);
-	quiesce__room_fork_child(&room);
+	quiesce__arena_fork_child(&arena);
 	for (uint32_t i = 0; i < NR_PLACES; i++)
 		inherit_place(&places[i]);
 	rs->nr_free = 0; /* counted anew (I5), with entries that a thread had added and not claimed */

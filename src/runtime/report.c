@@ -25,14 +25,14 @@ void quiesce_set_report_hook(void (*hook)(const struct quiesce_report *report))
 
 void quiesce__report_add(struct quiesce__report *r, const char *format, ...)
 {
-	size_t room = sizeof r->text - r->length;
+	size_t space = sizeof r->text - r->length;
 	va_list args;
 	int n;
 
 	va_start(args, format);
-	n = vsnprintf(r->text + r->length, room, format, args);
+	n = vsnprintf(r->text + r->length, space, format, args);
 	va_end(args);
-	r->length += n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
+	r->length += n < 0 ? 0 : (size_t)n < space ? (size_t)n : space - 1;
 }
 
 void quiesce__report_stall(struct quiesce__report *r, const char *call, const void *object, uint64_t ns)

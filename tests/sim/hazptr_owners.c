@@ -492,7 +492,7 @@ static void setup_no_room(void)
 
 static void finish_no_room(void)
 {
-	sim_assert(!quiesce__hazptr_lines.room.start && quiesce__slots.lines.room.start);
+	sim_assert(!quiesce__hazptr_lines.arena.start && quiesce__slots.lines.arena.start);
 	world_finish();
 }
 

@@ -124,17 +124,17 @@ void platform_release(void *start, size_t bytes)
 	munmap(start, bytes);
 }
 
-/* The kernel places new mappings beside existing ones.  Rooms begin farther from those than a process hardly
+/* The kernel places new mappings beside existing ones.  Arenas begin farther from those than a process hardly
  * ever grows; and each below the previous one, as far apart as they may grow.  Nothing depends on that: where
- * a place is taken the kernel selects another, and a room without space to grow does not grow. */
+ * a place is taken the kernel selects another, and an arena without space to grow does not grow. */
 #if QUIESCE_TSAN
 #define FAR ((uintptr_t)1 << 38) /* ThreadSanitizer refuses addresses beyond a terabyte */
 #else
 #define FAR ((uintptr_t)1 << 40)
 #endif
-#define ROOM_ALIGN ((uintptr_t)1 << 21)
+#define ARENA_ALIGN ((uintptr_t)1 << 21)
 
-static uintptr_t place_of_room(size_t most)
+static uintptr_t place_of_arena(size_t max)
 {
 	static uintptr_t lowest;
 	uintptr_t at = quiesce_load_relaxed(&lowest); /* Relaxed: a hint. */
@@ -149,7 +149,7 @@ static uintptr_t place_of_room(size_t most)
 		at = (uintptr_t)near;
 		at -= FAR < at / 4 ? FAR : at / 4; /* some CPUs have less address space */
 	}
-	at = (at - most) & ~(ROOM_ALIGN - 1);
+	at = (at - max) & ~(ARENA_ALIGN - 1);
 	quiesce_store_relaxed(&lowest, at); /* Relaxed: a hint. */
 	return at;
 }
@@ -161,10 +161,10 @@ static void *map_at(uintptr_t place, size_t bytes, int protection, int flags)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-void *platform_room(size_t bytes, size_t most)
+void *platform_arena_reserve(size_t bytes, size_t max)
 {
 	int saved = errno;
-	void *start = map_at(place_of_room(most), bytes, PROT_NONE, MAP_NORESERVE);
+	void *start = map_at(place_of_arena(max), bytes, PROT_NONE, MAP_NORESERVE);
 
 	errno = saved;
 	return start;
@@ -175,7 +175,7 @@ void *platform_room(size_t bytes, size_t most)
 #endif
 
 /* Kernels before 4.17 do not know the flag, and take the address as a hint. */
-int platform_room_extend(void *start, size_t bytes)
+int platform_arena_extend(void *start, size_t bytes)
 {
 	int saved = errno, err = 0;
 	void *p = map_at((uintptr_t)start, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE);

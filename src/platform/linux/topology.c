@@ -38,13 +38,13 @@ int platform_nr_possible_cpus(void)
 
 /* ---- ids ---- */
 
-#define MOST_IDS 65536u
+#define MAX_IDS 65536u
 #define IDS_UNKNOWN 8192u /* distributions build kernels for as many */
 
 /* The kernel's CPU masks have a bit for each number that it was built for, and the call returns their length. */
 static size_t nr_ids_of_masks(void)
 {
-	static unsigned char mask[MOST_IDS / 8];
+	static unsigned char mask[MAX_IDS / 8];
 	long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
 
 	return bytes > 0 ? 8 * (size_t)bytes : IDS_UNKNOWN;

@@ -29,13 +29,13 @@
 #define TASKS "/proc/self/task"
 #define TRIES 10000 /* tries at intervals of 1 ms, while threads start and end, or files or memory are exhausted */
 #define FIRST_BYTES ((size_t)65536)
-#define MOST_BYTES ((size_t)256 << 20)
+#define MAX_BYTES ((size_t)256 << 20)
 #define CPU_FIELD 39 /* field of /proc/PID/stat */
 #define NR_CPUS (8 * sizeof(struct platform_cpus))
 
 struct list {
 	char *entries; /* result of getdents64() */
-	size_t bytes, room;
+	size_t bytes, capacity;
 };
 
 /* The kernel's struct linux_dirent64 has this layout on 64-bit systems. */
@@ -51,7 +51,7 @@ static int read_list(int dir, struct list *l)
 	long n;
 
 	l->bytes = 0;
-	while ((n = syscall(SYS_getdents64, dir, l->entries + l->bytes, l->room - l->bytes)) > 0)
+	while ((n = syscall(SYS_getdents64, dir, l->entries + l->bytes, l->capacity - l->bytes)) > 0)
 		l->bytes += (size_t)n;
 	return n < 0 ? -errno : 0;
 }
@@ -147,13 +147,13 @@ static int where_threads_are(struct platform_cpus *ret)
 {
 	int err = -EINVAL;
 
-	for (size_t room = FIRST_BYTES; err == -EINVAL && room <= MOST_BYTES; room *= 4) {
-		struct list l = { .entries = platform_pages_get(room), .room = room };
+	for (size_t capacity = FIRST_BYTES; err == -EINVAL && capacity <= MAX_BYTES; capacity *= 4) {
+		struct list l = { .entries = platform_pages_get(capacity), .capacity = capacity };
 
 		if (!l.entries)
 			return -ENOMEM;
 		err = try_for_long(&l, ret);
-		platform_pages_put(l.entries, room);
+		platform_pages_put(l.entries, capacity);
 	}
 	return err;
 }

@@ -425,12 +425,12 @@ int platform_commit(void *start, size_t bytes)
 }
 
 /* Every byte is available at once. */
-void *platform_room(size_t bytes, size_t most)
+void *platform_arena_reserve(size_t bytes, size_t max)
 {
-	return platform_reserve(bytes > most ? bytes : most);
+	return platform_reserve(bytes > max ? bytes : max);
 }
 
-int platform_room_extend(void *start, size_t bytes)
+int platform_arena_extend(void *start, size_t bytes)
 {
 	(void)start;
 	(void)bytes;
@@ -529,10 +529,10 @@ void platform_free(void *object)
 
 void platform_write_stderr(const char *text, size_t length)
 {
-	size_t room = sizeof M->captured - 1 - M->nr_captured;
+	size_t space = sizeof M->captured - 1 - M->nr_captured;
 
-	if (length > room)
-		length = room;
+	if (length > space)
+		length = space;
 	memcpy(M->captured + M->nr_captured, text, length);
 	M->nr_captured += length;
 	M->captured[M->nr_captured] = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_room.c - how much address space the library reserves in a process, and its behaviour where that may not grow. */
+/* test_arena.c - how much address space the library reserves in a process, and its behaviour where that may not grow. */
 #include "../unit/testing.h"
 #include "filter.h"
 #include "use.h"
@@ -19,7 +19,7 @@
 #define STACK (128 * KIB)
 enum { MANY = 24000, MORE = 18500, A_PIECE = 14000 }; /* numbers of guards; 14336 to 17920 are sure to have a slot */
 
-#define RETRY_NS 10000000u /* room.c waits so long before it tries again to map memory */
+#define RETRY_NS 10000000u /* arena.c waits so long before it tries again to map memory */
 #define OTHER_ID 65534
 
 static int nr_mapped; /* number of mappings at chosen addresses */
@@ -119,7 +119,7 @@ static const char *role;
 
 static void become(void)
 {
-	execl("/proc/self/exe", "test_room", "--as", role, (char *)NULL);
+	execl("/proc/self/exe", "test_arena", "--as", role, (char *)NULL);
 	_exit(127);
 }
 
@@ -254,7 +254,7 @@ static void grow(void)
 	must(use_everything());
 }
 
-static void rooms_grow(void **state)
+static void arenas_grow(void **state)
 {
 	(void)state;
 	succeeds(grow);
@@ -288,7 +288,7 @@ static void grow_in_threads(void)
 	}
 }
 
-static void rooms_grow_by_several_threads(void **state)
+static void arenas_grow_in_several_threads(void **state)
 {
 	(void)state;
 	succeeds(grow_in_threads);
@@ -304,13 +304,13 @@ static void grow_in_child(void)
 	must(exited_with(o.status, 0));
 }
 
-static void rooms_of_children_grow(void **state)
+static void arenas_of_children_grow(void **state)
 {
 	(void)state;
 	succeeds(grow_in_child);
 }
 
-/* Map pages behind the library's room; returns how many there are. */
+/* Map pages behind the library's arena; returns how many there are. */
 static int be_in_the_way(char *page[64])
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -388,19 +388,19 @@ static void grow_once_there_is_memory(void)
 	must(got);
 }
 
-static void rooms_grow_once_there_is_memory(void **state)
+static void arenas_grow_once_there_is_memory(void **state)
 {
 	(void)state;
 	succeeds(grow_once_there_is_memory);
 }
 
-static void rooms_cannot_grow(void **state)
+static void arenas_cannot_grow(void **state)
 {
 	(void)state;
 	succeeds(grow_without_memory);
 }
 
-/* ---- a fork beside a thread that extends the room ---- */
+/* ---- a fork beside a thread that extends the arena ---- */
 
 static int stops_in_mmap; /* 1: stop the next thread that maps at a chosen address; 2: it has stopped; 3: it goes on */
 
@@ -498,12 +498,12 @@ int main(int argc, char **argv)
 		TEST(a_process_can_lock_its_memory_and_have_threads),
 		TEST(a_process_can_lock_its_memory_later),
 		TEST(no_more_memory_can_be_locked),
-		TEST(rooms_grow),
-		TEST(rooms_grow_by_several_threads),
-		TEST(rooms_of_children_grow),
+		TEST(arenas_grow),
+		TEST(arenas_grow_in_several_threads),
+		TEST(arenas_of_children_grow),
 		TEST(strangers_are_left_alone),
-		TEST(rooms_cannot_grow),
-		TEST(rooms_grow_once_there_is_memory),
+		TEST(arenas_cannot_grow),
+		TEST(arenas_grow_once_there_is_memory),
 		TEST(a_child_does_without_what_was_being_added),
 	};
 

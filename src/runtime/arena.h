@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* room.h - address space for an array that grows and never moves. */
-#ifndef QUIESCE_ROOM_H
-#define QUIESCE_ROOM_H
+/* arena.h - address space for an array that grows and never moves. */
+#ifndef QUIESCE_ARENA_H
+#define QUIESCE_ARENA_H
 
 #include "core.h"
 
-#define QUIESCE_ROOM_STEP ((size_t)65536) /* number of bytes that are added at a time */
+#define QUIESCE_ARENA_STEP ((size_t)65536) /* number of bytes that become usable at a time */
 
-struct quiesce__room {
+struct quiesce__arena {
 	char *start;
 	size_t reserved; /* bytes of reserved address space */
 	size_t mapped;   /* bytes that are reserved or mapped */
-	bool adding;     /* a mapping beyond the reserved bytes is being made; under the lock */
+	bool extending;  /* a mapping beyond the reserved bytes is being made; under the lock */
 	bool closed;     /* no more can ever be mapped beyond the reserved bytes; written under the lock */
 	bool failed;     /* the last attempt to map more failed; the next one is made at @retry_at */
 	uint64_t retry_at;
@@ -20,9 +20,9 @@ struct quiesce__room {
 
 /* Reserve address space for @bytes, of which the first @reserved are guaranteed as long as memory is available;
  * none is usable yet.  False: no address space. */
-bool quiesce__room_init(struct quiesce__room *room, size_t reserved, size_t bytes);
+bool quiesce__arena_init(struct quiesce__arena *arena, size_t reserved, size_t bytes);
 /* Make one step of bytes from @offset, a multiple of the step, usable; false: not now. */
-bool quiesce__room_add(struct quiesce__room *room, size_t offset);
-void quiesce__room_fork_child(struct quiesce__room *room);
+bool quiesce__arena_extend(struct quiesce__arena *arena, size_t offset);
+void quiesce__arena_fork_child(struct quiesce__arena *arena);
 
 #endif
