@@ -118,7 +118,7 @@ static struct heavy plain = { .membarrier = quiesce__membarrier };
 static struct heavy restart = { .membarrier = membarrier_restart };
 static uint32_t contended_callers; /* with this many others a leader waits for more callers; fixed at initialisation */
 
-static bool older(uint32_t a, uint32_t b)
+static bool is_older(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) < 0;
 }
@@ -127,7 +127,7 @@ static void complete(struct heavy *h, uint32_t number)
 {
 	uint32_t before = quiesce_load_relaxed(&h->completed); /* Relaxed: the exchange decides. */
 
-	while (older(before, number))
+	while (is_older(before, number))
 		/* HF1: full, pairs with HF1 in is_over() */
 		if (quiesce_cmpxchg(HF1, &h->completed, &before, number))
 			break;
@@ -136,7 +136,7 @@ static void complete(struct heavy *h, uint32_t number)
 static bool is_over(const struct heavy *h, uint32_t needed)
 {
 	/* HF1: acquire, pairs with HF1 in complete() */
-	return !older(quiesce_load_acquire(HF1, &h->completed), needed);
+	return !is_older(quiesce_load_acquire(HF1, &h->completed), needed);
 }
 
 /* Relaxed throughout: a sleeper that misses it checks again in time. */
@@ -170,7 +170,7 @@ static void hand_over(struct heavy *h, uint32_t number)
 /* Record the duration of a membarrier.  A leader that was preempted for long must not inflate it: at most it
  * doubles, so the next batch is overdue after about four times the usual time.  Relaxed throughout: an
  * estimate. */
-static void note_cost(struct heavy *h, uint64_t ns)
+static void record_cost(struct heavy *h, uint64_t ns)
 {
 	uint64_t most = 2 * (uint64_t)quiesce_load_relaxed(&h->cost_ns) + LATE_MIN_NS;
 
@@ -182,20 +182,20 @@ static void note_cost(struct heavy *h, uint64_t ns)
  * meanwhile. */
 static void run_batch(struct heavy *h)
 {
-	/* HF1: full, pairs with HF1 in share() */
+	/* HF1: full, pairs with HF1 in fence_shared() */
 	uint32_t number = quiesce_fetch_add(HF1, &h->started, 1u) + 1;
 	uint64_t begin = platform_now_ns();
 
 	quiesce_store_relaxed(&h->arrived, 0); /* Relaxed: a policy. */
 	h->membarrier();
-	note_cost(h, platform_now_ns() - begin);
+	record_cost(h, platform_now_ns() - begin);
 	complete(h, number);
 	hand_over(h, number);
 	wake_all(&h->side[number & 1]);
 }
 
 /* Returns the time from which a follower considers the batch overdue.  Relaxed throughout: an estimate. */
-static uint64_t late_at(const struct heavy *h, struct quiesce__overdue *late, uint64_t now)
+static uint64_t overdue_at(const struct heavy *h, struct quiesce__overdue *late, uint64_t now)
 {
 	uint64_t progress = (uint64_t)quiesce_load_relaxed(&h->claims) + quiesce_load_relaxed(&h->started) +
 			    quiesce_load_relaxed(&h->completed);
@@ -233,7 +233,7 @@ static void sleep_on(struct heavy *h, uint32_t needed, uint64_t ns)
 
 /* Where CPUs are few, served callers return one by one: without waiting for some of them, each batch would
  * serve one or two callers. */
-static bool are_enough(const struct heavy *h)
+static bool enough_arrived(const struct heavy *h)
 {
 	/* Relaxed throughout: a policy. */
 	uint32_t half = quiesce_load_relaxed(&h->inside) / 2;
@@ -245,7 +245,7 @@ static void gather(struct heavy *h)
 {
 	/* Relaxed throughout: a policy, and the sleep is timed. */
 	quiesce_store_relaxed(&h->gathering, 1);
-	if (!are_enough(h))
+	if (!enough_arrived(h))
 		platform_futex_wait(&h->gathering, 1, GATHER_NS);
 	quiesce_store_relaxed(&h->gathering, 0);
 }
@@ -254,14 +254,14 @@ static void arrive(struct heavy *h)
 {
 	/* Relaxed throughout: a policy, and the leader's sleep is timed. */
 	quiesce_fetch_add_relaxed(&h->arrived, 1u);
-	if (!quiesce_load_relaxed(&h->gathering) || !are_enough(h))
+	if (!quiesce_load_relaxed(&h->gathering) || !enough_arrived(h))
 		return;
 	quiesce_store_relaxed(&h->gathering, 0);
 	platform_futex_wake(&h->gathering, 1);
 }
 
 /* Wait until a batch that began after the call has completed; lead one if needed. */
-static QUIESCE_COLD void share(struct heavy *h, bool contended)
+static QUIESCE_COLD void fence_shared(struct heavy *h, bool contended)
 {
 	struct quiesce__overdue late = { .since = 0 };
 	bool slept = false;
@@ -273,7 +273,7 @@ static QUIESCE_COLD void share(struct heavy *h, bool contended)
 	needed = quiesce_load_relaxed(&h->started) + !QUIESCE_MUTANT(heavy_shares_running);
 	arrive(h);
 	while (!is_over(h, needed)) {
-		uint64_t now = platform_now_ns(), at = late_at(h, &late, now);
+		uint64_t now = platform_now_ns(), at = overdue_at(h, &late, now);
 
 		if (take_lead(h, slept, now >= at)) {
 			if (contended)
@@ -300,7 +300,7 @@ static bool is_contended(struct heavy *h, uint32_t callers, uint64_t now)
 
 /* Execute a membarrier for this caller alone.  A caller that arrives meanwhile sees a leader and waits.
  * Relaxed throughout: a policy, and sleeps are timed. */
-static void unshared(struct heavy *h)
+static void fence_unshared(struct heavy *h)
 {
 	quiesce_store_relaxed(&h->leader, quiesce__tid());
 	h->membarrier();
@@ -317,9 +317,9 @@ static void fence(struct heavy *h)
 	uint32_t callers = quiesce_fetch_add_relaxed(&h->inside, 1u);
 
 	if (quiesce_likely(!callers && !quiesce_load_relaxed(&h->contended_until))) /* Relaxed: a policy. */
-		unshared(h);
+		fence_unshared(h);
 	else
-		share(h, is_contended(h, callers, platform_now_ns()));
+		fence_shared(h, is_contended(h, callers, platform_now_ns()));
 	quiesce_fetch_add_relaxed(&h->inside, (uint32_t)-1); /* Relaxed: a policy. */
 }
 

@@ -81,7 +81,7 @@ static void take_wake_request(void)
 
 /* True if the leader may end: no job is ready.  Deferred jobs are always done soon, so the leader waits for
  * them; any other job that needs a thread takes back the request to stop. */
-static bool may_stop(void)
+static bool stop_or_cancel(void)
 {
 	bool deferred = false;
 
@@ -111,7 +111,7 @@ static bool lead(struct quiesce__runner *me)
 		job = quiesce__jobs_next();
 		if (job)
 			quiesce__job_take_step(me, job);
-		else if (may_stop())
+		else if (stop_or_cancel())
 			return false;
 		else
 			sleep_until(h->next_due, now);
@@ -122,7 +122,7 @@ static bool lead(struct quiesce__runner *me)
 /* ---- the watcher ---- */
 
 /* True if a watcher is needed (I2). */
-static bool watch_needed(void)
+static bool needs_watcher(void)
 {
 	return h->leader && h->leader->callbacks_since && quiesce__jobs_any_waiting();
 }
@@ -143,7 +143,7 @@ static bool watch(struct quiesce__runner *me)
 
 	h->watcher = me;
 	for (; h->leader && h->leader != me; now = platform_now_ns()) {
-		if (watch_needed()) {
+		if (needs_watcher()) {
 			until = now + WATCH_NS;
 			if (now - h->leader->callbacks_since >= BLOCKED_NS) {
 				h->leader = me;
@@ -172,7 +172,7 @@ static struct quiesce__runner *add_runner(const struct quiesce_tls_v1 *self)
 	return NULL;
 }
 
-static bool take_the_lead(struct quiesce__runner *me)
+static bool take_lead_if_vacant(struct quiesce__runner *me)
 {
 	if (!h->leader) {
 		h->leader = me;
@@ -204,7 +204,7 @@ static void leave(struct quiesce__runner *me)
 static void serve(struct quiesce__runner *me)
 {
 	for (;;) {
-		if (take_the_lead(me) ? !lead(me) : h->watcher || !watch(me))
+		if (take_lead_if_vacant(me) ? !lead(me) : h->watcher || !watch(me))
 			break;
 		if (h->leader != me && QUIESCE_MUTANT(helper_back_unwatched))
 			break;
@@ -235,7 +235,7 @@ static struct quiesce__runner *find_runner(const struct quiesce_tls_v1 *self)
 }
 
 /* I5: a callback has ended the thread of a helper. */
-static void helper_over(void)
+static void helper_exit(void)
 {
 	struct quiesce__runner *me;
 
@@ -258,7 +258,7 @@ static bool start_thread(void)
 
 	h->starting++;
 	quiesce__unlock(&h->lock);
-	started = quiesce__thread_start(QUIESCE_THREAD_HELPER, helper_main, helper_over);
+	started = quiesce__thread_start(QUIESCE_THREAD_HELPER, helper_main, helper_exit);
 	quiesce__lock(&h->lock);
 	if (started)
 		return true;
@@ -295,7 +295,7 @@ bool quiesce__helper_ensure_locked(void)
 
 void quiesce__helper_ensure_watcher(void)
 {
-	if (!watch_needed() || h->watcher || h->starting || h->nr == QUIESCE_NR_HELPERS)
+	if (!needs_watcher() || h->watcher || h->starting || h->nr == QUIESCE_NR_HELPERS)
 		return;
 	if (quiesce__thread_may_start(QUIESCE_THREAD_HELPER))
 		start_thread();

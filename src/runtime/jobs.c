@@ -144,7 +144,7 @@ static void take_step(struct quiesce__run *run)
 		quiesce__gate_leave(&s->me->in_gate);
 }
 
-static void step_over(struct step *s)
+static void end_step(struct step *s)
 {
 	s->job->in_step = false;
 	s->me->job = NULL;
@@ -161,7 +161,7 @@ static void step_ended(struct quiesce__run *run)
 	quiesce__lock(&h->lock);
 	if (!QUIESCE_MUTANT(helper_ended_unlisted))
 		list_job(s->job, 0);
-	step_over(s);
+	end_step(s);
 	quiesce__helper_wake_locked();
 	wake_waiters();
 	quiesce__unlock(&h->lock);
@@ -186,7 +186,7 @@ void quiesce__job_take_step(struct quiesce__runner *me, struct quiesce__job *job
 		job->optional = (ns & QUIESCE_JOB_OPTIONAL) != 0;
 		list_job(job, due_after(ns & ~QUIESCE_JOB_OPTIONAL));
 	}
-	step_over(&s); /* last: I4 */
+	end_step(&s); /* last: I4 */
 	/* A new leader may sleep past this job: it was not listed when that leader checked, or is due
 	 * earlier. */
 	if (job->listed && h->leader != me && !QUIESCE_MUTANT(helper_back_unwoken))
@@ -313,7 +313,7 @@ static void step_all(struct quiesce__run *run)
 	quiesce__self()->state &= ~QUIESCE_TLS_HELPER;
 }
 
-static void all_over(struct quiesce__run *run)
+static void end_steps(struct quiesce__run *run)
 {
 	(void)run;
 	quiesce__lock(&h->lock);
@@ -351,8 +351,8 @@ void quiesce__jobs_take_steps(void)
 	quiesce__unlock(&h->lock);
 	if (!mine)
 		return;
-	quiesce__run(&run, step_all, all_over);
-	all_over(&run);
+	quiesce__run(&run, step_all, end_steps);
+	end_steps(&run);
 }
 
 /* ---- in a forked child ---- */

@@ -7,7 +7,7 @@
 #include "platform/platform.h"
 
 #define QUIESCE_OVERDUE_NS 1000000u /* a leader is overdue this long after the time that it announced */
-#define QUIESCE_TURN_MAX_NS 64000000u
+#define QUIESCE_OVERDUE_DELAY_MAX_NS 64000000u /* longest delay of a follower's check */
 
 /* Progress that a follower has observed of its leader, and since when it is unchanged. */
 struct quiesce__overdue {
@@ -33,7 +33,7 @@ static inline uint64_t quiesce__overdue_at(struct quiesce__overdue *late, uint64
 	return (due > since ? due : since) + QUIESCE_OVERDUE_NS;
 }
 
-/* Followers check in turn: those of rank 0 at the time when the leader would be overdue, each further rank
+/* Followers check one after the other: those of rank 0 at the time when the leader would be overdue, each further rank
  * 1 ms later, at most 64 ms.  So a leader that stops is found by the first follower that runs, without a
  * thousand followers waking each time.
  */
@@ -41,7 +41,8 @@ static inline uint64_t quiesce__overdue_delay(uint32_t rank)
 {
 	if (QUIESCE_MUTANT(watched_rarely))
 		rank = UINT32_MAX;
-	return rank < QUIESCE_TURN_MAX_NS / QUIESCE_OVERDUE_NS ? (uint64_t)rank * QUIESCE_OVERDUE_NS : QUIESCE_TURN_MAX_NS;
+	return rank < QUIESCE_OVERDUE_DELAY_MAX_NS / QUIESCE_OVERDUE_NS ? (uint64_t)rank * QUIESCE_OVERDUE_NS
+									: QUIESCE_OVERDUE_DELAY_MAX_NS;
 }
 
 #endif

@@ -20,9 +20,9 @@
  * I5. @nr_free is the number of entries given back less that of claims below nr: such a claim subtracts one.  It may find an
  *     entry that another thread has just added and not claimed yet; that thread then adds one, and takes another entry.  So once all
  *     claims are complete it is the number of free entries.  Meanwhile it may be negative; callers test for 0 only.
- *     A claim tries the entry that was given back last, then MOST_TRIED entries from where the hand stands, and takes a new one if all
+ *     A claim tries the entry that was given back last, then MAX_TRIED entries from where the hand stands, and takes a new one if all
  *     of them have owners.  Only claims move the hand, and always on: a round of N
- *     entries adds at most N / MOST_TRIED, and finds every free one.  So there are at most a fifteenth more than were ever needed at a
+ *     entries adds at most N / MAX_TRIED, and finds every free one.  So there are at most a fifteenth more than were ever needed at a
  *     time, and a registration reads a few lines, however many threads there are.
  * I6. Scanners wait for each other only where there are more of them than places, and no walk holds up more than the exits of one
  *     step's threads at a time.  A scanner holds the lock of its place during a step, so that a thread that exits lends it its
@@ -60,7 +60,7 @@ struct quiesce__readers quiesce__readers;
 #define FULL_NS 20000u /* interval between two attempts to find a place */
 #define REAPS 64u     /* most entries of dead owners that one wait gives back in a row */
 #define PROBES 64u    /* most entries whose owners one registration checks */
-#define MOST_TRIED 16u /* entries that a registration tries before it takes a new one */
+#define MAX_TRIED 16u /* entries that a registration tries before it takes a new one */
 
 /* Each place publishes the step of the scanner that holds it. */
 static struct place {
@@ -104,15 +104,15 @@ static bool claim_if_free(uint32_t i, struct quiesce_tls_v1 *self)
 }
 
 /* Relaxed throughout: hints. */
-static bool claim_given_back(struct quiesce_tls_v1 *self, uint32_t most)
+static bool claim_free(struct quiesce_tls_v1 *self, uint32_t max_tries)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
-	uint32_t n = quiesce_load_relaxed(&rs->nr), at = quiesce_load_relaxed(&rs->given);
+	uint32_t n = quiesce_load_relaxed(&rs->nr), at = quiesce_load_relaxed(&rs->last_freed);
 	bool claimed = at < n && claim_if_free(at, self);
 
 	if (!claimed) {
 		at = quiesce_load_relaxed(&rs->hand);
-		for (uint32_t i = 0; i < n && i < most && !claimed; i++, at++) {
+		for (uint32_t i = 0; i < n && i < max_tries && !claimed; i++, at++) {
 			at = at < n ? at : 0;
 			claimed = claim_if_free(at, self);
 		}
@@ -131,7 +131,7 @@ static bool add_entry(uint32_t i)
 	return rs->entry == fallback_pool || offset % QUIESCE_ARENA_STEP || quiesce__arena_extend(&arena, offset);
 }
 
-static bool claim_fresh(struct quiesce_tls_v1 *self)
+static bool claim_new(struct quiesce_tls_v1 *self)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 	/* Relaxed: the exchange below decides. */
@@ -157,7 +157,7 @@ static bool claim_any(struct quiesce_tls_v1 *self)
 	/* Relaxed: a hint that saves the search. */
 	bool any = quiesce_load_relaxed(&quiesce__readers.nr_free) != 0;
 
-	return (any && claim_given_back(self, MOST_TRIED)) || claim_fresh(self) || (any && claim_given_back(self, UINT32_MAX));
+	return (any && claim_free(self, MAX_TRIED)) || claim_new(self) || (any && claim_free(self, UINT32_MAX));
 }
 
 /* ---- scanners ---- */
@@ -256,7 +256,7 @@ static void give_back(struct quiesce__reader *r)
 	quiesce_store_relaxed(&r->tid, 0);
 	/* RG3: full, pairs with RG3 in quiesce__readers_walk() */
 	(void)quiesce_xchg(RG3, &r->tls, NULL);
-	quiesce_store_relaxed(&quiesce__readers.given, (uint32_t)(r - quiesce__readers.entry)); /* Relaxed: a hint. */
+	quiesce_store_relaxed(&quiesce__readers.last_freed, (uint32_t)(r - quiesce__readers.entry)); /* Relaxed: a hint. */
 	quiesce_fetch_add_relaxed(&quiesce__readers.nr_free, 1u); /* Relaxed: as above. */
 }
 

@@ -21,7 +21,7 @@ struct quiesce__readers {
 	uint32_t capacity;
 	uint32_t nr;      /* number of entries ever used; only grows */
 	uint32_t nr_free; /* number of entries below nr that were given back; a hint */
-	uint32_t given;   /* entry that was given back last; a hint */
+	uint32_t last_freed; /* entry that was given back last; a hint */
 	uint32_t hand;    /* entry that the next claim tries after that */
 	uint32_t reap_at; /* next entry to check for a dead owner, where entries are scarce */
 	struct quiesce__lock lock; /* held to give back entries of dead owners; threads only try to take it */
@@ -60,7 +60,7 @@ uint32_t quiesce__readers_live(void);
 /* Return the number of entries that a scanner must visit. */
 static inline uint32_t quiesce__readers_nr(void)
 {
-	/* RG2: acquire, pairs with RG2 in claim_fresh() */
+	/* RG2: acquire, pairs with RG2 in claim_new() */
 	return quiesce_load_acquire(RG2, &quiesce__readers.nr);
 }
 

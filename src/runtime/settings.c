@@ -69,8 +69,8 @@ static uint32_t shift_of(char suffix)
 	}
 }
 
-/* Parse all of @text as a number not above @most; false: it is none. */
-static bool parse(const char *text, bool suffix, uint64_t most, uint64_t *ret)
+/* Parse all of @text as a number not above @max; false: it is none. */
+static bool parse(const char *text, bool suffix, uint64_t max, uint64_t *ret)
 {
 	const char *at = text;
 	uint32_t shift = 0;
@@ -79,7 +79,7 @@ static bool parse(const char *text, bool suffix, uint64_t most, uint64_t *ret)
 	for (; *at >= '0' && *at <= '9'; at++) {
 		uint64_t digit = (uint64_t)(*at - '0');
 
-		if (n > (most - digit) / 10)
+		if (n > (max - digit) / 10)
 			return false;
 		n = 10 * n + digit;
 	}
@@ -87,7 +87,7 @@ static bool parse(const char *text, bool suffix, uint64_t most, uint64_t *ret)
 		return false;
 	if (suffix && (shift = shift_of(*at)))
 		at++;
-	if (*at || n > most >> shift)
+	if (*at || n > max >> shift)
 		return false;
 	*ret = n << shift;
 	return true;

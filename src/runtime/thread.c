@@ -45,7 +45,7 @@
 #define NO_THREAD 0x7ffffffeu /* a number that no thread has */
 
 /* A thread of the library that is listed. */
-struct own {
+struct listed_thread {
 	uint32_t tid;  /* 0: none */
 	uint64_t ends; /* time since which it only has to end; 0: it runs */
 };
@@ -57,7 +57,7 @@ struct kind {
 	uint64_t retry_at; /* time of the next attempt after a failure */
 	uint32_t coming;   /* I4 */
 	uint32_t starters; /* I3; futex of threads that are to end */
-	struct own own[NR_OF_A_KIND];
+	struct listed_thread listed[NR_OF_A_KIND];
 	void (*main)(void), (*over)(void);
 	struct platform_start start;
 	struct platform_thread how;
@@ -90,19 +90,19 @@ static bool no_cpu(const struct platform_cpus *cpus)
 	return true;
 }
 
-static void only(struct platform_cpus *cpus, const struct platform_cpus *mask)
+static void intersect(struct platform_cpus *cpus, const struct platform_cpus *mask)
 {
 	for (size_t i = 0; i < PLATFORM_CPU_WORDS; i++)
 		cpus->bits[i] &= mask->bits[i];
 }
 
-static void without(struct platform_cpus *cpus, const struct platform_cpus *others)
+static void subtract(struct platform_cpus *cpus, const struct platform_cpus *others)
 {
 	for (size_t i = 0; i < PLATFORM_CPU_WORDS; i++)
 		cpus->bits[i] &= ~others->bits[i];
 }
 
-static void avoid(const char *list)
+static void add_avoided(const char *list)
 {
 	struct platform_cpus others;
 
@@ -118,12 +118,12 @@ static void default_cpus(struct platform_cpus *ret)
 
 	platform_cpus_of_process(&all);
 	if (!threads.avoided_known) {
-		avoid("cpu/isolated");
-		avoid("cpu/nohz_full");
+		add_avoided("cpu/isolated");
+		add_avoided("cpu/nohz_full");
 		threads.avoided_known = true;
 	}
 	*ret = all;
-	without(ret, &threads.avoided);
+	subtract(ret, &threads.avoided);
 	if (no_cpu(ret))
 		*ret = all;
 }
@@ -179,32 +179,32 @@ static void choose_defaults(struct kind *kind)
 
 /* ---- the list of threads, under the lock ---- */
 
-static struct own *own_of(struct kind *kind, uint32_t tid)
+static struct listed_thread *find_listed(struct kind *kind, uint32_t tid)
 {
 	for (uint32_t i = 0; i < NR_OF_A_KIND; i++)
-		if (kind->own[i].tid == tid)
-			return &kind->own[i];
+		if (kind->listed[i].tid == tid)
+			return &kind->listed[i];
 	return NULL;
 }
 
-/* True if a thread outside the library has the number of @own, which may be reused.  The thread with this number is taken for the library's
- * if that ended just now, or if it has the library's name. */
-static bool is_another(const struct kind *kind, const struct own *own)
+/* True if a thread outside the library has the number of @entry, which may be reused.  The thread with this number is taken for the
+ * library's if that ended just now, or if it has the library's name. */
+static bool is_another(const struct kind *kind, const struct listed_thread *entry)
 {
 	char name[16];
 
-	if (platform_now_ns() - own->ends < LATE_NS)
+	if (platform_now_ns() - entry->ends < LATE_NS)
 		return false;
-	platform_thread_name(own->tid, name);
+	platform_thread_name(entry->tid, name);
 	return strcmp(name, kind->name) != 0;
 }
 
 /* True if the kernel has forgotten the thread.  Where the kernel does not report that, a thread that ends is taken to have ended. */
-static bool gone(const struct kind *kind, const struct own *own)
+static bool is_gone(const struct kind *kind, const struct listed_thread *entry)
 {
-	if (!own->ends)
+	if (!entry->ends)
 		return QUIESCE_MUTANT(shutdown_counts_running);
-	return !platform_thread_alive(own->tid) || is_another(kind, own) || platform_thread_alive(NO_THREAD) ||
+	return !platform_thread_alive(entry->tid) || is_another(kind, entry) || platform_thread_alive(NO_THREAD) ||
 	       QUIESCE_MUTANT(shutdown_counts_ending);
 }
 
@@ -213,29 +213,29 @@ static bool any_left(struct kind *kind)
 	bool left = kind->coming != 0;
 
 	for (uint32_t i = 0; i < NR_OF_A_KIND; i++) {
-		if (kind->own[i].tid && gone(kind, &kind->own[i]))
-			kind->own[i].tid = 0;
-		left |= kind->own[i].tid != 0;
+		if (kind->listed[i].tid && is_gone(kind, &kind->listed[i]))
+			kind->listed[i].tid = 0;
+		left |= kind->listed[i].tid != 0;
 	}
 	return left;
 }
 
 /* List the calling thread, in the place of an earlier thread with its number if there is one.  NULL: there is no place, and the thread is
  * counted as coming until it ends. */
-static struct own *list_own(struct kind *kind)
+static struct listed_thread *list_self(struct kind *kind)
 {
 	uint32_t tid = quiesce__tid();
-	struct own *own = own_of(kind, tid);
+	struct listed_thread *entry = find_listed(kind, tid);
 
-	if (!own)
-		own = own_of(kind, 0);
-	if (!own && any_left(kind))
-		own = own_of(kind, 0);
-	if (!own)
+	if (!entry)
+		entry = find_listed(kind, 0);
+	if (!entry && any_left(kind))
+		entry = find_listed(kind, 0);
+	if (!entry)
 		return NULL;
-	*own = (struct own){ .tid = tid };
+	*entry = (struct listed_thread){ .tid = tid };
 	kind->coming--;
-	return own;
+	return entry;
 }
 
 /* Wait until no starter is in I3's way.  The caller holds the lock, which is released during each sleep. */
@@ -254,7 +254,7 @@ static void wait_for_starters(struct kind *kind)
 struct life {
 	struct quiesce__run run;
 	struct kind *kind;
-	struct own *own; /* NULL: it is not listed */
+	struct listed_thread *entry; /* NULL: it is not listed */
 	void (*main)(void), (*over)(void);
 	uint32_t generation; /* number of forks; the list of a later generation has none of the earlier threads */
 };
@@ -273,9 +273,9 @@ static void end_life(struct quiesce__run *run)
 	quiesce__lock(&threads.lock);
 	wait_for_starters(kind);
 	if (life->generation != quiesce__generation())
-		life->own = NULL; /* another thread may have this place now */
-	else if (life->own)
-		life->own->ends = platform_now_ns();
+		life->entry = NULL; /* another thread may have this place now */
+	else if (life->entry)
+		life->entry->ends = platform_now_ns();
 	else
 		kind->coming--;
 	quiesce__unlock(&threads.lock);
@@ -288,7 +288,7 @@ static void thread_main(void *arg)
 	struct kind *kind = arg;
 
 	quiesce__lock(&threads.lock);
-	life.own = list_own(kind);
+	life.entry = list_self(kind);
 	life.main = kind->main; /* copied, because the next starter writes it again */
 	life.over = kind->over;
 	platform_thread_begin(kind->name, &kind->how);
@@ -352,7 +352,7 @@ bool quiesce__threads_gone(void)
 
 /* ---- choices of the program ---- */
 
-static bool valid(enum quiesce_thread which, const struct quiesce_thread_attr *attr)
+static bool is_valid(enum quiesce_thread which, const struct quiesce_thread_attr *attr)
 {
 	return (unsigned int)which < QUIESCE_NR_THREADS &&
 	       (!attr || (attr->size >= sizeof *attr && attr->nice >= -20 && attr->nice <= 19 && attr->node >= -1 &&
@@ -376,7 +376,7 @@ static int choose_cpus(struct platform_cpus *cpus, const struct quiesce_thread_a
 		snprintf(list, sizeof list, "node/node%d/cpulist", attr->node);
 		if (!platform_cpus_of_list(list, &node))
 			return -ENODEV;
-		only(cpus, &node);
+		intersect(cpus, &node);
 	}
 	return no_cpu(cpus) ? -EINVAL : 0;
 }
@@ -406,8 +406,8 @@ static int change_running(struct kind *kind, const struct platform_thread *how, 
 	int err = 0;
 
 	for (uint32_t i = 0; i < NR_OF_A_KIND && !err; i++)
-		if (kind->own[i].tid && !kind->own[i].ends)
-			err = platform_thread_change(kind->own[i].tid, how, name);
+		if (kind->listed[i].tid && !kind->listed[i].ends)
+			err = platform_thread_change(kind->listed[i].tid, how, name);
 	return err;
 }
 
@@ -417,7 +417,7 @@ int quiesce_set_thread_attr(enum quiesce_thread which, const struct quiesce_thre
 	int err;
 
 	quiesce__init();
-	if (!valid(which, attr))
+	if (!is_valid(which, attr))
 		return -EINVAL;
 	kind = &threads.kind[which];
 	quiesce__lock(&threads.lock);
@@ -463,7 +463,7 @@ void quiesce__threads_fork_child(void)
 {
 	quiesce__lock_reset(&threads.lock, false);
 	for (uint32_t i = 0; i < QUIESCE_NR_THREADS; i++) {
-		memset(threads.kind[i].own, 0, sizeof threads.kind[i].own);
+		memset(threads.kind[i].listed, 0, sizeof threads.kind[i].listed);
 		threads.kind[i].retry_ns = threads.kind[i].coming = threads.kind[i].starters = 0;
 	}
 }

@@ -5,13 +5,13 @@
  * queue is.  If other readers on that CPU yield as they leave, it runs sooner.  Where the delaying reader
  * runs, or sleeps, yields of other readers cost them time and gain nothing.
  *
- * I1. Readers yield in stretches of at most STRETCH_NS.  A stretch is followed by a pause of its own length,
+ * I1. Readers yield in windows of at most WINDOW_NS.  A window is followed by a pause of its own length,
  *     or, where the primitive says so and the wait is not expedited, several times as long; in this wait and
  *     in the next one.
- * I2. The end of a stretch is a time that readers check, so it is observed even if the waiter does not run.
+ * I2. The end of a window is a time that readers check, so it is observed even if the waiter does not run.
  *     RCU readers withdraw the request then, so that later readers take the fast path again.
  * I3. Whether the delaying reader is preempted is unknown: only the kernel could say, by calls that a sandbox
- *     may forbid.  So a stretch is judged by its effect, and as long as stretches have none, the pauses
+ *     may forbid.  So a window is judged by its effect, and as long as windows have none, the pauses
  *     between them grow.
  * I4. The time between two checks of a wait counts as at most a quarter of the stall limit.  Where it was
  *     longer the waiter did not run: the process was stopped, and its readers with it.  So no stop causes a
@@ -22,8 +22,8 @@
 #define SPINS 16u
 #define SPIN_PAUSES 8u
 #define STEP_NS 50000u         /* the shortest sleep */
-#define STRETCH_NS 1000000u
-#define PAUSE_EXPEDITED 1u     /* times the stretch */
+#define WINDOW_NS 1000000u
+#define PAUSE_EXPEDITED 1u     /* times the window */
 #define SLEEP_MIN_NS 1000000u
 #define SLEEP_MAX_NS 8000000u
 #define BACKOFF_MIN_NS 16000000u
@@ -46,8 +46,8 @@ static bool may_force(const struct quiesce__wait_policy *p)
 	return p->expedited || quiesce_load_relaxed(&quiesce__settings.yield); /* Relaxed: a setting. */
 }
 
-/* The time at which the next stretch may begin. */
-static uint64_t next_stretch(const struct quiesce__wait_policy *p)
+/* The time at which the next window may begin. */
+static uint64_t next_window(const struct quiesce__wait_policy *p)
 {
 	uint64_t at = p->expedited ? p->start : p->start + p->force_after_ns;
 
@@ -56,26 +56,26 @@ static uint64_t next_stretch(const struct quiesce__wait_policy *p)
 	return at < p->backoff_until ? p->backoff_until : at;
 }
 
-static void begin_stretch(struct quiesce__wait_policy *p, uint64_t now)
+static void begin_window(struct quiesce__wait_policy *p, uint64_t now)
 {
 	p->forced_at = now;
-	quiesce_store_relaxed(&p->yield->until, now + STRETCH_NS); /* Relaxed: readers may see it late. */
+	quiesce_store_relaxed(&p->yield->until, now + WINDOW_NS); /* Relaxed: readers may see it late. */
 	p->force_yield(true);
 	quiesce__count(expedited);
 }
 
-static void end_stretch(struct quiesce__wait_policy *p, uint64_t now)
+static void end_window(struct quiesce__wait_policy *p, uint64_t now)
 {
 	uint64_t length = now - p->forced_at;
 
-	if (length > STRETCH_NS)
-		length = STRETCH_NS; /* I2 */
+	if (length > WINDOW_NS)
+		length = WINDOW_NS; /* I2 */
 	p->force_yield(false);
 	p->forced_at = 0;
 	*p->not_before = now + length * (p->expedited ? PAUSE_EXPEDITED : p->pause);
 }
 
-static void judge_stretch(struct quiesce__wait_policy *p, uint64_t now)
+static void judge_window(struct quiesce__wait_policy *p, uint64_t now)
 {
 	if (p->helped(p->arg)) {
 		p->backoff_ns = 0;
@@ -91,18 +91,18 @@ static void judge_stretch(struct quiesce__wait_policy *p, uint64_t now)
 void quiesce__wait_policy_step(struct quiesce__wait_policy *p, uint64_t now)
 {
 	if (!p->forced_at) {
-		if (may_force(p) && now >= next_stretch(p))
-			begin_stretch(p, now);
-	} else if (now - p->forced_at >= STRETCH_NS) {
-		end_stretch(p, now);
-		judge_stretch(p, now);
+		if (may_force(p) && now >= next_window(p))
+			begin_window(p, now);
+	} else if (now - p->forced_at >= WINDOW_NS) {
+		end_window(p, now);
+		judge_window(p, now);
 	}
 }
 
 /* The time at which quiesce__wait_policy_step() has something to do next. */
 static uint64_t next_step(const struct quiesce__wait_policy *p)
 {
-	return p->forced_at ? p->forced_at + STRETCH_NS : next_stretch(p);
+	return p->forced_at ? p->forced_at + WINDOW_NS : next_window(p);
 }
 
 uint64_t quiesce__wait_policy_sleep(struct quiesce__wait_policy *p, uint64_t now)
@@ -125,13 +125,13 @@ uint64_t quiesce__wait_policy_sleep(struct quiesce__wait_policy *p, uint64_t now
 }
 
 /* I4: exclude the time in which the process was stopped. */
-static void leave_out_stop(struct quiesce__wait_policy *p, uint64_t now, uint64_t limit)
+static void exclude_stop(struct quiesce__wait_policy *p, uint64_t now, uint64_t limit)
 {
-	uint64_t since = p->checked_at > p->start ? p->checked_at : p->start, most = since + limit / QUIESCE_STALL_CHECKS;
+	uint64_t since = p->checked_at > p->start ? p->checked_at : p->start, max_at = since + limit / QUIESCE_STALL_CHECKS;
 
 	p->checked_at = now;
-	if (now > most && !QUIESCE_MUTANT(stall_counts_stops))
-		p->stall_at += now - most;
+	if (now > max_at && !QUIESCE_MUTANT(stall_counts_stops))
+		p->stall_at += now - max_at;
 }
 
 bool quiesce__wait_policy_stalled(struct quiesce__wait_policy *p, uint64_t now)
@@ -142,7 +142,7 @@ bool quiesce__wait_policy_stalled(struct quiesce__wait_policy *p, uint64_t now)
 		p->stall_at = p->start + limit;
 	if (!limit)
 		return false;
-	leave_out_stop(p, now, limit);
+	exclude_stop(p, now, limit);
 	if (now < p->stall_at)
 		return false;
 	p->stall_at = now + limit;
@@ -152,5 +152,5 @@ bool quiesce__wait_policy_stalled(struct quiesce__wait_policy *p, uint64_t now)
 void quiesce__wait_policy_end(struct quiesce__wait_policy *p)
 {
 	if (p->forced_at)
-		end_stretch(p, platform_now_ns());
+		end_window(p, platform_now_ns());
 }

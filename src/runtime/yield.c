@@ -3,7 +3,7 @@
 #include "yield.h"
 
 #define SHARDS 64u
-#define LOOK_EVERY 64u /* one reader in so many, on a CPU that is not requested, reads the clock */
+#define CLOCK_INTERVAL 64u /* one reader in so many, on a CPU that is not requested, reads the clock */
 
 /* Counters by CPU, because all readers may count at once. */
 static struct {
@@ -16,19 +16,19 @@ static bool reads_clock(uint32_t cpu)
 	uint32_t others = quiesce_load_relaxed(&counts[cpu].others) + 1; /* Relaxed: two readers may count as one. */
 
 	quiesce_store_relaxed(&counts[cpu].others, others); /* Relaxed: a lost count delays the next reading of the clock. */
-	return others % LOOK_EVERY == 0;
+	return others % CLOCK_INTERVAL == 0;
 }
 
 QUIESCE_COLD bool quiesce__yield(const struct quiesce__yield *yield)
 {
 	uint32_t cpu = platform_cpu() % SHARDS;
-	bool meant = quiesce_load_relaxed(&yield->cpus) & 1ull << cpu; /* Relaxed: a reader may see the request late. */
+	bool requested = quiesce_load_relaxed(&yield->cpus) & 1ull << cpu; /* Relaxed: a reader may see the request late. */
 
-	if (!meant && !reads_clock(cpu))
+	if (!requested && !reads_clock(cpu))
 		return true;
 	if (platform_now_ns() >= quiesce_load_relaxed(&yield->until)) /* Relaxed: a reader may see the request late. */
 		return false;
-	if (!meant)
+	if (!requested)
 		return true;
 	quiesce_fetch_add_relaxed(&counts[cpu].nr, (uint64_t)1); /* Relaxed: counters order nothing. */
 	platform_yield();

@@ -101,7 +101,7 @@ static void begin_urgent_wait(struct in_the_way *r, pthread_t *updater, void *(*
 	wait_until(stats_now().expedited > before);
 }
 
-/* Readers are forced during stretches of time; a section in one yields once, at its outermost unlock. */
+/* Readers are forced during windows of time; a section in one yields once, at its outermost unlock. */
 static void readers_yield_while(void *(*wait)(void *))
 {
 	struct in_the_way r;
@@ -137,7 +137,7 @@ static void stand_still(int sig)
 		syscall(SYS_sched_yield);
 }
 
-/* The waiter does not end the stretch that it began: the next readers end it when its time is over. */
+/* The waiter does not end the window that it began: the next readers end it when its time is over. */
 static void readers_stop_by_themselves_when_the_waiter_does_not_run(void **state)
 {
 	enum { ROUNDS = 20 };
@@ -204,7 +204,7 @@ static void no_reader_yields_to_a_plain_wait_when_yielding_is_off(void **state)
 	quiesce_set_yield(1);
 }
 
-/* The test covers the first stretch only, because later the delaying reader may wait on another CPU. */
+/* The test covers the first window only, because later the delaying reader may wait on another CPU. */
 static void readers_on_other_cpus_do_not_yield_at_first(void **state)
 {
 	enum { ROUNDS = 20 };
@@ -218,14 +218,14 @@ static void readers_on_other_cpus_do_not_yield_at_first(void **state)
 	assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
 	elsewhere = 1;
 	for (int i = 0; i < ROUNDS; i++) {
-		uint64_t stretches = stats_now().expedited, begun = now_ns();
+		uint64_t windows = stats_now().expedited, begun = now_ns();
 		struct in_the_way r;
 		pthread_t updater;
 
 		begin_urgent_wait(&r, &updater, wait_expedited);
 		do
 			if (yields_in_a_section())
-				assert_in_range(stats_now().expedited, stretches + 2, UINT64_MAX);
+				assert_in_range(stats_now().expedited, windows + 2, UINT64_MAX);
 		while (now_ns() - begun < 3000000);
 		in_the_way_end(&r);
 		pthread_join(updater, NULL);
@@ -234,9 +234,9 @@ static void readers_on_other_cpus_do_not_yield_at_first(void **state)
 	sched_setaffinity(0, sizeof all, &all);
 }
 
-enum { STRETCHES = 8 };
+enum { WINDOWS = 8 };
 
-/* Check that eight stretches of a wait take at least @at_least_ns, while readers @r leave one after the other, or the only one stays. */
+/* Check that eight windows of a wait take at least @at_least_ns, while readers @r leave one after the other, or the only one stays. */
 static void check_share(void *(*wait)(void *), struct in_the_way *r, int nr, uint64_t at_least_ns)
 {
 	uint64_t before = stats_now().expedited, begun;
@@ -247,7 +247,7 @@ static void check_share(void *(*wait)(void *), struct in_the_way *r, int nr, uin
 		in_the_way_begin(&r[i]);
 	begun = now_ns();
 	thread_must(pthread_create(&updater, NULL, wait, NULL));
-	for (int i = 1; i <= STRETCHES; i++) {
+	for (int i = 1; i <= WINDOWS; i++) {
 		wait_until(stats_now().expedited >= before + (uint64_t)i);
 		if (left + 1 < nr)
 			in_the_way_end(&r[left++]);
@@ -258,14 +258,14 @@ static void check_share(void *(*wait)(void *), struct in_the_way *r, int nr, uin
 	pthread_join(updater, NULL);
 }
 
-/* A stretch takes a millisecond, and a pause follows.  The other readers are behind the first in the registry, as they came later. */
+/* A window takes a millisecond, and a pause follows.  The other readers are behind the first in the registry, as they came later. */
 static void readers_yield_half_of_the_time_or_a_fifth(void **state)
 {
-	struct in_the_way r[STRETCHES + 1];
+	struct in_the_way r[WINDOWS + 1];
 
 	(void)state;
-	check_share(wait_expedited, r, STRETCHES + 1, (STRETCHES - 1) * 2000000);
-	check_share(wait_plain, r, STRETCHES + 1, (STRETCHES - 1) * 5000000);
+	check_share(wait_expedited, r, WINDOWS + 1, (WINDOWS - 1) * 2000000);
+	check_share(wait_plain, r, WINDOWS + 1, (WINDOWS - 1) * 5000000);
 }
 
 /* A reader is left alone for 4 ms in an expedited wait and 16 ms in others, then twice as long each time, at most 100 ms. */
@@ -274,8 +274,8 @@ static void readers_are_left_alone_where_yielding_does_not_help(void **state)
 	struct in_the_way r;
 
 	(void)state;
-	check_share(wait_expedited, &r, 1, (4 + 8 + 16 + 32 + 64 + (STRETCHES - 6) * 100) * 1000000ull);
-	check_share(wait_plain, &r, 1, (16 + 32 + 64 + (STRETCHES - 4) * 100) * 1000000ull);
+	check_share(wait_expedited, &r, 1, (4 + 8 + 16 + 32 + 64 + (WINDOWS - 6) * 100) * 1000000ull);
+	check_share(wait_plain, &r, 1, (16 + 32 + 64 + (WINDOWS - 4) * 100) * 1000000ull);
 }
 
 /* A normal wait that may not force readers to yield does so once an expedited caller follows it. */
