@@ -187,7 +187,7 @@ static bool have_thread(void)
 
 	if (quiesce_likely(quiesce__shazptr_thread_running()))
 		return true;
-	if (!quiesce__thread_may_start(QUIESCE_THREAD_SCAN))
+	if (!quiesce__thread_claim_start(QUIESCE_THREAD_SCAN))
 		return false;
 	/* SH5: full, pairs with SH5 in have_thread() */
 	if (!quiesce_cmpxchg(SH5, &quiesce__shazptr_scan.running, &none, 1))
@@ -205,7 +205,7 @@ static bool have_thread(void)
 static bool scan_instead(uint64_t scans, uint64_t now, uint64_t ns, struct quiesce__wait_policy *stalls)
 {
 	quiesce__shazptr_scan_if_late(scans, now + ns);
-	if (quiesce__wait_policy_stalled(stalls, now))
+	if (quiesce__wait_policy_claim_report(stalls, now))
 		quiesce__shazptr_report_stall(now);
 	return take_lead_if_needed();
 }

@@ -164,7 +164,7 @@ static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem
 		/* PW3: acquire, pairs with PW3 in give() */
 		if (quiesce_load_acquire(PW3, &w->state) == GRANTED)
 			return true;
-		if (quiesce__wait_policy_stalled(&stalls, platform_now_ns()))
+		if (quiesce__wait_policy_claim_report(&stalls, platform_now_ns()))
 			quiesce__rwsem_report_queue(sem, w, &stalls);
 		ns = until(deadline, until_check());
 		if (ns) {
@@ -334,7 +334,7 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 		if (!ns)
 			return false;
 		platform_futex_wait(word, value, ns);
-		if (quiesce__wait_policy_stalled(&p, platform_now_ns()))
+		if (quiesce__wait_policy_claim_report(&p, platform_now_ns()))
 			quiesce__rwsem_report_drain(sem, deadline != PLATFORM_FOREVER, &p);
 	}
 }

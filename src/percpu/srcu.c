@@ -340,7 +340,7 @@ static bool progress(void *arg)
 
 static void check_stall(struct srcu_struct *ssp, const char *call, struct quiesce__wait_policy *p, uint64_t now)
 {
-	if (quiesce__wait_policy_stalled(p, now))
+	if (quiesce__wait_policy_claim_report(p, now))
 		quiesce__srcu_report_stall(ssp, call, awaited(ssp, quiesce__srcu_update(ssp)), now - p->start);
 	quiesce__srcu_check_garbage(ssp);
 }

@@ -352,7 +352,7 @@ static void wait_until_run(struct quiesce__run *run)
 		quiesce__jobs_take_steps();
 		if (!ran(u, queued))
 			platform_futex_wait(&u->done_word, word, ns);
-		if (quiesce__wait_policy_stalled(&stalls, platform_now_ns()))
+		if (quiesce__wait_policy_claim_report(&stalls, platform_now_ns()))
 			quiesce__srcu_report_barrier(ssp, platform_now_ns() - stalls.start);
 	}
 }
@@ -415,7 +415,7 @@ static bool takes_part(struct quiesce__srcu_update *u, uint64_t cookie)
 	if (!quiesce__helper_running())
 		return true;
 	/* Relaxed: a hint. */
-	return (int64_t)(quiesce_load_relaxed(&u->wanted) - cookie) >= 0 && quiesce__pace(&u->wanted_due, QUIESCE_OVERDUE_NS) &&
+	return (int64_t)(quiesce_load_relaxed(&u->wanted) - cookie) >= 0 && quiesce__pace_claim(&u->wanted_due, QUIESCE_OVERDUE_NS) &&
 	       !QUIESCE_MUTANT(srcu_poll_trusts_helper);
 }
 

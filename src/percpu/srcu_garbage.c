@@ -48,7 +48,7 @@ static struct {
 static QUIESCE_COLD void count_slow(uint32_t index)
 {
 	/* Relaxed: a hint. */
-	if (!quiesce_load_relaxed(&counts.percpu.base) && quiesce__pace(&counts.retry_at, RETRY_NS))
+	if (!quiesce_load_relaxed(&counts.percpu.base) && quiesce__pace_claim(&counts.retry_at, RETRY_NS))
 		quiesce__percpu_open(&counts.percpu, NR_COUNTS);
 	quiesce__percpu_add(&counts.percpu, counts.shared, index);
 }

@@ -268,9 +268,9 @@ static void check_stall(struct wait *w, uint64_t now)
 		w->note_at = now + NOTE_NS;
 		quiesce__holdout_hook_note(w->number, w->policy.start);
 	}
-	if (quiesce__wait_policy_stalled(&w->policy, now))
+	if (quiesce__wait_policy_claim_report(&w->policy, now))
 		report_stall(w, now);
-	if (quiesce__garbage_report_due(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
+	if (quiesce__garbage_claim_report(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
 		report_garbage(w, now);
 }
 

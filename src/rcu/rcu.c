@@ -309,7 +309,7 @@ static bool takes_part(uint64_t cookie)
 {
 	if (!quiesce__reclaim_has_worker() && !rcu_read_lock_held())
 		return true;
-	return quiesce__gp_overdue(cookie) && !QUIESCE_MUTANT(gp_poll_trusts_worker);
+	return quiesce__gp_claim_overdue(cookie) && !QUIESCE_MUTANT(gp_poll_trusts_worker);
 }
 
 int quiesce_poll_state_synchronize_rcu(struct rcu_gp_seq seq)

@@ -160,7 +160,7 @@ void quiesce__worker_prompt(void);
 bool quiesce__worker_stop(uint64_t deadline);
 /* True if a requested grace period is not over. */
 bool quiesce__gp_wanted(void);
-/* True if a requested grace period completes @cookie, and is overdue.  Of several callers one at a time gets true, at intervals. */
-bool quiesce__gp_overdue(uint64_t cookie);
+/* Claim to run the requested grace period that completes @cookie, if it is overdue; one caller at a time gets true, at intervals. */
+bool quiesce__gp_claim_overdue(uint64_t cookie);
 
 #endif

@@ -308,7 +308,7 @@ static void helper_over(void)
 /* Start helpers until there are @nr, if as many threads can be had.  The caller holds the lock, which is released during each start. */
 static void start_helpers(uint32_t nr)
 {
-	for (uint32_t i = shared.nr; i < nr && quiesce__thread_may_start(QUIESCE_THREAD_RECLAIMER); i++) {
+	for (uint32_t i = shared.nr; i < nr && quiesce__thread_claim_start(QUIESCE_THREAD_RECLAIMER); i++) {
 		bool started;
 
 		quiesce_store_relaxed(&shared.nr, shared.nr + 1); /* Relaxed: under the lock. */

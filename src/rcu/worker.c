@@ -48,11 +48,12 @@ bool quiesce__gp_wanted(void)
 	return cookie && !quiesce__rcu_cookie_done(cookie);
 }
 
-bool quiesce__gp_overdue(uint64_t cookie)
+bool quiesce__gp_claim_overdue(uint64_t cookie)
 {
 	uint64_t wanted = quiesce_load_relaxed(&quiesce__worker.gp_wanted); /* Relaxed: a hint. */
 
-	return wanted && (int64_t)((wanted << 16) - (cookie << 16)) >= 0 && quiesce__pace(&quiesce__worker.gp_due, QUIESCE_OVERDUE_NS);
+	return wanted && (int64_t)((wanted << 16) - (cookie << 16)) >= 0 &&
+	       quiesce__pace_claim(&quiesce__worker.gp_due, QUIESCE_OVERDUE_NS);
 }
 
 /* True if a caller waits for a pass, for a requested grace period, or for the end of the worker. */
@@ -260,7 +261,7 @@ bool quiesce__worker_ensure(void)
 	if (quiesce_likely(quiesce__reclaim_has_worker()))
 		return true;
 	quiesce__init();
-	if (!quiesce__thread_may_start(QUIESCE_THREAD_WORKER))
+	if (!quiesce__thread_claim_start(QUIESCE_THREAD_WORKER))
 		return false;
 	return worker_start();
 }

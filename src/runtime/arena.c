@@ -81,7 +81,7 @@ bool quiesce__arena_extend(struct quiesce__arena *arena, size_t offset)
 	if (beyond && (is_mapped(arena, offset) || is_closed(arena)))
 		return is_mapped(arena, offset);
 	/* Relaxed: an attempt too many does no harm. */
-	if (quiesce_load_relaxed(&arena->failed) && !quiesce__pace(&arena->retry_at, RETRY_NS))
+	if (quiesce_load_relaxed(&arena->failed) && !quiesce__pace_claim(&arena->retry_at, RETRY_NS))
 		return false;
 	extended = beyond ? lock_and_extend(arena, offset) : platform_commit(arena->start + offset, QUIESCE_ARENA_STEP) == 0;
 	if (!extended)

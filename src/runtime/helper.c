@@ -290,14 +290,14 @@ static bool start_first(void)
 bool quiesce__helper_ensure_locked(void)
 {
 	set_stop_requested(false);
-	return h->started != QUIESCE_HELPER_NONE || (quiesce__thread_may_start(QUIESCE_THREAD_HELPER) && start_first());
+	return h->started != QUIESCE_HELPER_NONE || (quiesce__thread_claim_start(QUIESCE_THREAD_HELPER) && start_first());
 }
 
 void quiesce__helper_ensure_watcher(void)
 {
 	if (!needs_watcher() || h->watcher || h->starting || h->nr == QUIESCE_NR_HELPERS)
 		return;
-	if (quiesce__thread_may_start(QUIESCE_THREAD_HELPER))
+	if (quiesce__thread_claim_start(QUIESCE_THREAD_HELPER))
 		start_thread();
 }
 
@@ -340,7 +340,7 @@ bool quiesce__helper_ensure(void)
 	quiesce__init();
 	if (quiesce__helper_running())
 		return true;
-	if (!quiesce__thread_may_start(QUIESCE_THREAD_HELPER))
+	if (!quiesce__thread_claim_start(QUIESCE_THREAD_HELPER))
 		return false;
 	quiesce__lock(&h->lock);
 	there = start_first();

@@ -7,9 +7,9 @@
 
 #include "platform/platform.h"
 
-/* True if the next attempt is the caller's; then no other caller attempts it for @ns.  Relaxed throughout: an
+/* Claim the next attempt; if true, no other caller gets one for @ns.  Relaxed throughout: an
  * attempt too many does no harm. */
-static inline bool quiesce__pace(uint64_t *next, uint64_t ns)
+static inline bool quiesce__pace_claim(uint64_t *next, uint64_t ns)
 {
 	uint64_t now = platform_now_ns(), left = quiesce_load_relaxed(next) - now;
 

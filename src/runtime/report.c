@@ -189,36 +189,36 @@ static struct {
 	uint64_t next[QUIESCE_NR_GARBAGE_KINDS]; /* number of bytes of the next report; 0: the threshold */
 } garbage;
 
-/* True if @bytes have reached the next report's number.  Once garbage falls below half the threshold, the
- * next report is at the threshold again.  Under the lock. */
-static bool passes(uint64_t *told_next, uint64_t bytes, uint64_t threshold)
+/* Claim a report: true if @bytes have reached the number of the next one, which is raised.  Once garbage falls below half the threshold,
+ * the next report is at the threshold again.  Under the lock. */
+static bool claim_report(uint64_t *next_report, uint64_t bytes, uint64_t threshold)
 {
-	uint64_t next = *told_next > threshold ? *told_next : threshold;
+	uint64_t next = *next_report > threshold ? *next_report : threshold;
 
 	if (bytes < threshold / 2)
-		quiesce_store_relaxed(told_next, 0); /* Relaxed: under the lock. */
+		quiesce_store_relaxed(next_report, 0); /* Relaxed: under the lock. */
 	if (bytes < next)
 		return false;
 	while (next <= bytes && next <= UINT64_MAX / 2)
 		next *= 2;
-	quiesce_store_relaxed(told_next, next); /* Relaxed: under the lock. */
+	quiesce_store_relaxed(next_report, next); /* Relaxed: under the lock. */
 	return true;
 }
 
-bool quiesce__garbage_report_due(enum quiesce__garbage_kind kind, uint64_t bytes)
+bool quiesce__garbage_claim_report(enum quiesce__garbage_kind kind, uint64_t bytes)
 {
 	uint64_t threshold = quiesce_load_relaxed(&quiesce__settings.garbage_warning); /* Relaxed: a setting. */
 	uint64_t *next = &garbage.next[kind];
-	bool tell;
+	bool claimed;
 
 	/* Relaxed: callers check often, so a report that this check misses comes with a later one. */
 	if (quiesce_likely(!threshold || (bytes < threshold && !quiesce_load_relaxed(next))) || !quiesce__trylock(&garbage.lock))
 		return false;
-	tell = passes(next, bytes, threshold);
+	claimed = claim_report(next, bytes, threshold);
 	quiesce__unlock(&garbage.lock);
-	if (tell)
+	if (claimed)
 		quiesce__count(garbage_warnings);
-	return tell;
+	return claimed;
 }
 
 void quiesce__reports_fork_child(void)

@@ -146,12 +146,12 @@ void quiesce__thread_set_failed(enum quiesce_thread which, bool failed)
 	quiesce_store_relaxed(&kind->retry_ns, failed ? ns : 0); /* Relaxed: a rate limit. */
 }
 
-bool quiesce__thread_may_start(enum quiesce_thread which)
+bool quiesce__thread_claim_start(enum quiesce_thread which)
 {
 	struct kind *kind = &threads.kind[which];
 	uint32_t ns = quiesce_load_relaxed(&kind->retry_ns); /* Relaxed: a rate limit. */
 
-	return !ns || QUIESCE_MUTANT(thread_storm) || (quiesce__pace(&kind->retry_at, ns) && !QUIESCE_MUTANT(thread_once));
+	return !ns || QUIESCE_MUTANT(thread_storm) || (quiesce__pace_claim(&kind->retry_at, ns) && !QUIESCE_MUTANT(thread_once));
 }
 
 void quiesce__thread_defaults(struct platform_thread *ret)

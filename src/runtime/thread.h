@@ -7,8 +7,8 @@
 
 #include <quiesce/control.h>
 
-/* True if a start may be attempted; after failed starts attempts are limited to a rate. */
-bool quiesce__thread_may_start(enum quiesce_thread which);
+/* Claim an attempt to start the thread; false if none is due: after failed starts attempts are limited to a rate. */
+bool quiesce__thread_claim_start(enum quiesce_thread which);
 /* Start a thread that calls @main and then @over, also if a callback ends the thread in @main; false if it cannot be started.  Does not
  * wait for it. */
 bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void), void (*over)(void));
