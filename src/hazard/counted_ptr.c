@@ -20,7 +20,7 @@ static void release(struct hazptr_head *head)
 {
 	struct counted *counted = (struct counted *)(void *)((char *)head - offsetof(struct counted, hazptr));
 
-	quiesce__run_names((uintptr_t)counted->release);
+	quiesce__run_record_func((uintptr_t)counted->release);
 	counted->release(counted);
 }
 

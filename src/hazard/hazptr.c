@@ -238,7 +238,7 @@ static uintptr_t *take_empty_line(void)
 {
 	uintptr_t *line;
 
-	while ((line = take_line(QUIESCE_OWNER_CONTEXT | quiesce__noted_tid())) && held_in(line))
+	while ((line = take_line(QUIESCE_OWNER_CONTEXT | quiesce__recorded_tid())) && held_in(line))
 		quiesce__pool_add(&pool, line);
 	return line;
 }
@@ -284,7 +284,7 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 	if (!self->hazptr_spare && self->reader) {
 		self->hazptr_spare = line;
 		/* Relaxed: the thread keeps the line. */
-		quiesce_store_relaxed(quiesce__line_owner(line), QUIESCE_OWNER_CONTEXT | quiesce__noted_tid());
+		quiesce_store_relaxed(quiesce__line_owner(line), QUIESCE_OWNER_CONTEXT | quiesce__recorded_tid());
 		return;
 	}
 	quiesce__leave_line(&quiesce__hazptr_lines, line);
@@ -436,7 +436,7 @@ static uint64_t owner_now(const struct quiesce_tls_v1 *self, const uintptr_t *li
 	if (line == self->hazptr)
 		return quiesce__new_owner();
 	if ((owner & QUIESCE_OWNER_CONTEXT) && quiesce__fork_survivor_tid && (uint32_t)owner == quiesce__fork_survivor_tid)
-		return QUIESCE_OWNER_CONTEXT | quiesce__noted_tid();
+		return QUIESCE_OWNER_CONTEXT | quiesce__recorded_tid();
 	return 0;
 }
 

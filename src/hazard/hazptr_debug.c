@@ -113,69 +113,69 @@ void quiesce__hazptr_process_report(const struct quiesce_tls_v1 *self)
 /* ---- retired objects ---- */
 
 /* Queued in place of the program's function, which may also be the offset of an object for free(). */
-static void run_noted(struct hazptr_head *head)
+static void run_recorded(struct hazptr_head *head)
 {
 	uintptr_t func = quiesce__pending_take(head);
 
-	quiesce__run_names(func);
+	quiesce__run_record_func(func);
 	if (func > QUIESCE_KFREE_OFFSET_MAX)
 		((void (*)(struct hazptr_head *))func)(head);
 	else if (func)
 		platform_free((char *)head - (func - 1));
 }
 
-static void delete_noted(void *object)
+static void delete_recorded(void *object)
 {
 	uintptr_t deleter = quiesce__pending_take(object);
 
-	quiesce__run_names(deleter);
+	quiesce__run_record_func(deleter);
 	if (deleter)
 		((void (*)(void *))deleter)(object);
 }
 
 /* Record an object that is about to be queued.  The queueing call reports NULL arguments. */
-static enum quiesce__pending note(const void *object, uintptr_t func, const char *call, const void *site)
+static enum quiesce__pending record(const void *object, uintptr_t func, const char *call, const void *site)
 {
-	return object && func ? quiesce__pending_note(object, func, call, site) : QUIESCE_PENDING_UNNOTED;
+	return object && func ? quiesce__pending_add(object, func, call, site) : QUIESCE_PENDING_UNRECORDED;
 }
 
 void quiesce__call_hazptr_debug(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
 	bool kfree = (uintptr_t)func <= QUIESCE_KFREE_OFFSET_MAX;
 	const char *call = kfree ? "kfree_hazptr()" : "call_hazptr()";
-	enum quiesce__pending how = note(head, (uintptr_t)func, call, quiesce__caller());
+	enum quiesce__pending how = record(head, (uintptr_t)func, call, quiesce__caller());
 
-	if (how == QUIESCE_PENDING_UNNOTED)
+	if (how == QUIESCE_PENDING_UNRECORDED)
 		quiesce_call_hazptr(head, func, bytes);
-	else if (how == QUIESCE_PENDING_NOTED && kfree) /* like free(), this function may run in the caller */
-		quiesce_call_hazptr_inline(head, run_noted, bytes);
-	else if (how == QUIESCE_PENDING_NOTED)
-		quiesce_call_hazptr(head, run_noted, bytes);
+	else if (how == QUIESCE_PENDING_RECORDED && kfree) /* like free(), this function may run in the caller */
+		quiesce_call_hazptr_inline(head, run_recorded, bytes);
+	else if (how == QUIESCE_PENDING_RECORDED)
+		quiesce_call_hazptr(head, run_recorded, bytes);
 }
 
 void quiesce__call_hazptr_inline_debug(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
-	enum quiesce__pending how = note(head, (uintptr_t)func, "call_hazptr_inline()", quiesce__caller());
+	enum quiesce__pending how = record(head, (uintptr_t)func, "call_hazptr_inline()", quiesce__caller());
 
 	if (how != QUIESCE_PENDING_TWICE)
-		quiesce_call_hazptr_inline(head, how == QUIESCE_PENDING_NOTED ? run_noted : func, bytes);
+		quiesce_call_hazptr_inline(head, how == QUIESCE_PENDING_RECORDED ? run_recorded : func, bytes);
 }
 
 void quiesce__call_hazptr_cohort_debug(struct hazptr_cohort *cohort, struct hazptr_head *head,
 				       void (*func)(struct hazptr_head *head))
 {
-	enum quiesce__pending how = QUIESCE_PENDING_UNNOTED;
+	enum quiesce__pending how = QUIESCE_PENDING_UNRECORDED;
 
 	if (cohort)
-		how = note(head, (uintptr_t)func, "call_hazptr_cohort()", quiesce__caller());
+		how = record(head, (uintptr_t)func, "call_hazptr_cohort()", quiesce__caller());
 	if (how != QUIESCE_PENDING_TWICE)
-		quiesce_call_hazptr_cohort(cohort, head, how == QUIESCE_PENDING_NOTED ? run_noted : func);
+		quiesce_call_hazptr_cohort(cohort, head, how == QUIESCE_PENDING_RECORDED ? run_recorded : func);
 }
 
 void quiesce__hazptr_retire_debug(void *object, void (*deleter)(void *object), size_t bytes)
 {
-	enum quiesce__pending how = note(object, (uintptr_t)deleter, "hazptr_retire()", quiesce__caller());
+	enum quiesce__pending how = record(object, (uintptr_t)deleter, "hazptr_retire()", quiesce__caller());
 
 	if (how != QUIESCE_PENDING_TWICE)
-		quiesce_hazptr_retire(object, how == QUIESCE_PENDING_NOTED ? delete_noted : deleter, bytes);
+		quiesce_hazptr_retire(object, how == QUIESCE_PENDING_RECORDED ? delete_recorded : deleter, bytes);
 }

@@ -153,7 +153,7 @@ void quiesce__hazptr_run_note(struct hazptr_head *head)
 		note->head.next = NULL;
 		push_pack(note, 1);
 	}
-	quiesce__run_names((uintptr_t)deleter);
+	quiesce__run_record_func((uintptr_t)deleter);
 	deleter(object);
 }
 

@@ -379,7 +379,7 @@ bool quiesce__sweep_run(uint64_t deadline)
 	struct quiesce__sweep *s = &quiesce__sweep;
 
 	if (s->ready)
-		quiesce__helper_runs_callbacks();
+		quiesce__helper_begin_callbacks();
 	while (s->ready) {
 		quiesce__gate_enter(&s->running);
 		s->ran += quiesce__hazptr_run_list(&s->ready, QUIESCE_SWEEP_CHUNK);

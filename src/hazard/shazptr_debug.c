@@ -48,7 +48,7 @@ static struct owner *owner_of(const uintptr_t *slot)
 	return all && index < quiesce_load_relaxed(&nr_owners) && !quiesce__slot_counts(slot) ? &all[index] : NULL;
 }
 
-static void note(struct shazptr_guard guard, const void *site)
+static void record_owner(struct shazptr_guard guard, const void *site)
 {
 	struct owner *owner;
 
@@ -67,13 +67,13 @@ struct shazptr_guard quiesce__shazptr_acquire_debug(const void *ptr)
 {
 	struct shazptr_guard guard = quiesce__shazptr_acquire(ptr);
 
-	note(guard, quiesce__caller());
+	record_owner(guard, quiesce__caller());
 	return guard;
 }
 
 void quiesce__shazptr_note_debug(struct shazptr_guard guard)
 {
-	note(guard, quiesce__caller());
+	record_owner(guard, quiesce__caller());
 }
 
 void quiesce__shazptr_detach_debug(struct shazptr_guard guard)
@@ -124,7 +124,7 @@ bool quiesce__shazptr_held_by_me(uintptr_t address)
 	uintptr_t *group;
 	uint32_t tid = quiesce__tid();
 
-	if (!quiesce_load_relaxed(&owners)) /* Relaxed: what this thread has noted it sees. */
+	if (!quiesce_load_relaxed(&owners)) /* Relaxed: a thread sees its own records. */
 		return false;
 	quiesce__slots_ranges(range);
 	for (uint32_t i = 0; i < QUIESCE_NR_RANGES; i++)

@@ -215,7 +215,7 @@ uint64_t quiesce__new_owner(void)
 	static uint32_t owners;
 
 	/* Relaxed: a number. */
-	return (uint64_t)(quiesce_fetch_add_relaxed(&owners, 1u) & MOST_OWNERS) << 32 | quiesce__noted_tid();
+	return (uint64_t)(quiesce_fetch_add_relaxed(&owners, 1u) & MOST_OWNERS) << 32 | quiesce__recorded_tid();
 }
 
 static uintptr_t *take(struct quiesce__lines *lines, uint32_t i, uint64_t owner)

@@ -144,7 +144,7 @@ static void run_some(struct step *s)
 {
 	struct quiesce__srcu_update *u = s->u;
 
-	quiesce__helper_runs_callbacks();
+	quiesce__helper_begin_callbacks();
 	quiesce_store_relaxed(&u->runner, quiesce__self()); /* Relaxed: only this thread compares it with itself. */
 	while (s->nr < CHUNK && u->taken)
 		run_one(s);

@@ -79,10 +79,10 @@ bool quiesce__srcu_wait_is_misuse(struct srcu_struct *ssp, const char *what)
 
 void quiesce__call_srcu_debug(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
 {
-	enum quiesce__pending how = QUIESCE_PENDING_UNNOTED;
+	enum quiesce__pending how = QUIESCE_PENDING_UNRECORDED;
 
 	if (ssp && head && func)
-		how = quiesce__pending_note(head, (uintptr_t)func, "call_srcu()", quiesce__caller());
+		how = quiesce__pending_add(head, (uintptr_t)func, "call_srcu()", quiesce__caller());
 	if (how != QUIESCE_PENDING_TWICE)
-		quiesce_call_srcu(ssp, head, how == QUIESCE_PENDING_NOTED ? quiesce__rcu_run_noted : func, bytes);
+		quiesce_call_srcu(ssp, head, how == QUIESCE_PENDING_RECORDED ? quiesce__rcu_run_recorded : func, bytes);
 }

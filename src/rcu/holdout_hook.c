@@ -161,7 +161,7 @@ static uint64_t step(struct quiesce__job *job)
 	}
 	if (find(&n)) {
 		n.run.func = (uintptr_t)n.fn;
-		quiesce__helper_runs_callbacks();
+		quiesce__helper_begin_callbacks();
 		quiesce__run(&n.run, call_hook, end_use);
 	}
 	end_use(&n.run);

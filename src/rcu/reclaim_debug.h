@@ -6,6 +6,6 @@
 #include <quiesce/rcu.h>
 
 /* Run the program's function, or free the object, as it was recorded for @head. */
-void quiesce__rcu_run_noted(struct rcu_head *head);
+void quiesce__rcu_run_recorded(struct rcu_head *head);
 
 #endif

@@ -58,7 +58,7 @@ static const struct platform_hooks hooks = {
 	.fork_parent = quiesce__fork_parent,
 	.fork_child = quiesce__fork_child,
 	.thread_exit = quiesce__thread_exit,
-	.exception = quiesce__run_throws,
+	.exception = quiesce__run_report_exception,
 };
 
 static void init_all(void)

@@ -105,21 +105,21 @@ static QUIESCE_COLD void report(const struct entry *first, const char *call, con
 			platform_place(site, &here), first->object, first->call, platform_place(first->site, &there));
 }
 
-enum quiesce__pending quiesce__pending_note(const void *object, uintptr_t func, const char *call, const void *site)
+enum quiesce__pending quiesce__pending_add(const void *object, uintptr_t func, const char *call, const void *site)
 {
 	struct entry found, fresh = { .object = object, .func = func, .call = call, .site = site };
 	struct platform_sigmask mask;
-	bool twice, noted;
+	bool twice, recorded;
 
 	quiesce__init();
 	fresh.generation = quiesce__generation();
 	begin(&mask);
 	twice = is_queued(object, &found);
-	noted = !twice && add(&fresh);
+	recorded = !twice && add(&fresh);
 	end(&mask);
 	if (twice)
 		report(&found, call, site);
-	return twice ? QUIESCE_PENDING_TWICE : noted ? QUIESCE_PENDING_NOTED : QUIESCE_PENDING_UNNOTED;
+	return twice ? QUIESCE_PENDING_TWICE : recorded ? QUIESCE_PENDING_RECORDED : QUIESCE_PENDING_UNRECORDED;
 }
 
 uintptr_t quiesce__pending_take(const void *object)

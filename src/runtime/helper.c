@@ -301,7 +301,7 @@ void quiesce__helper_ensure_watcher(void)
 		start_thread();
 }
 
-void quiesce__helper_runs_callbacks(void)
+void quiesce__helper_begin_callbacks(void)
 {
 	if (!quiesce__in_helper())
 		return;

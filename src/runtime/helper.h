@@ -15,7 +15,7 @@ struct quiesce__job {
 	struct quiesce__job *next, **at;
 	/* Take one step, inside the fork gate (with @own_gate the step itself enters a gate where it runs
 	 * callbacks, for a few at a time).  A step does not sleep; before it runs callbacks, which may, it
-	 * calls quiesce__helper_runs_callbacks().  Steps run in a helper thread; without one, in a thread
+	 * calls quiesce__helper_begin_callbacks().  Steps run in a helper thread; without one, in a thread
 	 * that calls quiesce__jobs_take_steps().  One step of a job at a time.
 	 * Return: ns until the next step; QUIESCE_JOB_DONE: no further step; PLATFORM_FOREVER: the next step
 	 * when the job is started again (it is not listed until then); with QUIESCE_JOB_OPTIONAL: the thread
@@ -56,9 +56,9 @@ void quiesce__helper_wake(void);
 void quiesce__job_cancel(struct quiesce__job *job);
 /* Wait for a step of @job in progress, if any.  Not in a step of @job. */
 void quiesce__job_await_step(struct quiesce__job *job);
-/* In a step: the rest of the step runs callbacks of the program.  If they block, another thread takes the
+/* Announce, in a step, that its rest runs callbacks of the program.  If they block, another thread takes the
  * steps of other jobs. */
-void quiesce__helper_runs_callbacks(void);
+void quiesce__helper_begin_callbacks(void);
 /* True if the calling thread takes steps: it is a helper thread, or in quiesce__jobs_take_steps(). */
 bool quiesce__in_helper(void);
 /* True in a helper thread; false in a caller that takes steps in its place. */

@@ -56,7 +56,7 @@ static bool spin_for(struct quiesce__lock *lock, uint32_t tid)
 	return false;
 }
 
-void quiesce__lock_lent(struct quiesce__lock *lock, uint32_t tid)
+void quiesce__lock_pi_slow(struct quiesce__lock *lock, uint32_t tid)
 {
 	if (platform_lock_pi(&lock->word, tid))
 		sleep_for(lock, tid);
@@ -78,13 +78,13 @@ void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid)
 			return;
 		platform_futex_wait(&never, 0, SLEEP_NS);
 	}
-	quiesce__lock_lent(lock, tid);
+	quiesce__lock_pi_slow(lock, tid);
 }
 
 void quiesce__unlock_slow(struct quiesce__lock *lock)
 {
-	/* LK1: release, pairs with LK1 in quiesce__lock_lent() */
-	quiesce_fetch_add(LK1, &lock->word, 0u); /* visible to race detectors, as in quiesce__lock_lent() */
+	/* LK1: release, pairs with LK1 in quiesce__lock_pi_slow() */
+	quiesce_fetch_add(LK1, &lock->word, 0u); /* visible to race detectors, as in quiesce__lock_pi_slow() */
 	if (!platform_unlock_pi(&lock->word))
 		return;
 	/* LK1: release, pairs with LK1 in sleep_for() */

@@ -20,7 +20,7 @@
 #define QUIESCE_LOCK_WAITERS 0x80000000u
 
 void quiesce__lock_slow(struct quiesce__lock *lock, uint32_t tid);
-void quiesce__lock_lent(struct quiesce__lock *lock, uint32_t tid);
+void quiesce__lock_pi_slow(struct quiesce__lock *lock, uint32_t tid);
 void quiesce__unlock_slow(struct quiesce__lock *lock);
 
 /* Report to the simulator that an attempt has taken the lock. */
@@ -42,7 +42,7 @@ static inline uint32_t quiesce__tid(void)
 }
 
 /* The thread id by which platform_thread_alive() can check the calling thread; 0: it has none. */
-static inline uint32_t quiesce__noted_tid(void)
+static inline uint32_t quiesce__recorded_tid(void)
 {
 	quiesce__tid();
 	return quiesce__self()->tid;
@@ -67,10 +67,10 @@ static inline void quiesce__lock(struct quiesce__lock *lock)
 
 /* Take the lock for a caller that has already waited for long: the holder inherits the caller's priority at
  * once. */
-static inline void quiesce__lock_and_lend(struct quiesce__lock *lock)
+static inline void quiesce__lock_pi(struct quiesce__lock *lock)
 {
 	sim__lock_step(lock, SIM_LOCK_WANTED);
-	quiesce__lock_lent(lock, quiesce__tid());
+	quiesce__lock_pi_slow(lock, quiesce__tid());
 	sim__lock_step(lock, SIM_LOCK_TAKEN);
 }
 

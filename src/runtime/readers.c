@@ -92,7 +92,7 @@ static bool claim(uint32_t i, struct quiesce_tls_v1 *self)
 	if (!quiesce_cmpxchg(RG1, &r->tls, &none, self))
 		return false;
 	/* Relaxed: for reports only. */
-	quiesce_store_relaxed(&r->tid, quiesce__noted_tid());
+	quiesce_store_relaxed(&r->tid, quiesce__recorded_tid());
 	self->reader = r;
 	return true;
 }
@@ -234,7 +234,7 @@ static void wait_for_scanner(struct place *p, uint32_t step)
 			return;
 		quiesce_cpu_relax();
 	}
-	quiesce__lock_and_lend(&p->lock);
+	quiesce__lock_pi(&p->lock);
 	quiesce__unlock(&p->lock);
 }
 
@@ -405,7 +405,7 @@ void quiesce__readers_fork_survivor(struct quiesce_tls_v1 *self)
 		if (quiesce_load_relaxed(&r->tid) != QUIESCE_TID_INHERITED)
 			continue;
 		if (r == self->reader)
-			quiesce_store_relaxed(&r->tid, quiesce__noted_tid()); /* Relaxed: for reports only. */
+			quiesce_store_relaxed(&r->tid, quiesce__recorded_tid()); /* Relaxed: for reports only. */
 		else if (r->tls)
 			give_back(r);
 	}

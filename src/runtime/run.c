@@ -83,7 +83,7 @@ void quiesce__run(struct quiesce__run *run, void (*code)(struct quiesce__run *ru
 		platform_set_cancelable(true);
 }
 
-void quiesce__run_throws(void)
+void quiesce__run_report_exception(void)
 {
 	const struct quiesce__run *run = quiesce__self()->runs;
 	uintptr_t func = run ? running(run) : 0;

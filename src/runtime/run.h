@@ -26,7 +26,7 @@ void quiesce__run(struct quiesce__run *run, void (*code)(struct quiesce__run *ru
 
 /* Record that the calling thread's innermost run calls @func next; a wrapper records the program's function
  * in place of its own. */
-static inline void quiesce__run_names(uintptr_t func)
+static inline void quiesce__run_record_func(uintptr_t func)
 {
 	struct quiesce__run *run = quiesce__self()->runs;
 
@@ -35,7 +35,7 @@ static inline void quiesce__run_names(uintptr_t func)
 }
 
 /* Report that an exception leaves a callback, and do not let it pass. */
-void quiesce__run_throws(void);
+void quiesce__run_report_exception(void);
 /* The calling thread ends: report callbacks that left other than by return. */
 void quiesce__runs_thread_exit(void);
 

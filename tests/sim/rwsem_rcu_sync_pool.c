@@ -33,7 +33,7 @@ static uint64_t end_step(struct work *w, uint64_t ns)
 
 static void block(struct work *w, uint32_t *on)
 {
-	quiesce__helper_runs_callbacks();
+	quiesce__helper_begin_callbacks();
 	world_add(&w->inside);
 	world_await(on, 1);
 }
@@ -228,7 +228,7 @@ static uint64_t forks_inside(struct quiesce__job *job)
 
 	if (begin_step(w) > 1)
 		return end_step(w, QUIESCE_JOB_DONE);
-	quiesce__helper_runs_callbacks();
+	quiesce__helper_begin_callbacks();
 	world_stay(40);
 	quiesce__fork_prepare();
 	sim_fork();
