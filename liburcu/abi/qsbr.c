@@ -57,7 +57,7 @@ void urcu_qsbr_thread_offline(void) { set_word(&urcu_qsbr_reader, 0); }
 
 void urcu_qsbr_thread_online(void)
 {
-	/* Relaxed: an old number only makes an updater wait in vain. */
+	/* Relaxed: an old number only makes an updater wait needlessly. */
 	quiesce_store_relaxed(&urcu_qsbr_reader.ctr, quiesce_load_relaxed(&urcu_qsbr_gp.ctr));
 	quiesce__urcu_fence(false);
 }

@@ -58,7 +58,7 @@ struct wait {
 	struct srcu_struct *ssp;
 	struct quiesce__srcu_update *u;
 	const char *call;
-	uint64_t inside; /* readers in the way at the last check of progress */
+	uint64_t inside; /* number of holdouts at the last check of progress */
 	struct quiesce__wait_policy policy;
 };
 
@@ -329,7 +329,7 @@ static void force_yield(bool on)
 }
 
 /* True if a reader has left since the last call. */
-static bool progress(void *arg)
+static bool made_progress(void *arg)
 {
 	struct wait *w = arg;
 	uint64_t before = w->inside;
@@ -387,7 +387,7 @@ static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_updat
 	struct wait w = { .ssp = ssp, .u = u, .call = call };
 
 	w.policy = (struct quiesce__wait_policy){
-		.yield = &quiesce__srcu_yield, .force_yield = force_yield, .helped = progress, .arg = &w,
+		.yield = &quiesce__srcu_yield, .force_yield = force_yield, .helped = made_progress, .arg = &w,
 		.not_before = &u->force_not_before,
 		.pause = PAUSE, .force_after_ns = FORCE_NORMAL_NS, .expedited = expedited, .start = platform_now_ns(),
 	};
@@ -465,7 +465,7 @@ static bool may_lead(struct quiesce__srcu_update *u)
 	return may;
 }
 
-/* Request that readers in the way wake the helper, then check whether they have left meanwhile. */
+/* Request that holdouts wake the helper, then check whether they have left meanwhile. */
 static bool scan_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
 {
 	struct quiesce__wait_policy p;

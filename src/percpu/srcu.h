@@ -47,7 +47,7 @@ struct quiesce__srcu_update {
 	uint32_t inherited;        /* open sections may be of threads that this process does not have: I7 of srcu.c */
 	uint32_t seen;             /* bit i: index i was seen empty since the fence */
 	uint64_t force_not_before;
-	uint64_t stuck_at, stall_at, checked_at; /* tries that find readers in the way: as in struct quiesce__wait_policy */
+	uint64_t stuck_at, stall_at, checked_at; /* tries that find holdouts: as in struct quiesce__wait_policy */
 	/* State of callbacks; see srcu_callbacks.c. */
 	struct rcu_head *list;     /* callbacks pushed by any thread, the newest first */
 	uint64_t queued, run;      /* number of callbacks queued and run so far */
@@ -128,7 +128,7 @@ void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number);
  * over. */
 uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u);
 bool quiesce__srcu_done(const struct quiesce__srcu_update *u, uint64_t cookie);
-/* Try to complete @cookie without sleeping.  @ask: if readers are in the way, request that they wake the helper. */
+/* Try to complete @cookie without sleeping.  @ask: request that holdouts wake the helper. */
 bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask);
 
 /* srcu_report.c: report that @call has waited for @ns, for readers of index @idx; or for callbacks. */
@@ -147,7 +147,7 @@ static inline struct quiesce__srcu_update *quiesce__srcu_of_job(struct quiesce__
 		return NULL;
 	return (struct quiesce__srcu_update *)(void *)((char *)job - offsetof(struct quiesce__srcu_update, job));
 }
-/* True if sections in the way may belong to threads that this process does not have. */
+/* True if holdouts may be threads that this process does not have. */
 static inline bool quiesce__srcu_inherits(const struct quiesce__srcu_update *u)
 {
 	return quiesce_load_relaxed(&u->inherited) != 0; /* Relaxed: only the end of a grace period changes it. */

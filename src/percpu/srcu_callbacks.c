@@ -177,7 +177,7 @@ static bool anything_left(const struct quiesce__srcu_update *u)
 	return u->taken || quiesce_load_relaxed(&u->list); /* Relaxed: the next pusher starts the job. */
 }
 
-/* Delay until the next step: doubled while readers are in the way; short if there is too much garbage. */
+/* Delay until the next step: doubled while there are holdouts; short if there is too much garbage. */
 static uint64_t retry_ns(struct quiesce__srcu_update *u)
 {
 	uint64_t ns = u->delay_ns ? u->delay_ns : RETRY_NS;
@@ -195,7 +195,7 @@ static void step_locked(struct quiesce__run *run)
 	struct quiesce__srcu_update *u = s->u;
 	uint64_t ns;
 
-	/* If there is a helper, readers in the way are requested to wake it. */
+	/* If there is a helper, holdouts are requested to wake it. */
 	if (!advance(s, quiesce__helper_running())) {
 		ns = retry_ns(u);
 		if (!quiesce__srcu_pending(u) || quiesce__srcu_inherits(u))

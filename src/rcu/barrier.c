@@ -170,7 +170,7 @@ static void wait_in_run(struct quiesce__run *run)
 static void wait_over(const struct pass_wait *w)
 {
 	if (w->generation == quiesce__generation())
-		quiesce_fetch_add_relaxed(&quiesce__pass.waiting, (uint32_t)-1); /* Relaxed: a pass that sees it late wakes in vain. */
+		quiesce_fetch_add_relaxed(&quiesce__pass.waiting, (uint32_t)-1); /* Relaxed: a pass that sees it late wakes needlessly. */
 }
 
 static void wait_ended(struct quiesce__run *run)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* holdout_hook.c - the program's hook learns which readers are in the way of a grace period.
+/* holdout_hook.c - the program's hook gets the holdouts of a grace period.
  *
- *   waiter:  sleeps for a while --> notes its number in the slot, starts the job
- *   helper:  a step: from where the last one ended, find a reader that blocks the noted number --> call the hook --> the next step
+ *   waiter:  sleeps for a while --> posts a notice in the slot, starts the job
+ *   helper:  a step: from where the last one ended, find a reader that blocks the posted number --> call the hook --> the next step
  *
- * I1. The slot has one note: the number of a grace period, and the time when a wait for it began.  It is a hint.  Waiters overwrite each
- *     other's notes, the newest wins, and each waiter repeats its note while it waits.  The note of a wait that is over has a completed
- *     number, and is ignored; a waiter that gives up removes its note.  No waiter waits for its note to be read.
- * I2. A reader is named only if its reader word, loaded in the step that calls the hook, while its thread cannot end, blocks the noted
+ * I1. The slot has one notice: the number of a grace period, and the time when a wait for it began.  It is a hint.  Waiters overwrite
+ *     each other's notices, the newest wins, and each waiter repeats its notice while it waits.  The notice of a wait that is over has a
+ *     completed number, and is ignored; a waiter that gives up withdraws its notice.  No waiter waits for its notice to be read.
+ * I2. A reader is named only if its reader word, loaded in the step that calls the hook, while its thread cannot end, blocks the posted
  *     grace period.  The word of a thread that died remains, so the kernel is asked whether the thread still exists.
- * I3. A round visits each entry once, some entries in each step, and each step resumes where the previous one ended: so each reader in
- *     the way is named in time, however often the note changes.
+ * I3. A round visits each entry once, some entries in each step, and each step resumes where the previous one ended: so each
+ *     holdout is named in time, however often the notice changes.
  * I4. The time at which a reader was last named is in the block of its thread, and goes away with it.  Only steps access it, one at a
  *     time.
  * I5. The hook and its argument change under the lock, with their version.  A step publishes the version that it uses, and clears it at
@@ -43,7 +43,7 @@ static struct {
 	const struct quiesce_tls_v1 *user; /* thread that takes that step; NULL: none */
 	struct quiesce__job job;
 	/* Waiters write the slot, and steps read it (I1). */
-	uint64_t number; /* number of the grace period that a waiter noted; 0: no note */
+	uint64_t number; /* number of the grace period that a waiter posted; 0: no notice */
 	uint64_t start;  /* when that wait began */
 	/* Only steps access the state of the round (I3). */
 	uint64_t visited_for; /* number of the grace period that the round is for */
@@ -52,7 +52,7 @@ static struct {
 
 /* ---- waiters ---- */
 
-void quiesce__holdout_hook_note(uint64_t number, uint64_t start)
+void quiesce__holdout_hook_post(uint64_t number, uint64_t start)
 {
 	if (!quiesce_load_relaxed(&hook.fn)) /* Relaxed: a hint. */
 		return;
@@ -61,7 +61,7 @@ void quiesce__holdout_hook_note(uint64_t number, uint64_t start)
 	quiesce__job_start(&hook.job);
 }
 
-void quiesce__holdout_hook_take_back(uint64_t number)
+void quiesce__holdout_hook_withdraw(uint64_t number)
 {
 	if (quiesce_load_relaxed(&hook.number) == number) /* Relaxed: a hint (I1). */
 		quiesce_store_relaxed(&hook.number, 0);   /* Relaxed: a hint (I1). */
@@ -69,7 +69,7 @@ void quiesce__holdout_hook_take_back(uint64_t number)
 
 /* ---- the helper ---- */
 
-struct naming {
+struct hook_call {
 	struct quiesce__run run;
 	void (*fn)(int tid, uint64_t waited_ns, void *arg);
 	void *arg;
@@ -77,9 +77,9 @@ struct naming {
 	uint32_t tid;
 };
 
-static bool is_to_be_named(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
+static bool name_if_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
-	struct naming *n = arg;
+	struct hook_call *n = arg;
 	uint64_t named_at = quiesce_load_relaxed(&tls->named_at); /* Relaxed: only steps access it (I4). */
 
 	if (!quiesce__rcu_blocks(tls, n->number) && !QUIESCE_MUTANT(holdout_unblocking_named))
@@ -92,7 +92,7 @@ static bool is_to_be_named(struct quiesce__reader *r, struct quiesce_tls_v1 *tls
 }
 
 /* Find the next reader of this round to name, within the entries of one step; false: none in these. */
-static bool find(struct naming *n)
+static bool find_holdout(struct hook_call *n)
 {
 	uint32_t nr = quiesce__readers_nr(), from, to;
 
@@ -101,7 +101,7 @@ static bool find(struct naming *n)
 	hook.visited_for = n->number;
 	from = hook.at < nr ? hook.at : 0;
 	to = nr - from < VISITS ? nr : from + VISITS;
-	hook.at = quiesce__readers_walk(from, to, is_to_be_named, n);
+	hook.at = quiesce__readers_walk(from, to, name_if_holdout, n);
 	if (hook.at < to)
 		hook.at++;
 	else
@@ -111,7 +111,7 @@ static bool find(struct naming *n)
 }
 
 /* Publish that this step uses the hook; false: there is no hook, or no wait to name readers for. */
-static bool begin_use(struct naming *n)
+static bool begin_use(struct hook_call *n)
 {
 	n->number = quiesce_load_relaxed(&hook.number); /* Relaxed: a hint (I1). */
 	/* Without a helper, callers with other waits run the steps, where the program does not expect its hook to be called. */
@@ -145,21 +145,21 @@ static void end_use(struct quiesce__run *run)
 
 static void call_hook(struct quiesce__run *run)
 {
-	struct naming *n = (struct naming *)run;
+	struct hook_call *n = (struct hook_call *)run;
 
 	n->fn((int)n->tid, platform_now_ns() - quiesce_load_relaxed(&hook.start), n->arg); /* Relaxed: a hint (I1). */
 }
 
 static uint64_t step(struct quiesce__job *job)
 {
-	struct naming n = { .run.call = "quiesce_set_holdout_hook()", .now = platform_now_ns() };
+	struct hook_call n = { .run.call = "quiesce_set_holdout_hook()", .now = platform_now_ns() };
 
 	(void)job;
 	if (!begin_use(&n)) {
 		hook.left = 0;
 		return PLATFORM_FOREVER;
 	}
-	if (find(&n)) {
+	if (find_holdout(&n)) {
 		n.run.func = (uintptr_t)n.fn;
 		quiesce__helper_begin_callbacks();
 		quiesce__run(&n.run, call_hook, end_use);
@@ -203,7 +203,7 @@ int quiesce_set_holdout_hook(void (*fn)(int tid, uint64_t waited_ns, void *arg),
 void quiesce__holdout_hook_fork_child(void)
 {
 	quiesce__lock_reset(&hook.lock, false);
-	hook.number = hook.left = 0; /* the note was for a wait of the parent */
+	hook.number = hook.left = 0; /* the notice was for a wait of the parent */
 	hook.awaited = false;
 	if (hook.user != quiesce__fork_survivor)
 		hook.user = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* holdouts.c - find the readers in the way of a grace period, force them to yield, and sleep until none is left.
+/* holdouts.c - find the holdouts of a grace period, which are the readers that it waits for, force yields, and sleep until none is left.
  *
- *   updater                                   reader in the way
+ *   updater                                   holdout
  *   notify = 1, pending++          (RU7)
  *   set the SLOW bit in its reader word
  *   reader word still blocks?
@@ -11,7 +11,7 @@
  *
  * I1. A reader word that was found not to block is not scanned again: sections that set it later began after the fence, and find the new
  *     pointer, whatever number they have.  So a scan resumes where the one before stopped, and ends at the last entry that blocked when
- *     all readers in the way were asked.
+ *     all holdouts were asked.
  * I2. pending == notify flags set + decrements in progress.  It is only a reason to sleep: the reader words alone end the wait.
  * I3. The SLOW bit is lost if it is set between the owner's load of its reader word and the plain store that follows.  So no sleep is
  *     longer than 8 ms (wait_policy.c), and the waiter asks again after each scan.  This is the price of a reader without a wake-up test.
@@ -31,9 +31,9 @@
 #define FORCE_NORMAL_NS 50000u
 #define FORCE_DEFERRED_NS 10000000u /* enough for some time slices of other threads */
 #define SPIN_EXPEDITED_NS 100000u
-#define NOTE_NS 1000000u     /* interval at which a wait is noted for the hook */
-#define FUTILE_STRETCHES 16u /* after so many stretches of yields without effect the reader in the way is assumed to sleep */
-#define PAUSE 4u             /* ratio of the pause to the stretch before it: readers yield at most a fifth of the time, for normal waits */
+#define POST_NS 1000000u       /* interval at which a waiter posts its notice for the hook */
+#define MAX_FUTILE_WINDOWS 16u /* after so many windows of yields without effect the holdout is assumed to sleep */
+#define PAUSE 4u               /* ratio of the pause to the window before it: readers yield at most a fifth of the time, for normal waits */
 #define WATCH_MIN_NS 500000u /* first interval between two scans of a waiter that asks for no wake-up */
 #define WATCH_MAX_NS 8000000u /* longest such interval; each is twice the one before */
 
@@ -43,23 +43,23 @@ struct wait {
 	uint64_t number;      /* number of the grace period */
 	uint32_t at, nr;      /* entries before @at, and from @nr on, do not block */
 	uint32_t asked;       /* only entries before this one can have requests */
-	uint64_t cpus;        /* CPUs of the readers in the way, as in struct quiesce__yield */
-	uint64_t first_cpu;   /* CPU of the first of these readers, in the same form */
-	/* These describe the last call of progress(), which judges a stretch of forced yields. */
-	uint32_t judged_at;   /* first entry in the way */
-	uint32_t vain;        /* number of stretches in a row after which it was still the first */
+	uint64_t cpus;        /* CPUs of the holdouts, as in struct quiesce__yield */
+	uint64_t first_cpu;   /* CPU of the first holdout, in the same form */
+	/* These describe the last call of made_progress(), which judges a window of forced yields. */
+	uint32_t judged_at;   /* entry of the first holdout */
+	uint32_t nr_futile;   /* number of windows in a row after which it was still the first */
 	uint64_t yields;      /* forced yields in the process */
 	struct quiesce__wait_policy policy;
-	uint64_t reap_at, note_at;
+	uint64_t reap_at, post_at;
 };
 
 static uint32_t pending; /* number of requests for a wake-up that no reader has taken (I2); futex of the waiter */
 /* The urgency that followers want of the present wait, with the number of the grace period that they need, by its parity.  By the number,
  * a request that was stored after its wait had ended is ignored. */
 static uint64_t raised[2];
-static uint64_t force_not_before; /* time until which readers are not forced to yield, after a stretch of yields (I5) */
+static uint64_t force_not_before; /* time until which readers are not forced to yield, after a window of yields (I5) */
 
-static bool is_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
+static bool is_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
 	struct wait *w = arg;
 
@@ -81,7 +81,7 @@ static bool scan(void *wait)
 		nr--;
 	if (QUIESCE_MUTANT(gp_no_wait))
 		return true;
-	w->at = quiesce__readers_walk(w->at, nr, is_in_way, w);
+	w->at = quiesce__readers_walk(w->at, nr, is_holdout, w);
 	return w->at >= (QUIESCE_MUTANT(gp_stops_at_first_idle) ? w->nr : nr);
 }
 
@@ -110,7 +110,7 @@ static uint64_t cpu_of(const struct quiesce_tls_v1 *tls)
 	return cpu == PLATFORM_NO_CPU ? QUIESCE_ALL_CPUS : 1ull << cpu % 64;
 }
 
-static bool ask_if_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
+static bool ask_if_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
 	struct wait *w = arg;
 
@@ -123,14 +123,14 @@ static bool ask_if_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls,
 	return false;
 }
 
-/* Ask each reader in the way for a wake-up; a request is cancelled if its reader has left meanwhile. */
+/* Ask each holdout for a wake-up; a request is cancelled if its holdout has left meanwhile. */
 static void ask_all(struct wait *w)
 {
 	uint32_t nr = w->nr;
 
 	w->cpus = w->first_cpu = 0;
 	w->nr = w->at;
-	quiesce__readers_walk(w->at, nr, ask_if_in_way, w);
+	quiesce__readers_walk(w->at, nr, ask_if_holdout, w);
 }
 
 /* Cancel the requests of readers that left without taking them. */
@@ -162,23 +162,23 @@ void quiesce__holdouts_notify(struct quiesce__reader *r)
 	}
 }
 
-/* True if the stretch of forced yields helped: the first reader in the way has left since the last call.  For FUTILE_STRETCHES calls it is
- * enough that threads have yielded on the CPUs of the readers in the way, where these do not run then.  Such a reader waits for a CPU
+/* True if the window of forced yields helped: the first holdout has left since the last call.  For MAX_FUTILE_WINDOWS calls it is
+ * enough that threads have yielded on the CPUs of the holdouts, where these do not run then.  Such a holdout waits for a CPU
  * behind threads that do not yield, or it sleeps for longer, and the waiter cannot distinguish the two. */
-static bool progress(void *arg)
+static bool made_progress(void *arg)
 {
 	struct wait *w = arg;
 	uint64_t yields = quiesce__yields();
 	bool yielded = yields != w->yields;
 
-	w->vain = w->at == w->judged_at ? w->vain + 1 : 0;
+	w->nr_futile = w->at == w->judged_at ? w->nr_futile + 1 : 0;
 	w->judged_at = w->at;
 	w->yields = yields;
-	return !w->vain || (yielded && w->vain < FUTILE_STRETCHES);
+	return !w->nr_futile || (yielded && w->nr_futile < MAX_FUTILE_WINDOWS);
 }
 
-/* Return the CPUs on which threads are to yield: those on which the readers in the way last ran.  If yields there did not help, the
- * scheduler may have moved a reader, so threads yield on all CPUs. */
+/* Return the CPUs on which threads are to yield: those on which the holdouts last ran.  If yields there did not help, the
+ * scheduler may have moved a holdout, so threads yield on all CPUs. */
 static uint64_t cpus_to_yield(const struct wait *w)
 {
 	return w->policy.backoff_ns ? QUIESCE_ALL_CPUS : w->cpus;
@@ -188,14 +188,14 @@ static uint64_t cpus_to_yield(const struct wait *w)
 
 struct holdout {
 	const struct wait *wait;
-	uint32_t tid;     /* first reader in the way; 0: it has just left */
+	uint32_t tid;     /* thread of the first holdout; 0: it has just left */
 	const void *site; /* debug build: where its section began */
 	uint64_t since;   /* debug build: when its section began */
-	uint32_t others;  /* number of other readers in the way */
+	uint32_t others;  /* number of other holdouts */
 };
 
 /* Relaxed throughout: a report needs no order. */
-static bool note_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
+static bool count_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
 	struct holdout *h = arg;
 
@@ -215,7 +215,7 @@ static struct holdout first_holdout(const struct wait *w)
 {
 	struct holdout h = { .wait = w };
 
-	quiesce__readers_walk(w->at, w->nr, note_holdout, &h);
+	quiesce__readers_walk(w->at, w->nr, count_holdout, &h);
 	return h;
 }
 
@@ -264,9 +264,9 @@ static void check_stall(struct wait *w, uint64_t now)
 {
 	if (now >= w->reap_at && w->at < w->nr)
 		w->reap_at = quiesce__readers_reap(now, &w->at, scan, w);
-	if (now >= w->note_at && w->at < w->nr) {
-		w->note_at = now + NOTE_NS;
-		quiesce__holdout_hook_note(w->number, w->policy.start);
+	if (now >= w->post_at && w->at < w->nr) {
+		w->post_at = now + POST_NS;
+		quiesce__holdout_hook_post(w->number, w->policy.start);
 	}
 	if (quiesce__wait_policy_claim_report(&w->policy, now))
 		report_stall(w, now);
@@ -274,7 +274,7 @@ static void check_stall(struct wait *w, uint64_t now)
 		report_garbage(w, now);
 }
 
-static uint64_t raise_to(uint64_t number, enum quiesce__urgency how)
+static uint64_t request_of(uint64_t number, enum quiesce__urgency how)
 {
 	return number << 16 | (uint64_t)how; /* numbers have 48 bits */
 }
@@ -282,7 +282,7 @@ static uint64_t raise_to(uint64_t number, enum quiesce__urgency how)
 /* Return the urgency in @request if that is for the grace period @number or a later one; else QUIESCE_DEFERRED. */
 static uint32_t urgency_from(uint64_t request, uint64_t number)
 {
-	return (int64_t)(request - raise_to(number, QUIESCE_DEFERRED)) >= 0 ? (uint32_t)(request % (1u << 16)) : QUIESCE_DEFERRED;
+	return (int64_t)(request - request_of(number, QUIESCE_DEFERRED)) >= 0 ? (uint32_t)(request % (1u << 16)) : QUIESCE_DEFERRED;
 }
 
 static enum quiesce__urgency urgency(const struct wait *w)
@@ -325,20 +325,20 @@ static void wait_begin(struct wait *w, uint64_t number, const char *call)
 	*w = (struct wait){ .number = number, .call = call };
 	w->policy = (struct quiesce__wait_policy){
 		.yield = &quiesce__rcu_yield, .force_yield = quiesce__rcu_force_yield,
-		.helped = progress, .arg = w, .not_before = &force_not_before,
+		.helped = made_progress, .arg = w, .not_before = &force_not_before,
 		.pause = PAUSE,
 	};
 	w->nr = w->asked = quiesce__readers_nr();
 }
 
-/* Begin to measure the wait, since the spin is over: from here on, it may force yields, be noted for the hook, and be reported. */
+/* Begin to measure the wait, since the spin is over: from here on, it may force yields, post a notice for the hook, and be reported. */
 static void start_clock(struct wait *w)
 {
 	w->yields = quiesce__yields();
 	w->judged_at = w->at;
 	w->policy.start = platform_now_ns();
 	w->reap_at = w->policy.start + QUIESCE_REAP_NS;
-	w->note_at = w->policy.start + NOTE_NS;
+	w->post_at = w->policy.start + POST_NS;
 }
 
 /* Sleep in steps until the count of unregistered readers is 0; these are few and rare, so they wake no waiter. */
@@ -376,7 +376,7 @@ static void wait_for_unregistered(struct wait *w)
 	wait_for_count(w, &rs->unregistered[phase]);
 }
 
-/* Spin for longer in an expedited wait: where all CPUs are busy, a waiter that has slept waits long for a CPU.  But a reader in the way
+/* Spin for longer in an expedited wait: where all CPUs are busy, a waiter that has slept waits long for a CPU.  But a holdout
  * that ran last on the waiter's own CPU cannot run while the waiter spins. */
 static bool scan_for_longer(struct wait *w)
 {
@@ -417,7 +417,7 @@ void quiesce__holdouts_wait(uint64_t number, enum quiesce__urgency urgency, cons
 }
 
 /* True if each of the two counts has been seen to be 0 once; new sections are directed to the first one that has. */
-static bool unregistered_ended(uint32_t *empty)
+static bool check_unregistered(uint32_t *empty)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 
@@ -435,7 +435,7 @@ bool quiesce__holdouts_try(uint64_t number, uint32_t *empty)
 	struct wait w;
 
 	wait_begin(&w, number, NULL);
-	return unregistered_ended(empty) && scan(&w);
+	return check_unregistered(empty) && scan(&w);
 }
 
 bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(uint64_t than), uint64_t than)
@@ -446,11 +446,11 @@ bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(u
 
 	wait_begin(&w, number, call);
 	start_clock(&w);
-	while (!scan(&w) || !unregistered_ended(&empty)) {
+	while (!scan(&w) || !check_unregistered(&empty)) {
 		uint64_t now = platform_now_ns();
 
 		if (enough(than)) {
-			quiesce__holdout_hook_take_back(number);
+			quiesce__holdout_hook_withdraw(number);
 			return false;
 		}
 		quiesce__rcu_force_yield(false); /* a leader that does not run cannot end the yields that it has forced */
@@ -468,7 +468,7 @@ void quiesce__holdouts_raise_urgency(uint64_t number, enum quiesce__urgency how)
 	/* The request is a hint, which may get lost: followers raise the urgency again, and the waiter's sleep is timed. */
 	if (urgency_from(quiesce_load_relaxed(&raised[number & 1]), number) >= (uint32_t)how) /* Relaxed: a hint. */
 		return;
-	quiesce_store_relaxed(&raised[number & 1], raise_to(number, how)); /* Relaxed: a hint. */
+	quiesce_store_relaxed(&raised[number & 1], request_of(number, how)); /* Relaxed: a hint. */
 	platform_futex_wake(&pending, 1);
 }
 

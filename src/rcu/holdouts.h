@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* holdouts.h - find the readers in the way of a grace period, and sleep until none is left. */
+/* holdouts.h - find the holdouts of a grace period, which are the readers that it waits for, and sleep until none is left. */
 #ifndef QUIESCE_HOLDOUTS_H
 #define QUIESCE_HOLDOUTS_H
 
@@ -7,7 +7,7 @@
 #include "runtime/report.h"
 #include "runtime/yield.h"
 
-/* The urgency of a wait decides when readers in its way are forced to yield. */
+/* The urgency of a wait decides from when on readers are forced to yield. */
 enum quiesce__urgency {
 	QUIESCE_DEFERRED,   /* after 10 ms: no caller sleeps until the wait ends */
 	QUIESCE_NORMAL,     /* after 50 us */
@@ -17,7 +17,7 @@ enum quiesce__urgency {
 /* Sleep until no reader blocks the grace period @number.  There is one such wait at a time (I5 in holdouts.c).  The caller has executed
  * its heavy fence.  @urgency is the caller's; followers may raise it.  @call names the call in reports. */
 void quiesce__holdouts_wait(uint64_t number, enum quiesce__urgency urgency, const char *call);
-/* Wait for the readers in the way, also while another thread does: scan at intervals, without requests for wake-ups and without forced
+/* Wait for the holdouts, also while another thread does: scan at intervals, without requests for wake-ups and without forced
  * yields.  False: @enough(@than) has returned true, so the wait is not needed any more. */
 bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(uint64_t than), uint64_t than);
 /* Scan once, without sleeping; true if no reader blocks @number.  @empty is 0 for the first scan, and kept for the next ones. */
@@ -29,11 +29,11 @@ void quiesce__holdouts_raise_urgency(uint64_t number, enum quiesce__urgency urge
 /* Forget the parent's waits, in the child of a fork. */
 void quiesce__holdouts_fork_child(void);
 
-/* Note that the wait for grace period @number, which began at @start, is not over: the program's hook, if there is one, gets the readers in
- * its way.  The waiter repeats this while it waits.  See holdout_hook.c. */
-void quiesce__holdout_hook_note(uint64_t number, uint64_t start);
-/* Remove the note of a wait that is given up before it is over. */
-void quiesce__holdout_hook_take_back(uint64_t number);
+/* Post a notice that the wait for grace period @number, which began at @start, is not over: the program's hook, if there is one, gets its
+ * holdouts.  The waiter repeats this while it waits.  See holdout_hook.c. */
+void quiesce__holdout_hook_post(uint64_t number, uint64_t start);
+/* Withdraw the notice of a wait that is given up before it is over. */
+void quiesce__holdout_hook_withdraw(uint64_t number);
 void quiesce__holdout_hook_fork_child(void);
 
 #endif

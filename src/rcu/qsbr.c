@@ -16,7 +16,7 @@
  *     for the others.  An updater may be completed by another one whose fence was before this one's unlinking, so each executes a second
  *     fence, after it has raised gp or found it raised, and before it loads the words.  256 updaters at once walk the words 256 times, but
  *     updaters that arrive during a walk raise gp once for all of them, and a reader writes one line in each grace period.
- * I5. An updater sleeps until the thread in its way is quiescent: it sets a flag in that thread's block, which stays while it is
+ * I5. An updater sleeps until a holdout is quiescent: it sets a flag in that thread's block, which stays while it is
  *     visited.  The thread wakes all updaters that sleep, and these scan again.
  *
  * QS1  word set, then the section's reads          | unlink, then gp read and raised, then words read
@@ -47,7 +47,7 @@ static struct {
 struct wait {
 	uint64_t number, reap_at;
 	uint32_t at, nr; /* entries before @at have been passed */
-	uint32_t tid;    /* thread that was in the way; 0: not known */
+	uint32_t tid;    /* thread of the last holdout; 0: not known */
 	struct quiesce__wait_policy stalls;
 };
 
@@ -161,7 +161,7 @@ static void begin(struct wait *w, uint64_t number)
 	*w = (struct wait){ .number = number, .nr = quiesce__readers_nr() };
 }
 
-static bool is_in_way(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
+static bool is_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
 	struct wait *w = arg;
 
@@ -176,14 +176,14 @@ static bool all_passed(void *wait)
 
 	if (completed(w->number))
 		return true;
-	w->at = quiesce__readers_walk(w->at, w->nr, is_in_way, w);
+	w->at = quiesce__readers_walk(w->at, w->nr, is_holdout, w);
 	if (w->at < w->nr)
 		return false;
 	complete(w->number);
 	return true;
 }
 
-/* Report the thread that the last scan found in the way. */
+/* Report the holdout that the last scan found. */
 static QUIESCE_COLD void report_stall(const struct wait *w, uint64_t now)
 {
 	struct quiesce__report r;
@@ -202,15 +202,15 @@ static void check_stall(struct wait *w, uint64_t now)
 		w->reap_at = quiesce__readers_reap(now, &w->at, all_passed, w);
 }
 
-/* Ask the thread in the way for a wake-up; false: it is not in the way, or was quiescent by then. */
+/* Ask a holdout for a wake-up; false: the thread is none, or was quiescent by then. */
 static bool ask_to_be_woken(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
-	if (!is_in_way(r, tls, arg))
+	if (!is_holdout(r, tls, arg))
 		return false;
 	quiesce_store_relaxed(&tls->qsbr_waiting, 1); /* Relaxed: the fence follows. */
 	/* QS4: full, pairs with QS4 in quiesce__qsbr_offline() and quiesce__qsbr_quiescent_slow() */
 	quiesce_fence_full(QS4);
-	return is_in_way(r, tls, arg);
+	return is_holdout(r, tls, arg);
 }
 
 static void sleep_once(struct wait *w)

@@ -117,7 +117,7 @@ static void finish_entering(struct quiesce_tls_v1 *self, uint64_t word)
 static void counted_lock(struct quiesce_tls_v1 *self)
 {
 	/* As in rcu_read_lock(), either the updater sees the word, or the section sees the unlinking. */
-	/* Relaxed: an old number only makes an updater wait for this section in vain. */
+	/* Relaxed: an old number only makes an updater wait for this section needlessly. */
 	uint64_t now = quiesce_load_relaxed(&quiesce_rcu_v1.gp);
 
 	if (idle_word()) {
@@ -156,7 +156,7 @@ void quiesce__rcu_lock_slow(uint32_t layout)
 	uint64_t word = quiesce_load_relaxed(&self->rcu_word);
 
 	if (quiesce_likely((uint16_t)word == QUIESCE_RCU_FULL))
-		/* Relaxed: an old number only makes an updater wait for this section in vain. */
+		/* Relaxed: an old number only makes an updater wait for this section needlessly. */
 		fenced_lock(self, quiesce_load_relaxed(&quiesce_rcu_v1.gp));
 	else
 		rare_lock(self, word, layout);
@@ -303,7 +303,7 @@ struct rcu_gp_seq quiesce_start_poll_synchronize_rcu(void)
 	return seq;
 }
 
-/* True if a poller takes part in grace periods.  Without a worker it does each time, but not inside a section, which may be in the way.
+/* True if a poller takes part in grace periods.  Without a worker it does each time, but not inside a section, which may be a holdout.
  * Beside a worker, which may be in a callback or have no CPU, it does only if the cookie was requested and not completed in time. */
 static bool takes_part(uint64_t cookie)
 {

@@ -18,7 +18,7 @@
  *     That number was taken no earlier than the updater's, and the updater's after the unlinking.  So the section sees the unlinking, and
  *     the scan ignores it.  This needs gp to advance after the fence.
  * I3. A reader word that was set before the heavy fence took effect in the reader is visible to the scan.
- * I4. A reader that stores an old number late only makes an updater wait in vain.
+ * I4. A reader that stores an old number late only makes an updater wait needlessly.
  * I5. A caller needs a number that is taken after the call began: its cookie, or a newer one.  As a rule one thread at a time
  *     leads, and the others follow: when the leader is done, one of the callers that arrived meanwhile leads for all of these.
  * I6. No caller depends on a thread that does not run.  A leader announces when it scans next.  While it is overdue, one follower in each

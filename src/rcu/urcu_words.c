@@ -31,7 +31,7 @@
  * I4. The state of a grace period outlives the thread that began it: a poller leaves it as it is.
  * I5. To sleep, the waiter sets futex to -1, executes a heavy fence, and scans again (UW4).  Any unlock wakes it, so it sets futex anew
  *     before each sleep.  The inlined wake-up is one for a futex that processes may share, and so is the sleep.  Where readers wake no
- *     waiter, sleeps are timed.  A wake-up by a reader that is not in the way costs that reader a system call and the waiter a heavy fence,
+ *     waiter, sleeps are timed.  A wake-up by a reader that is no holdout costs that reader a system call and the waiter a heavy fence,
  *     so after some of these the waiter sleeps for a limited time, with futex 0.
  * I6. If no thread but the caller is registered, there is no reader to wait for and no need of a heavy fence: a thread that has
  *     unregistered did so under @lock before, and one that registers later takes @lock after the caller.
@@ -58,9 +58,9 @@
 #define SLEEP_WOKEN_NS 50000000u
 #define BACKOFF_PART 4u /* a sleep without wake-ups adds at most a fourth to the wait so far */
 #if defined(QUIESCE_SIM)
-#define VAIN_WAKEUPS 0u
+#define MAX_SPURIOUS 0u
 #else
-#define VAIN_WAKEUPS 8u
+#define MAX_SPURIOUS 8u
 #endif
 #define ASLEEP UINT32_MAX
 
@@ -71,7 +71,7 @@ struct wait {
 	struct quiesce_urcu_domain *d;
 	struct quiesce__wait_policy stalls;
 	uint64_t now, sleep_ns;
-	uint32_t vain; /* number of wake-ups after which all readers in the way were still there */
+	uint32_t nr_spurious; /* number of wake-ups after which all holdouts were still there */
 };
 
 /* ---- domains and records ---- */
@@ -179,13 +179,13 @@ static bool blocks(const struct quiesce_urcu_domain *d, const struct quiesce_urc
 	return (uint32_t)word && word >> 32 != (uint32_t)d->started;
 }
 
-/* A scan returns the readers that it found in the way. */
+/* A scan returns the holdouts that it found. */
 struct scan_result {
-	uint32_t nr;  /* number of readers in the way */
+	uint32_t nr;  /* number of holdouts */
 	uint32_t tid; /* thread of the first of these */
 };
 
-/* A scan stops at the first reader in the way, or counts all of them, or also asks each of them to wake the waiter. */
+/* A scan stops at the first holdout, or counts all of them, or also asks each of them to wake the waiter. */
 enum scan_mode { SCAN_TO_FIRST, SCAN_ALL, SCAN_AND_ASK };
 
 /* Scan the records; the caller holds the lock. */
@@ -228,7 +228,7 @@ static bool all_passed(void *d)
 static void complete(struct quiesce_urcu_domain *d)
 {
 	if (d->futex)
-		quiesce_store_relaxed(d->futex, 0); /* Relaxed: a reader that wakes in vain does no harm. */
+		quiesce_store_relaxed(d->futex, 0); /* Relaxed: a reader that wakes needlessly does no harm. */
 	/* UW2: release, pairs with UW2 in done() */
 	quiesce_store_release(UW2, &d->completed, d->started);
 	quiesce__count(grace_periods);
@@ -273,7 +273,7 @@ static void sleep_unwoken(struct wait *w)
 	w->sleep_ns = w->sleep_ns < SLEEP_MAX_NS ? 2 * w->sleep_ns : SLEEP_MAX_NS;
 }
 
-/* Sleep until an unlock wakes the waiter; @nr readers were in the way.  After too many wake-ups by other readers, back off for a time in
+/* Sleep until an unlock wakes the waiter; there were @nr holdouts.  After too many wake-ups by other readers, back off for a time in
  * which unlocks wake no waiter. */
 static void sleep_until_woken(struct wait *w, uint32_t nr)
 {
@@ -282,11 +282,11 @@ static void sleep_until_woken(struct wait *w, uint32_t nr)
 
 	quiesce__count(sleeps);
 	platform_futex_wait_shared(d->futex, ASLEEP, SLEEP_WOKEN_NS);
-	if (scan(d, SCAN_ALL).nr == nr && ++w->vain > VAIN_WAKEUPS)
+	if (scan(d, SCAN_ALL).nr == nr && ++w->nr_spurious > MAX_SPURIOUS)
 		sleep_timed(ns < SLEEP_MAX_NS ? ns : SLEEP_MAX_NS);
 }
 
-/* Ask the readers in the way for a wake-up, and sleep; true if all have passed. */
+/* Ask the holdouts for a wake-up, and sleep; true if all have passed. */
 static bool sleep_once(struct wait *w)
 {
 	struct quiesce_urcu_domain *d = w->d;

@@ -37,15 +37,15 @@ extern struct quiesce__readers quiesce__readers;
 void quiesce__readers_init(void);
 /* Give the calling thread an entry; false if there is none.  Signals are blocked. */
 bool quiesce__reader_register(struct quiesce_tls_v1 *self);
-/* Interval between two checks whether the owner of an entry in the way of a wait lives.  Dead owners are rare, the check is a system call,
+/* Interval between two checks whether the owner of a holdout's entry lives.  Dead owners are rare, the check is a system call,
  * and a sandbox may forbid it: so shorter waits make none. */
 #if defined(QUIESCE_SIM)
 #define QUIESCE_REAP_NS 50000000u
 #else
 #define QUIESCE_REAP_NS 1000000000u
 #endif
-/* If the owner of entry *@at, the first in the way of @wait, has died, give back its entry.  Then @over(@wait) advances *@at, and returns
- * true if no entry is in the way; else the next one is checked, for a bounded number of entries.  Returns the time of the next call. */
+/* If the owner of entry *@at, the first holdout of @wait, has died, give back its entry.  Then @over(@wait) advances *@at, and returns
+ * true if there is no holdout; else the next one is checked, for a bounded number of entries.  Returns the time of the next call. */
 uint64_t quiesce__readers_reap(uint64_t now, const uint32_t *at, bool (*over)(void *wait), void *wait);
 /* Visit the entries with owners from @from up to, not including, @to, until @visit returns true; returns the number of that entry, else
  * @to.  An owner cannot end while its entry is visited; so @visit is short, does not wait, and takes no lock. */

@@ -238,7 +238,7 @@ static struct listed_thread *list_self(struct kind *kind)
 	return entry;
 }
 
-/* Wait until no starter is in I3's way.  The caller holds the lock, which is released during each sleep. */
+/* Wait until no starter has to settle the thread (I3).  The caller holds the lock, which is released during each sleep. */
 static void wait_for_starters(struct kind *kind)
 {
 	uint32_t nr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu_holdouts.c - scenarios: the program's hook learns which readers are in the way of a grace period. */
+/* rcu_holdouts.c - scenarios: the program's hook gets the holdouts of a grace period. */
 #include "rcu_world.h"
 
 #define NR_INSIDE 2
