@@ -95,7 +95,7 @@ struct step {
 };
 
 /* Account for a callback that has run; @last: it is the last of the chunk. */
-static void has_run(struct step *s, bool last)
+static void count_run(struct step *s, bool last)
 {
 	struct quiesce__srcu_update *u = s->u;
 	uint64_t run;
@@ -122,7 +122,7 @@ static void run_one(struct step *s)
 		quiesce_store_relaxed(&u->run, quiesce_load_relaxed(&u->run) + 1); /* Relaxed: a planted bug. */
 	s->run.func = (uintptr_t)head->func;
 	head->func(head);
-	has_run(s, !u->taken || s->nr == CHUNK);
+	count_run(s, !u->taken || s->nr == CHUNK);
 }
 
 static void wake_barriers(struct quiesce__srcu_update *u)
@@ -216,7 +216,7 @@ static void step_ended(struct quiesce__run *run)
 
 	if (s->u->runner) {
 		if (!QUIESCE_MUTANT(srcu_ended_uncounted))
-			has_run(s, true);
+			count_run(s, true);
 		chunk_over(s);
 	}
 	quiesce__unlock(&s->u->running);
@@ -293,7 +293,7 @@ void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*fu
 
 uint64_t quiesce__srcu_pending(const struct quiesce__srcu_update *u)
 {
-	/* SR8: acquire, pairs with SR8 in has_run() */
+	/* SR8: acquire, pairs with SR8 in count_run() */
 	uint64_t run = quiesce_load_acquire(SR8, &u->run);
 
 	return quiesce_load_relaxed(&u->queued) - run; /* Relaxed: callbacks that the caller knows of are included. */
@@ -307,7 +307,7 @@ void quiesce__srcu_schedule(struct quiesce__srcu_update *u)
 
 static bool ran(const struct quiesce__srcu_update *u, uint64_t queued)
 {
-	/* SR8: acquire, pairs with SR8 in has_run() */
+	/* SR8: acquire, pairs with SR8 in count_run() */
 	return (int64_t)(quiesce_load_acquire(SR8, &u->run) - queued) >= 0;
 }
 

@@ -14,7 +14,7 @@
 
 #define STEP_NS 2000000u      /* longest sleep of a caller without a worker, while another caller makes a pass */
 #define RECHECK_NS 100000000u /* longest sleep of a caller with a worker, which may have ended, or never begun */
-#define HERE_PASSES 8u        /* most passes that rcu_throttle() makes without a worker, as callbacks may retire more objects */
+#define MAX_PASSES_HERE 8u    /* most passes that rcu_throttle() makes without a worker, as callbacks may retire more objects */
 
 int64_t quiesce__garbage;
 int64_t quiesce__garbage_srcu;
@@ -90,7 +90,7 @@ static bool pass_done(uint64_t number)
 static bool pass_ran(uint64_t number)
 {
 	/* CB4: acquire, pairs with CB4 in pass_end() */
-	return (int64_t)(quiesce_load_acquire(CB4, &quiesce__pass.ran) - number) >= 0;
+	return (int64_t)(quiesce_load_acquire(CB4, &quiesce__pass.ran_callbacks) - number) >= 0;
 }
 
 bool quiesce__pass_wanted(void)
@@ -167,7 +167,7 @@ static void wait_in_run(struct quiesce__run *run)
 	w->done = wait_for_pass(w);
 }
 
-static void wait_over(const struct pass_wait *w)
+static void uncount_waiter(const struct pass_wait *w)
 {
 	if (w->generation == quiesce__generation())
 		quiesce_fetch_add_relaxed(&quiesce__pass.waiting, (uint32_t)-1); /* Relaxed: a pass that sees it late wakes needlessly. */
@@ -176,7 +176,7 @@ static void wait_over(const struct pass_wait *w)
 static void wait_ended(struct quiesce__run *run)
 {
 	if (!QUIESCE_MUTANT(cb_ended_waits))
-		wait_over((const struct pass_wait *)run);
+		uncount_waiter((const struct pass_wait *)run);
 }
 
 bool quiesce__pass_wait(const char *call, uint64_t deadline)
@@ -191,7 +191,7 @@ bool quiesce__pass_wait(const char *call, uint64_t deadline)
 		w.number--;
 	want_pass(w.number);
 	quiesce__run(&w.run, wait_in_run, wait_ended);
-	wait_over(&w);
+	uncount_waiter(&w);
 	return w.done;
 }
 
@@ -237,21 +237,21 @@ void quiesce_rcu_barrier(void)
 }
 
 /* True if a worker could not be started, and none runs now; one that is being started may fail, too. */
-static bool without_worker(void)
+static bool lacks_worker(void)
 {
 	return quiesce__thread_failed(QUIESCE_THREAD_WORKER) && !quiesce__worker_runs();
 }
 
-/* Make passes in this thread until nothing is queued, or HERE_PASSES are made. */
+/* Make passes in this thread until nothing is queued, or MAX_PASSES_HERE are made. */
 static void make_passes(void)
 {
-	for (uint32_t i = 0; i < HERE_PASSES && !quiesce__nothing_queued(); i++)
+	for (uint32_t i = 0; i < MAX_PASSES_HERE && !quiesce__nothing_queued(); i++)
 		quiesce__pass_here(true);
 }
 
 void quiesce__free_here(void)
 {
-	if (quiesce_likely(!without_worker()))
+	if (quiesce_likely(!lacks_worker()))
 		return;
 	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS) && !quiesce__nothing_queued())
 		quiesce__pass_here(false);
@@ -292,7 +292,7 @@ static bool callbacks_need_caller(void)
 	return !quiesce__reclaim_has_worker() || quiesce__jobs_need_caller();
 }
 
-struct throttling {
+struct throttle_wait {
 	struct quiesce__run run;
 	const char *call;
 	uint64_t max_ns;
@@ -300,7 +300,7 @@ struct throttling {
 	bool safe_point;     /* callbacks may run in the caller */
 };
 
-static void count_throttled(struct throttling *t)
+static void count_throttled(struct throttle_wait *t)
 {
 	t->generation = quiesce__generation();
 	quiesce_fetch_add_relaxed(&throttle.waiting, 1u); /* Relaxed: the sleep is timed. */
@@ -309,7 +309,7 @@ static void count_throttled(struct throttling *t)
 /* Wait until garbage is below the ceiling, or for max_ns; at a safe point callbacks may run in the wait. */
 static void throttle_in_run(struct quiesce__run *run)
 {
-	struct throttling *t = (struct throttling *)run;
+	struct throttle_wait *t = (struct throttle_wait *)run;
 	uint64_t begin = platform_now_ns(), ns = 0, max_ns = t->max_ns;
 	struct quiesce__wait_policy stalls = { .start = begin };
 
@@ -328,20 +328,20 @@ static void throttle_in_run(struct quiesce__run *run)
 	}
 }
 
-static void throttle_over(struct quiesce__run *run)
+static void uncount_throttled(struct quiesce__run *run)
 {
-	if (((const struct throttling *)run)->generation == quiesce__generation())
+	if (((const struct throttle_wait *)run)->generation == quiesce__generation())
 		quiesce_fetch_add_relaxed(&throttle.waiting, (uint32_t)-1); /* Relaxed: the sleep is timed. */
 }
 
 QUIESCE_COLD void quiesce__throttle(const char *call, uint64_t max_ns, bool safe_point)
 {
-	struct throttling t = { .call = call, .max_ns = max_ns, .safe_point = safe_point };
+	struct throttle_wait t = { .call = call, .max_ns = max_ns, .safe_point = safe_point };
 
 	quiesce__count(backpressure);
 	count_throttled(&t);
-	quiesce__run(&t.run, throttle_in_run, throttle_over);
-	throttle_over(&t.run);
+	quiesce__run(&t.run, throttle_in_run, uncount_throttled);
+	uncount_throttled(&t.run);
 }
 
 void quiesce_rcu_throttle(void)
@@ -356,7 +356,7 @@ void quiesce_rcu_throttle(void)
 	if (self->queue)
 		quiesce__queue_report_own(self->queue);
 	quiesce__jobs_take_steps();
-	if (quiesce_unlikely(!quiesce__worker_runs()) && !quiesce__nothing_queued() && (!quiesce__worker_ensure() || without_worker()))
+	if (quiesce_unlikely(!quiesce__worker_runs()) && !quiesce__nothing_queued() && (!quiesce__worker_ensure() || lacks_worker()))
 		make_passes();
 	if (quiesce_unlikely(quiesce__garbage_above_ceiling()))
 		quiesce__throttle("rcu_throttle", PLATFORM_FOREVER, true);

@@ -16,7 +16,7 @@
  * I3. The SLOW bit is lost if it is set between the owner's load of its reader word and the plain store that follows.  So no sleep is
  *     longer than 8 ms (wait_policy.c), and the waiter asks again after each scan.  This is the price of a reader without a wake-up test.
  * I4. No scan is repeated without bound: the waiter spins for a bounded number of scans, then sleeps.
- * I5. One thread at a time waits here, the leader of rcu_gp.c (gp.led): pending and force_not_before are those of its wait, so the last
+ * I5. One thread at a time waits here, the leader of rcu_gp.c (state.led): pending and force_not_before are those of its wait, so the last
  *     reader wakes one thread.  Threads that run a grace period alone only watch, and change neither.
  *
  * RU7  notify set, then word read | word cleared, then notify read, and taken

@@ -4,7 +4,7 @@
  * The leader of a pass is the worker, or a caller where there is no worker.
  *
  * I1. Each object that a pass reclaims was queued before the grace period of the pass began: the snapshot is taken first.
- * I2. A callback is taken from its queue (@taken) before it runs, and counted (@run) after it has returned, so that the child of a fork
+ * I2. A callback is taken from its queue (@taken) before it runs, and counted (@nr_run) after it has returned, so that the child of a fork
  *     does not run it again.  An object is taken before it is freed; in the child, one that another thread was freeing counts as freed.
  * I3. One pass is made at a time (pass.lock).  Callers make passes only while there is no worker; a caller that finds the lock taken
  *     sets @again, and the holder of the lock makes another pass, if it may run callbacks.
@@ -55,7 +55,7 @@ uint64_t quiesce__queues_visited(void)
 	return quiesce_load_relaxed(&pass.visited); /* Relaxed: a statistic. */
 }
 
-uint64_t quiesce__pass_most(void)
+uint64_t quiesce__pass_max_taken(void)
 {
 	return pass.max_taken;
 }
@@ -97,7 +97,7 @@ static void take_unlisted(struct quiesce__queue *queue)
 
 static void take_queue(struct quiesce__queue *queue)
 {
-	/* CB3: full, pairs with CB3 in queued() and quiesce__queue_leave() and quiesce__queue_list() */
+	/* CB3: full, pairs with CB3 in finish_append() and quiesce__queue_leave() and quiesce__queue_list() */
 	queue->gone |= quiesce_xchg(CB3, &queue->listed, QUIESCE_UNLISTED) == QUIESCE_LISTED_LAST;
 	take_unlisted(queue);
 }
@@ -149,7 +149,7 @@ static void publish_ready(struct quiesce__queue *queue)
 }
 
 /* True if a ready object is to be freed, or the owner is in free(). */
-static bool anything_ready(const struct quiesce__queue *queue)
+static bool has_ready(const struct quiesce__queue *queue)
 {
 	/* CB4: acquire, pairs with CB4 in quiesce__free_ready() */
 	return quiesce_load_acquire(CB4, &queue->freed) != queue->ready;
@@ -193,7 +193,7 @@ static void leave_to_owner(struct quiesce__queue *queue)
 }
 
 /* True if objects in @queue need another pass: the owner has appended them since the snapshot, or this pass runs no callbacks. */
-static bool anything_new(const struct quiesce__queue *queue)
+static bool has_new(const struct quiesce__queue *queue)
 {
 	/* Relaxed throughout: the heavy fence precedes it (I4). */
 	return quiesce_load_relaxed(&queue->callbacks.queued) != queue->running.taken ||
@@ -225,7 +225,7 @@ static void list_again(struct quiesce__queue *queue)
 /* List @queue again if objects in it need another pass; free it if its owner has exited and none is left. */
 static void relist_or_free(struct quiesce__queue *queue)
 {
-	if (anything_new(queue) && !QUIESCE_MUTANT(cb_unlisted_unchecked))
+	if (has_new(queue) && !QUIESCE_MUTANT(cb_unlisted_unchecked))
 		list_again(queue);
 	/* Relaxed: no owner lists it any more. */
 	if (queue->gone && !queue->unfreed && !queue->carried && quiesce_load_relaxed(&queue->listed) == QUIESCE_UNLISTED)
@@ -272,7 +272,7 @@ static bool visit(struct quiesce__queue *queue, bool all)
 	count_visit();
 	if (all || queue->gone || taken == queue->seen_taken)
 		free_for_owner(queue, all || queue->gone);
-	return anything_ready(queue);
+	return has_ready(queue);
 }
 
 static void visit_unfreed(bool all)
@@ -318,7 +318,7 @@ static void pass_end(uint64_t number, bool callbacks)
 {
 	if (callbacks || QUIESCE_MUTANT(cb_barrier_any_pass))
 		/* CB4: release, pairs with CB4 in pass_ran() */
-		quiesce_store_release(CB4, &quiesce__pass.ran, number);
+		quiesce_store_release(CB4, &quiesce__pass.ran_callbacks, number);
 	/* CB4: release, pairs with CB4 in pass_done() */
 	quiesce_store_release(CB4, &quiesce__pass.done, number);
 	/* CB4: full, pairs with CB4 in count_waiter() */
@@ -337,7 +337,8 @@ static bool under_pressure(void)
 	       quiesce__garbage_above(ceiling / 2);
 }
 
-/* Return the urgency of the grace period.  If no caller waits for the pass, readers are not disturbed while there is room for garbage. */
+/* Return the urgency of the grace period.  If no caller waits for the pass, readers are not disturbed until garbage is above half of the
+ * ceiling. */
 static enum quiesce__urgency urgency(bool pressure)
 {
 	if (pressure)
@@ -395,7 +396,7 @@ static void relist_queues(void)
 		queue->in_pass = false;
 		if (QUIESCE_MUTANT(cb_ended_lost))
 			continue;
-		if (anything_ready(queue) && !QUIESCE_MUTANT(cb_ended_unfreed))
+		if (has_ready(queue) && !QUIESCE_MUTANT(cb_ended_unfreed))
 			leave_to_owner(queue);
 		list_again(queue);
 	}
@@ -454,7 +455,7 @@ void quiesce__pass_here(bool callbacks)
 static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 {
 	quiesce__lock_reset(&queue->lock, false);
-	queue->run = queue->running.taken;
+	queue->nr_run = queue->running.taken;
 	queue->unfreed = queue->carried = false;
 	queue->in_pass = queue->in_pass && in_callback;
 	queue->gone = true;
@@ -479,7 +480,7 @@ void quiesce__pass_fork_child(void)
 		(void)quiesce__trylock(&quiesce__pass.lock); /* the helper holds it until its callback returns: I4 of reclaimers.c */
 	quiesce__reclaimers_fork_child(in_callback);
 	quiesce__pass.waiting = quiesce__pass.again = 0;
-	quiesce__pass.wanted = quiesce__pass.ran;
+	quiesce__pass.wanted = quiesce__pass.ran_callbacks;
 	if (!in_callback)
 		pass.queues = NULL;
 	pass.unfreed = pass.carried = NULL;

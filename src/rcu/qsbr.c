@@ -74,7 +74,7 @@ void quiesce__qsbr_quiescent_slow(void)
 		return; /* a thread that is offline is quiescent */
 	/* QS2: release, pairs with QS2 in quiesce__qsbr_blocks() */
 	quiesce_store_release(QS2, &self->qsbr_word, gp);
-	/* QS1: full, pairs with QS1 in raise() */
+	/* QS1: full, pairs with QS1 in raise_number() */
 	/* QS4: full, pairs with QS4 in ask_to_be_woken() */
 	quiesce_fence_full(QS1);
 	if (quiesce_load_relaxed(&self->qsbr_waiting)) /* Relaxed: QS4 orders it. */
@@ -107,13 +107,13 @@ void quiesce__qsbr_thread_end(struct quiesce_tls_v1 *self)
 
 /* ---- updaters ---- */
 
-static bool older(uint64_t a, uint64_t b)
+static bool is_older(uint64_t a, uint64_t b)
 {
 	return (int64_t)(a - b) < 0;
 }
 
 /* Return a number that was raised after the call began: by the caller, or by another updater. */
-static uint64_t raise(void)
+static uint64_t raise_number(void)
 {
 	uint64_t gp;
 
@@ -128,23 +128,23 @@ static uint64_t raise(void)
 	if (quiesce_cmpxchg(QS1, &quiesce_qsbr_v1.gp, &gp, gp + 2))
 		gp += 2;
 	/* An updater that finds this number, and then finds it completed, relies on the words that the caller loads after this. */
-	/* QS3: full, pairs with QS3 in completed() */
+	/* QS3: full, pairs with QS3 in is_completed() */
 	quiesce_fence_full(QS3);
 	return gp;
 }
 
-static bool completed(uint64_t number)
+static bool is_completed(uint64_t number)
 {
 	/* QS3: acquire, pairs with QS3 in complete() */
-	return !older(quiesce_load_acquire(QS3, &qsbr.completed), number);
+	return !is_older(quiesce_load_acquire(QS3, &qsbr.completed), number);
 }
 
 static void complete(uint64_t number)
 {
 	uint64_t old = quiesce_load_relaxed(&qsbr.completed); /* Relaxed: the exchange decides. */
 
-	/* QS3: release, pairs with QS3 in completed() */
-	while (older(old, number) && !quiesce_cmpxchg(QS3, &qsbr.completed, &old, number))
+	/* QS3: release, pairs with QS3 in is_completed() */
+	while (is_older(old, number) && !quiesce_cmpxchg(QS3, &qsbr.completed, &old, number))
 		;
 }
 
@@ -153,7 +153,7 @@ static bool quiesce__qsbr_blocks(const struct quiesce_tls_v1 *tls, uint64_t numb
 	/* QS2: acquire, pairs with QS2 in quiesce__qsbr_quiescent_slow() and quiesce__qsbr_offline() */
 	uint64_t word = quiesce_load_acquire(QS2, &tls->qsbr_word);
 
-	return word && older(word, number) && !QUIESCE_MUTANT(qsbr_no_wait);
+	return word && is_older(word, number) && !QUIESCE_MUTANT(qsbr_no_wait);
 }
 
 static void begin(struct wait *w, uint64_t number)
@@ -170,11 +170,11 @@ static bool is_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, vo
 	return quiesce__qsbr_blocks(tls, w->number);
 }
 
-static bool all_passed(void *wait)
+static bool scan_words(void *wait)
 {
 	struct wait *w = wait;
 
-	if (completed(w->number))
+	if (is_completed(w->number))
 		return true;
 	w->at = quiesce__readers_walk(w->at, w->nr, is_holdout, w);
 	if (w->at < w->nr)
@@ -199,7 +199,7 @@ static void check_stall(struct wait *w, uint64_t now)
 	if (quiesce__wait_policy_claim_report(&w->stalls, now))
 		report_stall(w, now);
 	if (now >= w->reap_at)
-		w->reap_at = quiesce__readers_reap(now, &w->at, all_passed, w);
+		w->reap_at = quiesce__readers_reap(now, &w->at, scan_words, w);
 }
 
 /* Ask a holdout for a wake-up; false: the thread is none, or was quiescent by then. */
@@ -230,14 +230,14 @@ static void wait_for(uint64_t number)
 	struct wait w;
 
 	begin(&w, number);
-	if (quiesce__wait_spin(all_passed, &w))
+	if (quiesce__wait_spin(scan_words, &w))
 		return;
 	w.stalls.start = platform_now_ns();
 	w.reap_at = w.stalls.start + QUIESCE_REAP_NS;
 	do {
 		check_stall(&w, platform_now_ns());
 		sleep_once(&w);
-	} while (!all_passed(&w));
+	} while (!scan_words(&w));
 }
 
 void quiesce_qsbr_synchronize(void)
@@ -246,7 +246,7 @@ void quiesce_qsbr_synchronize(void)
 
 	if (online)
 		quiesce__qsbr_offline();
-	wait_for(raise());
+	wait_for(raise_number());
 	if (online)
 		quiesce__qsbr_online();
 	else
@@ -259,7 +259,7 @@ void quiesce_qsbr_synchronize(void)
 
 uint64_t quiesce_qsbr_start_poll(void)
 {
-	return raise();
+	return raise_number();
 }
 
 int quiesce_qsbr_poll(uint64_t cookie)
@@ -268,7 +268,7 @@ int quiesce_qsbr_poll(uint64_t cookie)
 
 	quiesce__init();
 	begin(&w, cookie);
-	if (!all_passed(&w))
+	if (!scan_words(&w))
 		return false;
 	/* QS3: full, pairs with the caller */
 	quiesce_fence_full(QS3);

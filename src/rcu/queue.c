@@ -89,7 +89,7 @@ void quiesce__queue_free(struct quiesce__queue *queue)
 		queue->next->prev = queue->prev;
 	quiesce_store_relaxed(&q->nr, q->nr - 1); /* Relaxed: others read a statistic. */
 	choose_report_bytes();
-	q->gone_run += queue->run + queue->freed;
+	q->gone_run += queue->nr_run + queue->freed;
 	q->gone_spilled += queue->spilled;
 	q->gone_queued += queue->callbacks.queued + queue->frees.queued + queue->spilled;
 	quiesce__unlock(&q->lock);
@@ -233,7 +233,7 @@ void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
 		nr -= row;
 	}
 	quiesce__heap_end(quiesce__self());
-	/* CB4: release, pairs with CB4 in anything_ready() and add_queue() */
+	/* CB4: release, pairs with CB4 in has_ready() and add_queue() */
 	quiesce_store_release(CB4, &queue->freed, from->taken);
 	if (from->taken != ready)
 		return;
@@ -255,7 +255,7 @@ static bool is_empty(const struct quiesce__queue *queue)
 
 /* Free an empty queue, whose owner exits, if no pass is in progress; true if it was freed.  Where no worker runs, pass.lock is left alone:
  * a caller that needs a pass and finds the lock taken relies on its holder to make one. */
-static bool free_at_once(struct quiesce__queue *queue)
+static bool try_free(struct quiesce__queue *queue)
 {
 	bool idle;
 
@@ -274,7 +274,7 @@ bool quiesce__queue_end(struct quiesce__queue *queue)
 {
 	bool empty = is_empty(queue);
 
-	if (empty && free_at_once(queue))
+	if (empty && try_free(queue))
 		return false;
 	quiesce__queue_leave(queue);
 	return !empty;
@@ -294,7 +294,7 @@ static void add_bytes(struct quiesce_stats *stats, uint64_t waiting)
 static void add_queue(struct quiesce_stats *stats, const struct quiesce__queue *queue)
 {
 	/* CB4: acquire, pairs with CB4 in run_row() */
-	uint64_t run = quiesce_load_acquire(CB4, &queue->run);
+	uint64_t run = quiesce_load_acquire(CB4, &queue->nr_run);
 
 	/* CB4: acquire, pairs with CB4 in quiesce__free_ready() */
 	run += quiesce_load_acquire(CB4, &queue->freed);

@@ -57,7 +57,7 @@ struct quiesce__queue {
 	uint64_t reported_freed; /* bytes freed, at the last report by a thread that frees */
 	/* The leader of a pass writes these, except @running and @run, which the reclaimer that has the queue writes. */
 	struct quiesce__consume running __attribute__((aligned(QUIESCE_CACHELINE)));
-	uint64_t run;        /* number of callbacks that have returned */
+	uint64_t nr_run;     /* number of callbacks that have returned */
 	struct quiesce__snapshot callbacks_snap, frees_snap;
 	uint64_t seen_taken; /* freeing.taken when the queue was last left to its owner */
 	uint64_t share;      /* bytes of this queue in the process-wide sum of garbage; exchanged by each report */

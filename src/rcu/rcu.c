@@ -84,7 +84,7 @@ static void unregistered_unlock(struct quiesce_tls_v1 *self)
 /* The depth in a reader word that is set but not yet fenced, in full-fence mode; no section nests so deep. */
 #define ENTERING QUIESCE_RCU_DEPTH
 
-static uint64_t entered(uint64_t word, uint64_t depth)
+static uint64_t with_depth(uint64_t word, uint64_t depth)
 {
 	return (word & ~QUIESCE_RCU_DEPTH) | depth;
 }
@@ -96,13 +96,13 @@ static void fenced_lock(struct quiesce_tls_v1 *self, uint64_t now)
 	uint64_t word;
 
 	/* Relaxed: the fence follows. */
-	quiesce_store_relaxed(&self->rcu_word, entered(now, ENTERING) | QUIESCE_RCU_FULL);
+	quiesce_store_relaxed(&self->rcu_word, with_depth(now, ENTERING) | QUIESCE_RCU_FULL);
 	/* RU1: full, pairs with RU1 in gp_advance() */
 	quiesce_fence_full(RU1);
 	word = quiesce_load_relaxed(&self->rcu_word); /* Relaxed: the thread's own word. */
 	/* A handler that interrupts here leaves the word with the value that is stored here. */
 	if ((word & QUIESCE_RCU_DEPTH) == ENTERING)
-		quiesce_store_relaxed(&self->rcu_word, entered(word, 1)); /* Relaxed: protected already. */
+		quiesce_store_relaxed(&self->rcu_word, with_depth(word, 1)); /* Relaxed: protected already. */
 }
 
 /* Complete a lock in a handler that has interrupted fenced_lock(): fence for both sections, and nest. */
@@ -110,7 +110,7 @@ static void finish_entering(struct quiesce_tls_v1 *self, uint64_t word)
 {
 	/* RU1: full, pairs with RU1 in gp_advance() */
 	quiesce_fence_full(RU1);
-	quiesce_store_relaxed(&self->rcu_word, entered(word, 2)); /* Relaxed: protected. */
+	quiesce_store_relaxed(&self->rcu_word, with_depth(word, 2)); /* Relaxed: protected. */
 }
 
 /* The outermost lock of a registered thread. */
@@ -305,7 +305,7 @@ struct rcu_gp_seq quiesce_start_poll_synchronize_rcu(void)
 
 /* True if a poller takes part in grace periods.  Without a worker it does each time, but not inside a section, which may be a holdout.
  * Beside a worker, which may be in a callback or have no CPU, it does only if the cookie was requested and not completed in time. */
-static bool takes_part(uint64_t cookie)
+static bool claim_part(uint64_t cookie)
 {
 	if (!quiesce__reclaim_has_worker() && !rcu_read_lock_held())
 		return true;
@@ -318,7 +318,7 @@ int quiesce_poll_state_synchronize_rcu(struct rcu_gp_seq seq)
 
 	quiesce__init();
 	done = quiesce__rcu_cookie_done(seq.value);
-	if (!done && takes_part(seq.value)) {
+	if (!done && claim_part(seq.value)) {
 		quiesce__rcu_try(seq.value);
 		done = quiesce__rcu_cookie_done(seq.value);
 	}

@@ -60,7 +60,7 @@ struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WOR
 /* Followers are on two sides: those that need a grace period with an even number, and those that need one with an odd number. */
 struct side {
 	uint32_t waiting; /* number of followers */
-	uint32_t word;    /* futex of the followers; it changes when they are to check gp.completed and gp.led */
+	uint32_t word;    /* futex of the followers; it changes when they are to check state.completed and state.led */
 };
 
 static struct {
@@ -70,10 +70,10 @@ static struct {
 	uint32_t led;       /* 1: there is a leader */
 	uint32_t claims;    /* number of times that a follower has claimed to run a grace period alone */
 	struct side side[2];
-} gp __attribute__((aligned(QUIESCE_CACHELINE))) = { .started = FIRST_NUMBER, .completed = FIRST_NUMBER };
+} state __attribute__((aligned(QUIESCE_CACHELINE))) = { .started = FIRST_NUMBER, .completed = FIRST_NUMBER };
 
 /* Compare numbers, which have 48 bits and wrap. */
-static bool older(uint64_t a, uint64_t b)
+static bool is_older(uint64_t a, uint64_t b)
 {
 	return (int64_t)((a << 16) - (b << 16)) < 0;
 }
@@ -88,8 +88,8 @@ bool quiesce__rcu_blocks(struct quiesce_tls_v1 *tls, uint64_t number)
 	if (!(word & QUIESCE_RCU_DEPTH))
 		return false;
 	if (QUIESCE_MUTANT(gp_blocks_current))
-		return !older(number, word >> 16);
-	return older(word >> 16, number);
+		return !is_older(number, word >> 16);
+	return is_older(word >> 16, number);
 }
 
 bool quiesce__rcu_ask(struct quiesce_tls_v1 *tls, uint64_t number)
@@ -120,13 +120,13 @@ void quiesce__rcu_force_yield(bool on)
 
 void quiesce__rcu_scan_by(uint64_t when)
 {
-	quiesce_store_relaxed(&gp.due, when); /* Relaxed: a follower that sees it late runs a needless grace period. */
+	quiesce_store_relaxed(&state.due, when); /* Relaxed: a follower that sees it late runs a needless grace period. */
 }
 
 void quiesce__rcu_report_behind(struct quiesce__report *r)
 {
 	/* Relaxed: a report. */
-	uint32_t callers = quiesce_load_relaxed(&gp.side[0].waiting) + quiesce_load_relaxed(&gp.side[1].waiting);
+	uint32_t callers = quiesce_load_relaxed(&state.side[0].waiting) + quiesce_load_relaxed(&state.side[1].waiting);
 	struct quiesce_stats stats = { .readers = 0 };
 
 	quiesce__reclaim_stats(&stats);
@@ -142,7 +142,7 @@ static void publish(uint64_t number)
 {
 	uint64_t word = quiesce_load_relaxed(&quiesce_rcu_v1.gp); /* Relaxed: the exchange decides. */
 
-	while (older(word >> 16, number))
+	while (is_older(word >> 16, number))
 		/* The only order that I2 needs is this store after RU1's heavy fence. */
 		/* RU9: full, pairs with RU9 in gp_advance() */
 		if (quiesce_cmpxchg(RU9, &quiesce_rcu_v1.gp, &word, WORD(number) | (word & QUIESCE_RCU_SLOW)))
@@ -153,7 +153,7 @@ static void publish(uint64_t number)
 static uint64_t gp_advance(void)
 {
 	/* RU9: full, pairs with RU9 in gp_advance() */
-	uint64_t number = quiesce_fetch_add(RU9, &gp.started, (uint64_t)1) + 1;
+	uint64_t number = quiesce_fetch_add(RU9, &state.started, (uint64_t)1) + 1;
 
 	if (QUIESCE_MUTANT(gp_advance_before_fence))
 		publish(number);
@@ -174,19 +174,19 @@ static void wake(struct side *side, uint32_t nr)
 		platform_futex_wake(&side->word, nr);
 }
 
-/* Advance gp.completed to @number, unless it is newer, and wake the followers that need @number or one that was skipped. */
+/* Advance state.completed to @number, unless it is newer, and wake the followers that need @number or one that was skipped. */
 static void gp_complete(uint64_t number)
 {
-	uint64_t before = quiesce_load_relaxed(&gp.completed); /* Relaxed: the exchange decides. */
+	uint64_t before = quiesce_load_relaxed(&state.completed); /* Relaxed: the exchange decides. */
 
 	quiesce__count(grace_periods);
-	while (older(before, number) || QUIESCE_MUTANT(gp_completes_older)) {
+	while (is_older(before, number) || QUIESCE_MUTANT(gp_completes_older)) {
 		/* RU5: full, pairs with RU5 in quiesce__rcu_cookie_done() */
-		if (!quiesce_cmpxchg(RU5, &gp.completed, &before, number))
+		if (!quiesce_cmpxchg(RU5, &state.completed, &before, number))
 			continue;
-		wake(&gp.side[number & 1], INT32_MAX);
+		wake(&state.side[number & 1], INT32_MAX);
 		if (number != before + 1)
-			wake(&gp.side[~number & 1], INT32_MAX);
+			wake(&state.side[~number & 1], INT32_MAX);
 		break;
 	}
 }
@@ -194,8 +194,8 @@ static void gp_complete(uint64_t number)
 void quiesce__rcu_raise_urgency(enum quiesce__urgency urgency)
 {
 	/* Relaxed: hints.  Without a leader, the urgency would go to the next wait. */
-	if (quiesce_load_relaxed(&gp.led))
-		quiesce__holdouts_raise_urgency(quiesce_load_relaxed(&gp.started), urgency); /* Relaxed: a hint. */
+	if (quiesce_load_relaxed(&state.led))
+		quiesce__holdouts_raise_urgency(quiesce_load_relaxed(&state.started), urgency); /* Relaxed: a hint. */
 }
 
 /* ---- leading ---- */
@@ -204,23 +204,23 @@ static bool take_lead(void)
 {
 	uint32_t none = 0;
 
-	if (quiesce_load_relaxed(&gp.led)) /* Relaxed: the exchange decides. */
+	if (quiesce_load_relaxed(&state.led)) /* Relaxed: the exchange decides. */
 		return false;
 	/* GP2: full, pairs with GP2 in hand_over() */
-	return quiesce_cmpxchg(GP2, &gp.led, &none, 1u);
+	return quiesce_cmpxchg(GP2, &state.led, &none, 1u);
 }
 
 /* Wake one of the callers that arrived while @number ran, to lead next; or, if other threads took numbers meanwhile, all followers, of
  * which the first leads. */
 static void hand_over(uint64_t number)
 {
-	bool alone = quiesce_load_relaxed(&gp.started) == number; /* Relaxed: followers sleep for a limited time. */
+	bool alone = quiesce_load_relaxed(&state.started) == number; /* Relaxed: followers sleep for a limited time. */
 
 	/* GP2: full, pairs with GP2 in take_lead() */
-	quiesce_xchg(GP2, &gp.led, 0);
-	wake(&gp.side[~number & 1], alone ? 1 : INT32_MAX);
+	quiesce_xchg(GP2, &state.led, 0);
+	wake(&state.side[~number & 1], alone ? 1 : INT32_MAX);
 	if (!alone)
-		wake(&gp.side[number & 1], INT32_MAX);
+		wake(&state.side[number & 1], INT32_MAX);
 }
 
 static void gp_lead(enum quiesce__urgency urgency, const char *call)
@@ -230,7 +230,7 @@ static void gp_lead(enum quiesce__urgency urgency, const char *call)
 	quiesce__rcu_scan_by(platform_now_ns() + quiesce__readers_nr() * SCAN_NS);
 	number = gp_advance();
 	if (QUIESCE_MUTANT(gp_completed_early))
-		quiesce_store_relaxed(&gp.completed, number);
+		quiesce_store_relaxed(&state.completed, number);
 	quiesce__holdouts_wait(number, urgency, call);
 	/* Followers are completed before the hand-over, so that one that calls again at once shares the next grace period. */
 	gp_complete(number);
@@ -239,36 +239,36 @@ static void gp_lead(enum quiesce__urgency urgency, const char *call)
 
 /* ---- alone ---- */
 
-/* True if the follower need not finish its own grace period: the cookie is done, or there is no leader any more, and the follower can lead,
+/* True if a follower need not finish its own grace period: the cookie is done, or there is no leader any more, and the follower can lead,
  * with wake-ups and forced yields. */
-static bool alone_is_enough(uint64_t cookie)
+static bool need_not_finish(uint64_t cookie)
 {
-	return quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&gp.led); /* Relaxed: a hint. */
+	return quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&state.led); /* Relaxed: a hint. */
 }
 
 static void gp_alone(uint64_t cookie, const char *call)
 {
 	uint64_t number = gp_advance();
 
-	if (quiesce__holdouts_watch(number, call, alone_is_enough, cookie))
+	if (quiesce__holdouts_watch(number, call, need_not_finish, cookie))
 		gp_complete(number);
 }
 
 /* ---- following ---- */
 
 /* Return the time from which the leader, or a follower that runs a grace period alone, counts as overdue. */
-static uint64_t late_at(struct quiesce__overdue *late, uint64_t now)
+static uint64_t overdue_at(struct quiesce__overdue *late, uint64_t now)
 {
 	/* Relaxed throughout: an estimate. */
-	uint64_t progress = quiesce_load_relaxed(&gp.started) + quiesce_load_relaxed(&gp.completed);
+	uint64_t progress = quiesce_load_relaxed(&state.started) + quiesce_load_relaxed(&state.completed);
 
-	return quiesce__overdue_at(late, now, progress, quiesce_load_relaxed(&gp.due));
+	return quiesce__overdue_at(late, now, progress, quiesce_load_relaxed(&state.due));
 }
 
 /* Claim to run alone; only one of the followers that find the leader overdue at the same time gets true. */
-static bool claim(uint32_t seen, uint64_t now)
+static bool claim_alone(uint32_t seen, uint64_t now)
 {
-	if (quiesce_fetch_add_relaxed(&gp.claims, 1u) != seen) /* Relaxed: two followers that run alone do no harm. */
+	if (quiesce_fetch_add_relaxed(&state.claims, 1u) != seen) /* Relaxed: two followers that run alone do no harm. */
 		return false;
 	quiesce__rcu_scan_by(now + QUIESCE_OVERDUE_NS);
 	return true;
@@ -278,10 +278,10 @@ static bool claim(uint32_t seen, uint64_t now)
  * return true. */
 static bool watch_or_sleep(struct quiesce__overdue *late, uint32_t rank, struct side *side, uint32_t word)
 {
-	uint32_t claims = quiesce_load_relaxed(&gp.claims); /* Relaxed: claim() compares it. */
-	uint64_t now = platform_now_ns(), at = late_at(late, now);
+	uint32_t claims = quiesce_load_relaxed(&state.claims); /* Relaxed: claim_alone() compares it. */
+	uint64_t now = platform_now_ns(), at = overdue_at(late, now);
 
-	if (now >= at && !QUIESCE_MUTANT(gp_trusts_leader) && claim(claims, now))
+	if (now >= at && !QUIESCE_MUTANT(gp_trusts_leader) && claim_alone(claims, now))
 		return true;
 	platform_futex_wait(&side->word, word, (at > now ? at - now : QUIESCE_OVERDUE_NS) + quiesce__overdue_delay(rank));
 	return false;
@@ -290,7 +290,7 @@ static bool watch_or_sleep(struct quiesce__overdue *late, uint32_t rank, struct 
 /* Wait until the grace period is over, or there is no leader. */
 static void follow(uint64_t cookie, enum quiesce__urgency urgency, const char *call)
 {
-	struct side *side = &gp.side[cookie & 1];
+	struct side *side = &state.side[cookie & 1];
 	struct quiesce__overdue late = { .since = 0 };
 	/* GP1: full, pairs with GP1 in wake() */
 	uint32_t rank = quiesce_fetch_add(GP1, &side->waiting, 1u);
@@ -299,7 +299,7 @@ static void follow(uint64_t cookie, enum quiesce__urgency urgency, const char *c
 		/* GP1: acquire, pairs with GP1 in wake() */
 		uint32_t word = quiesce_load_acquire(GP1, &side->word);
 
-		if (quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&gp.led)) /* Relaxed: GP1 orders it. */
+		if (quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&state.led)) /* Relaxed: GP1 orders it. */
 			break;
 		quiesce__holdouts_raise_urgency(cookie, urgency); /* this caller waits for the leader's wait to end */
 		if (watch_or_sleep(&late, rank, side, word)) {
@@ -317,7 +317,7 @@ void quiesce__rcu_wait(enum quiesce__urgency urgency, const char *call)
 	quiesce__init();
 	quiesce__fix_mode();
 	cookie = quiesce__rcu_cookie();
-	if (QUIESCE_MUTANT(gp_shares_running) && quiesce_load_relaxed(&gp.led)) /* Relaxed: a mutant. */
+	if (QUIESCE_MUTANT(gp_shares_running) && quiesce_load_relaxed(&state.led)) /* Relaxed: a mutant. */
 		cookie--;
 	while (!quiesce__rcu_cookie_done(cookie))
 		if (take_lead())
@@ -336,7 +336,7 @@ uint64_t quiesce__rcu_cookie(void)
 
 	/* RU6: full, pairs with RU6 in gp_advance() */
 	quiesce_fence_full(RU6);
-	started = quiesce_load_relaxed(&gp.started); /* Relaxed: RU6 orders it. */
+	started = quiesce_load_relaxed(&state.started); /* Relaxed: RU6 orders it. */
 	if (QUIESCE_MUTANT(cookie_now))
 		return (started & (COOKIE_VALID - 1)) | COOKIE_VALID;
 	return ((started + 1) & (COOKIE_VALID - 1)) | COOKIE_VALID;
@@ -345,9 +345,9 @@ uint64_t quiesce__rcu_cookie(void)
 bool quiesce__rcu_cookie_done(uint64_t cookie)
 {
 	/* RU5: acquire, pairs with RU5 in gp_complete() */
-	uint64_t completed = quiesce_load_acquire(RU5, &gp.completed);
+	uint64_t completed = quiesce_load_acquire(RU5, &state.completed);
 
-	return !cookie || !older(completed, cookie);
+	return !cookie || !is_older(completed, cookie);
 }
 
 /* ---- polling ---- */
@@ -365,17 +365,17 @@ static bool leader_on_time(void)
 {
 	uint64_t now;
 
-	if (!quiesce_load_relaxed(&gp.led)) /* Relaxed: a hint. */
+	if (!quiesce_load_relaxed(&state.led)) /* Relaxed: a hint. */
 		return false;
 	now = platform_now_ns();
-	return now < late_at(&polled.late, now) || QUIESCE_MUTANT(gp_poll_trusts_leader);
+	return now < overdue_at(&polled.late, now) || QUIESCE_MUTANT(gp_poll_trusts_leader);
 }
 
 /* Add @empty to the record of the pollers' grace period if that has @number; if @number is newer, begin a new record. */
 static void poll_record(uint64_t number, uint32_t empty)
 {
 	quiesce__lock(&polled.lock);
-	if (older(polled.number, number)) {
+	if (is_older(polled.number, number)) {
 		polled.number = number;
 		polled.empty = 0;
 	}
@@ -406,7 +406,7 @@ void quiesce__rcu_try(uint64_t cookie)
 
 	if (!poll_begin(cookie, &number, &empty))
 		return;
-	if (older(number, cookie)) { /* if it is not older, the number of an earlier try is new enough */
+	if (is_older(number, cookie)) { /* if it is not older, the number of an earlier try is new enough */
 		number = gp_advance();
 		empty = 0;
 	}
@@ -419,9 +419,9 @@ void quiesce__rcu_try(uint64_t cookie)
 void quiesce__rcu_fork_child(void)
 {
 	/* The threads that ran grace periods are not in the child.  Their numbers stay incomplete until a later number covers them. */
-	gp.led = 0;
-	gp.due = 0;
-	gp.side[0] = gp.side[1] = (struct side){ .waiting = 0 };
+	state.led = 0;
+	state.due = 0;
+	state.side[0] = state.side[1] = (struct side){ .waiting = 0 };
 	quiesce__lock_reset(&polled.lock, false);
 	polled.empty = 0; /* a poller may have been about to change the number, to which the bits belong */
 	quiesce__rcu_force_yield(false);

@@ -133,7 +133,7 @@ static QUIESCE_COLD void list(struct quiesce__queue *queue, bool callback)
 		queue->until_check = 0; /* check the queue in this call (I4) */
 }
 
-static inline void queued(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, bool callback, size_t bytes)
+static inline void finish_append(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, bool callback, size_t bytes)
 {
 	/* If the load of @listed misses that a pass has unlisted the queue, the pass sees what was appended; if the pass misses that, the
 	 * load sees that the queue is unlisted. */
@@ -156,7 +156,7 @@ static QUIESCE_COLD void spill(struct quiesce_tls_v1 *self, struct quiesce__queu
 	quiesce_store_relaxed(&queue->spilled, queue->spilled + 1);
 	quiesce_store_relaxed(&queue->callbacks.bytes, queue->callbacks.bytes + bytes);
 	quiesce__spill_push(&queue->spill, head);
-	queued(self, queue, true, bytes);
+	finish_append(self, queue, true, bytes);
 }
 
 /* Queue an object of a thread that exits, or that cannot have a queue. */
@@ -204,7 +204,7 @@ void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head)
 	if (quiesce_unlikely(!queue))
 		spill_to_shard(self, head, bytes);
 	else if (quiesce_likely(append(queue, head, (uintptr_t)func, bytes)))
-		queued(self, queue, (uintptr_t)func > QUIESCE_KFREE_OFFSET_MAX, bytes);
+		finish_append(self, queue, (uintptr_t)func > QUIESCE_KFREE_OFFSET_MAX, bytes);
 	else
 		spill(self, queue, head, bytes);
 }
@@ -221,7 +221,7 @@ void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
 	quiesce__init();
 	queue = own_queue(self);
 	if (quiesce_likely(queue && quiesce__append_item(&queue->frees, (uintptr_t)object, bytes))) {
-		queued(self, queue, false, bytes);
+		finish_append(self, queue, false, bytes);
 		if (quiesce_unlikely(quiesce__garbage_above_ceiling()) && quiesce__may_sleep(self))
 			quiesce__throttle("kfree_rcu_mightsleep", PLATFORM_FOREVER, false);
 		return;

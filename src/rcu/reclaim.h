@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reclaim.h - deferred callbacks: passes, reclaimers, the worker, and the functions that other rooms call. */
+/* reclaim.h - deferred callbacks: passes, reclaimers, the worker, and the functions that other parts of the library call. */
 #ifndef QUIESCE_RECLAIM_H
 #define QUIESCE_RECLAIM_H
 
@@ -7,7 +7,7 @@
 
 #include "runtime/gate.h"
 
-/* ---- for other rooms ---- */
+/* ---- for other parts of the library ---- */
 
 /* Ask the worker to run a grace period that completes @cookie. */
 void quiesce__reclaim_request_gp(uint64_t cookie);
@@ -36,7 +36,7 @@ struct quiesce__pass {
 	struct quiesce__lock lock; /* held for a whole pass, grace period and callbacks included */
 	uint64_t begun;     /* number of the newest pass that has begun */
 	uint64_t done;      /* number of the newest pass that has ended */
-	uint64_t ran;       /* number of the newest pass that has ended and ran callbacks */
+	uint64_t ran_callbacks; /* number of the newest pass that has ended and ran callbacks */
 	uint64_t wanted;    /* number of the newest pass that a caller waits for */
 	uint32_t done_word; /* futex that changes when a pass ends */
 	uint32_t waiting;   /* number of callers that wait for a pass */
@@ -59,7 +59,7 @@ bool quiesce__pass_wanted(void);
 /* Number of queues that passes have visited, for statistics. */
 uint64_t quiesce__queues_visited(void);
 /* The largest number of addresses that the last pass took from one queue. */
-uint64_t quiesce__pass_most(void);
+uint64_t quiesce__pass_max_taken(void);
 /* True if a callback of the last pass has queued its own object again. */
 bool quiesce__pass_requeued(void);
 void quiesce__pass_fork_child(void);
@@ -142,7 +142,7 @@ extern struct quiesce__worker quiesce__worker;
 /* True if the worker runs; false while it is being started, which may fail. */
 static inline bool quiesce__worker_runs(void)
 {
-	/* Relaxed: worker_over() makes up for a caller that relies on a worker that has just ended. */
+	/* Relaxed: worker_exit() makes up for a caller that relies on a worker that has just ended. */
 	return quiesce_load_relaxed(&quiesce__worker.running) == QUIESCE_WORKER_RUNS;
 }
 

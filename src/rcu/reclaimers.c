@@ -98,7 +98,7 @@ static inline __attribute__((always_inline)) bool run_row(struct quiesce__reclai
 			return false;
 		me->requeued |= is_last_queued(head);
 		/* CB4: release, pairs with CB4 in add_queue() */
-		quiesce_store_release(CB4, &queue->run, queue->running.taken); /* a fork in the callback may have changed @run */
+		quiesce_store_release(CB4, &queue->nr_run, queue->running.taken); /* a fork in the callback may have changed @nr_run */
 	}
 	return true;
 }
@@ -134,14 +134,14 @@ void quiesce__run_callbacks(struct quiesce__queue *queue)
 }
 
 /* Clean up after a callback that has ended the thread of @me: count it as run in @me->queue, if there is one, and leave the gate. */
-static void ended(struct quiesce__reclaimer *me)
+static void clean_up(struct quiesce__reclaimer *me)
 {
 	struct quiesce__queue *queue = me->queue;
 
 	become_idle(me);
 	if (queue && !QUIESCE_MUTANT(cb_ended_uncounted))
 		/* CB4: release, pairs with CB4 in add_queue() */
-		quiesce_store_release(CB4, &queue->run, queue->running.taken);
+		quiesce_store_release(CB4, &queue->nr_run, queue->running.taken);
 	quiesce__gate_leave(&me->in_gate);
 }
 
@@ -184,7 +184,7 @@ static void wait_for_helpers(void)
 
 /* ---- helpers ---- */
 
-struct helping {
+struct help_run {
 	struct quiesce__run run;
 	struct quiesce__reclaimer *me;
 	struct quiesce__queue *queue;
@@ -212,7 +212,7 @@ static void end_help(const struct quiesce__reclaimer *me)
 static void help_in_run(struct quiesce__run *run)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	struct helping *h = (struct helping *)run;
+	struct help_run *h = (struct help_run *)run;
 
 	self->state |= QUIESCE_TLS_IN_CALLBACK | QUIESCE_TLS_RECLAIMER;
 	run_callbacks(h->me, h->queue, true);
@@ -221,16 +221,16 @@ static void help_in_run(struct quiesce__run *run)
 
 static void help_ended(struct quiesce__run *run)
 {
-	struct quiesce__reclaimer *me = ((struct helping *)run)->me;
+	struct quiesce__reclaimer *me = ((struct help_run *)run)->me;
 
-	ended(me);
+	clean_up(me);
 	end_help(me);
 }
 
 /* Run the callbacks of @queue as a helper.  The caller holds the lock, which is released meanwhile. */
 static void help(struct quiesce__reclaimer *me, struct quiesce__queue *queue)
 {
-	struct helping h = { .run = { .call = "call_rcu()", .named = &me->func }, .me = me, .queue = queue };
+	struct help_run h = { .run = { .call = "call_rcu()", .named = &me->func }, .me = me, .queue = queue };
 
 	quiesce_store_relaxed(&shared.active, shared.active + 1); /* Relaxed: under the lock. */
 	shared.helped++;
@@ -242,7 +242,7 @@ static void help(struct quiesce__reclaimer *me, struct quiesce__queue *queue)
 }
 
 /* True if the calling helper is to end.  The setting counts the worker as a reclaimer.  Relaxed: a setting. */
-static bool too_many(void)
+static bool must_end(void)
 {
 	return shared.stop || shared.nr >= quiesce_load_relaxed(&quiesce__settings.reclaimers);
 }
@@ -277,7 +277,7 @@ static void helper_main(void)
 	me = find_entry(NULL);
 	me->by = self;
 	quiesce_store_relaxed(&me->tid, quiesce__tid()); /* Relaxed: for reports. */
-	while (!too_many()) {
+	while (!must_end()) {
 		struct quiesce__queue *queue = take_queue();
 
 		if (queue)
@@ -289,7 +289,7 @@ static void helper_main(void)
 }
 
 /* Free the entry of a helper that ends, because it was idle or one too many, or because a callback has ended its thread. */
-static void helper_over(void)
+static void helper_exit(void)
 {
 	struct quiesce__reclaimer *me;
 
@@ -314,7 +314,7 @@ static void start_helpers(uint32_t nr)
 		quiesce_store_relaxed(&shared.nr, shared.nr + 1); /* Relaxed: under the lock. */
 		quiesce_store_relaxed(&shared.stop, 0); /* Relaxed: under the lock. */
 		quiesce__unlock(&shared.lock);
-		started = quiesce__thread_start(QUIESCE_THREAD_RECLAIMER, helper_main, helper_over);
+		started = quiesce__thread_start(QUIESCE_THREAD_RECLAIMER, helper_main, helper_exit);
 		quiesce__lock(&shared.lock);
 		if (!started)
 			quiesce_store_relaxed(&shared.nr, shared.nr - 1); /* Relaxed: under the lock. */
@@ -381,7 +381,7 @@ void quiesce__share_callbacks(struct quiesce__queue *queues)
 
 void quiesce__reclaimers_ended(void)
 {
-	ended(quiesce__pass_leader);
+	clean_up(quiesce__pass_leader);
 	if (quiesce__pass.begun <= shared.unshared)
 		shared.unshared = quiesce__pass.begun + 1; /* the next pass takes what is left of the parent's queues (I7) */
 	quiesce__lock(&shared.lock);

@@ -26,14 +26,14 @@ static struct {
 	struct rcu_head *taken;          /* objects of this pass, before its grace period */
 	struct rcu_head *ready;          /* objects of this pass, after its grace period */
 	uint64_t bytes_taken, bytes_out; /* bytes of threads without a queue, ever: taken by a pass, and reclaimed */
-	uint64_t run;                    /* number of objects ever reclaimed */
+	uint64_t nr_run;                 /* number of objects ever reclaimed */
 	bool running;                    /* an object is being reclaimed, which is in no list any more */
 } spill;
 
 uint64_t quiesce__spills_run(void)
 {
-	/* CB4: acquire, pairs with CB4 in has_run() */
-	return quiesce_load_acquire(CB4, &spill.run);
+	/* CB4: acquire, pairs with CB4 in count_run() */
+	return quiesce_load_acquire(CB4, &spill.nr_run);
 }
 
 uint64_t quiesce__spills_bytes_out(void)
@@ -91,11 +91,11 @@ static void run_head(struct rcu_head *head)
 	quiesce_store_relaxed(&quiesce__pass_leader->func, 0); /* Relaxed: for reports. */
 }
 
-static void has_run(void)
+static void count_run(void)
 {
 	spill.running = false;
 	/* CB4: release, pairs with CB4 in quiesce__spills_run() */
-	quiesce_store_release(CB4, &spill.run, spill.run + 1);
+	quiesce_store_release(CB4, &spill.nr_run, spill.nr_run + 1);
 }
 
 static void run_ready(void)
@@ -107,7 +107,7 @@ static void run_ready(void)
 		spill.ready = head->next;
 		spill.running = true;
 		run_head(head);
-		has_run();
+		count_run();
 		quiesce__gate_leave(&quiesce__pass_leader->in_gate);
 	}
 }
@@ -150,7 +150,7 @@ static void push_again(struct rcu_head **list)
 void quiesce__spill_ended(void)
 {
 	if (spill.running)
-		has_run();
+		count_run();
 	if (!spill.ready && !spill.taken)
 		subtract_bytes(); /* where objects are left, the next pass subtracts the bytes of all */
 	if (!QUIESCE_MUTANT(cb_ended_spill_lost))
@@ -197,5 +197,5 @@ void quiesce__spill_fork_child(bool in_callback)
 		left += quiesce__heads_count(queue->spill);
 	}
 	spill.running = spill.running && in_callback;
-	spill.run = spilled - left - quiesce__heads_count(spill.ready) - spill.running;
+	spill.nr_run = spilled - left - quiesce__heads_count(spill.ready) - spill.running;
 }

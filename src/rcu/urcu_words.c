@@ -229,12 +229,12 @@ static void complete(struct quiesce_urcu_domain *d)
 {
 	if (d->futex)
 		quiesce_store_relaxed(d->futex, 0); /* Relaxed: a reader that wakes needlessly does no harm. */
-	/* UW2: release, pairs with UW2 in done() */
+	/* UW2: release, pairs with UW2 in is_done() */
 	quiesce_store_release(UW2, &d->completed, d->started);
 	quiesce__count(grace_periods);
 }
 
-static bool done(const struct quiesce_urcu_domain *d, uint64_t cookie)
+static bool is_done(const struct quiesce_urcu_domain *d, uint64_t cookie)
 {
 	/* UW2: acquire, pairs with UW2 in complete() */
 	return (int64_t)(quiesce_load_acquire(UW2, &d->completed) - cookie) >= 0;
@@ -338,7 +338,7 @@ void quiesce_urcu_wait(struct quiesce_urcu_domain *d)
 	if (QUIESCE_MUTANT(urcu_alone_unlocked) ? !d->records : !any_other_thread(d))
 		return;
 	quiesce__lock(&d->driving);
-	while (!done(d, cookie)) {
+	while (!is_done(d, cookie)) {
 		begin(d, true);
 		if (!quiesce__wait_spin(all_passed, d))
 			wait_for_readers(d);
@@ -350,18 +350,18 @@ void quiesce_urcu_wait(struct quiesce_urcu_domain *d)
 int quiesce_urcu_poll(struct quiesce_urcu_domain *d, uint64_t cookie)
 {
 	quiesce__init();
-	if (done(d, cookie))
+	if (is_done(d, cookie))
 		return true;
 	if (!quiesce__trylock(&d->driving))
 		return false; /* a waiter completes this grace period, or the one before it */
-	while (!done(d, cookie)) {
+	while (!is_done(d, cookie)) {
 		begin(d, false);
 		if (!all_passed(d))
 			break;
 		complete(d);
 	}
 	quiesce__unlock(&d->driving);
-	return done(d, cookie);
+	return is_done(d, cookie);
 }
 
 /* ---- fork ---- */

@@ -146,7 +146,7 @@ static bool is_paced(uint64_t now)
 }
 
 /* Let the next pass wait, by pacing or for a batch to grow, unless a waiter or a chain needs it at once. */
-static void batch(void)
+static void delay_pass(void)
 {
 	uint64_t now = platform_now_ns();
 
@@ -161,10 +161,10 @@ static void batch(void)
 
 /* Adapt the time of a batch, so that the fullest queue of the next pass is well filled: an owner that finds its queue overfull has to wake
  * the worker, at its own expense. */
-static void adapt(void)
+static void adapt_batch(void)
 {
-	uint64_t most = quiesce__pass_most();
-	uint64_t ns = most ? batch_ns * QUIESCE_WELL_FILLED / most : BATCH_NS;
+	uint64_t max_taken = quiesce__pass_max_taken();
+	uint64_t ns = max_taken ? batch_ns * QUIESCE_WELL_FILLED / max_taken : BATCH_NS;
 
 	if (ns > 2 * batch_ns)
 		ns = 2 * batch_ns;
@@ -172,19 +172,19 @@ static void adapt(void)
 }
 
 /* Make a pass, and measure it for the next one. */
-static void pass(void)
+static void make_pass(void)
 {
-	uint64_t ns = platform_now_ns(), now, most;
+	uint64_t ns = platform_now_ns(), now, max_taken;
 
 	quiesce__lock(&quiesce__pass.lock);
 	quiesce__pass_run(true);
-	adapt();
-	most = quiesce__pass_most();
+	adapt_batch();
+	max_taken = quiesce__pass_max_taken();
 	quiesce__unlock(&quiesce__pass.lock);
 	quiesce__rcu_check_garbage();
 	now = platform_now_ns();
-	if (most)
-		paced_until = most < QUIESCE_PACED ? now + PACE_NS : 0;
+	if (max_taken)
+		paced_until = max_taken < QUIESCE_PACED ? now + PACE_NS : 0;
 	ns = now - ns;
 	if (ns > CHEAP_NS)
 		ns *= CHAIN_IPI_FACTOR;
@@ -196,10 +196,10 @@ static void worker_step(void)
 	uint64_t now = platform_now_ns(), due = quiesce__visit_due();
 
 	if (quiesce__queues_listed() || any_waiter()) {
-		batch();
-		pass();
+		delay_pass();
+		make_pass();
 	} else if (due <= now) {
-		pass();
+		make_pass();
 	} else {
 		worker_sleep(QUIESCE_ASLEEP, due == PLATFORM_FOREVER ? due : due - now);
 	}
@@ -220,7 +220,7 @@ static void worker_main(void)
 }
 
 /* Called when the worker ends: it was asked to stop, or a callback has ended its thread. */
-static void worker_over(void)
+static void worker_exit(void)
 {
 	quiesce__self()->state &= ~QUIESCE_TLS_WORKER; /* a destructor of this thread may fork, and the child has no worker then */
 	/* CB4: full, pairs with CB4 in quiesce__worker_stop() */
@@ -236,7 +236,7 @@ static void worker_over(void)
 
 bool quiesce__reclaim_has_worker(void)
 {
-	/* Relaxed: worker_over() makes up for a caller that relies on a worker that has just ended. */
+	/* Relaxed: worker_exit() makes up for a caller that relies on a worker that has just ended. */
 	return quiesce_load_relaxed(&quiesce__worker.running) != QUIESCE_WORKER_NONE;
 }
 
@@ -245,11 +245,11 @@ static bool worker_start(void)
 	struct quiesce__worker *w = &quiesce__worker;
 	uint32_t none = QUIESCE_WORKER_NONE;
 
-	/* CB4: full, pairs with CB4 in worker_over() */
+	/* CB4: full, pairs with CB4 in worker_exit() */
 	if (!quiesce_cmpxchg(CB4, &w->running, &none, QUIESCE_WORKER_STARTS))
 		return true;
 	quiesce_store_relaxed(&w->stop, 0); /* Relaxed: before the thread begins. */
-	if (quiesce__thread_start(QUIESCE_THREAD_WORKER, worker_main, worker_over))
+	if (quiesce__thread_start(QUIESCE_THREAD_WORKER, worker_main, worker_exit))
 		return true;
 	/* Relaxed: owners that relied on this start try again in their next calls. */
 	quiesce_store_relaxed(&w->running, QUIESCE_WORKER_NONE);
@@ -282,7 +282,7 @@ bool quiesce__worker_stop(uint64_t deadline)
 	uint32_t running;
 
 	quiesce_store_relaxed(&w->stop, 1); /* Relaxed: the wake-up is a fence. */
-	/* CB4: acquire, pairs with CB4 in worker_over() */
+	/* CB4: acquire, pairs with CB4 in worker_exit() */
 	while ((running = quiesce_load_acquire(CB4, &w->running))) {
 		if (!quiesce_load_relaxed(&w->stop)) /* Relaxed: loaded again after each sleep. */
 			return false; /* a new worker was started meanwhile, for objects that were queued */

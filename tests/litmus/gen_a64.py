@@ -95,7 +95,7 @@ FAMILIES = [
      [["MOV W1,#1", "STR W1,[X16]"] + HEAVY + ["LDAR W2,[X11]"], UNLINK + ["DMB SY", "LDR W3,[X16]"]],
      r"0:X3=1 /\ 1:X2=0 /\ 2:X3=0 /\ " + TOOK_PLACE,
      [LOCK_SOURCE, SCAN_SOURCE, "src/rcu/rcu_gp.c quiesce__rcu_cookie quiesce_fence_full(RU6)",
-      "src/rcu/rcu_gp.c gp_advance quiesce_fetch_add(RU9, &gp.started ; quiesce_fence_heavy(RU1)"]),
+      "src/rcu/rcu_gp.c gp_advance quiesce_fetch_add(RU9, &state.started ; quiesce_fence_heavy(RU1)"]),
     ("cookie-no-fence", "The same without the cookie's fence.",
      "SNN", [["MOV W1,#1", "STR W1,[X11]"]] + FETCH,
      [["MOV W1,#1", "STR W1,[X16]"] + HEAVY + ["LDAR W2,[X11]"], UNLINK + ["LDR W3,[X16]"]],

@@ -24,10 +24,10 @@
  *   TRUSTS_LEADER    gp_trusts_leader (with STOP: never ends)
  *
  * Source: src/rcu/rcu_gp.c quiesce__rcu_wait cookie = quiesce__rcu_cookie() ; take_lead() ; gp_lead( ; follow(cookie
- * Source: src/rcu/rcu_gp.c gp_advance quiesce_fetch_add(RU9, &gp.started ; quiesce_fence_heavy(RU1) ; publish(number)
+ * Source: src/rcu/rcu_gp.c gp_advance quiesce_fetch_add(RU9, &state.started ; quiesce_fence_heavy(RU1) ; publish(number)
  * Source: src/rcu/rcu_gp.c gp_lead gp_advance() ; quiesce__holdouts_wait(number, urgency, call) ; gp_complete(number) ; hand_over(number)
- * Source: src/rcu/rcu_gp.c quiesce__rcu_blocks quiesce_load_acquire(RU2 ; QUIESCE_RCU_DEPTH ; older(word >> 16, number)
- * Source: src/rcu/rcu_gp.c quiesce__rcu_cookie quiesce_fence_full(RU6) ; quiesce_load_relaxed(&gp.started) ; started + 1
+ * Source: src/rcu/rcu_gp.c quiesce__rcu_blocks quiesce_load_acquire(RU2 ; QUIESCE_RCU_DEPTH ; is_older(word >> 16, number)
+ * Source: src/rcu/rcu_gp.c quiesce__rcu_cookie quiesce_fence_full(RU6) ; quiesce_load_relaxed(&state.started) ; started + 1
  */
 #ifndef NR
 #define NR 2 /* readers */

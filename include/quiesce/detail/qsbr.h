@@ -85,7 +85,7 @@ QUIESCE_FAST void quiesce__qsbr_online(void)
 	quiesce_own_store_relaxed(self, qsbr_word,
 				  quiesce_load_relaxed(&quiesce_qsbr_v1.gp) & -quiesce_own_load_u32(self, qsbr_registered));
 	/* If a load after the fence misses an unlinking, the updater sees this word, and waits. */
-	/* QS1: full, pairs with QS1 in raise() */
+	/* QS1: full, pairs with QS1 in raise_number() */
 	quiesce_fence_full(QS1);
 }
 
