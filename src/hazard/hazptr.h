@@ -23,10 +23,10 @@ void quiesce__hazptr_thread_end(struct quiesce_tls_v1 *self);
 
 #if defined(QUIESCE_SIM)
 #define QUIESCE_HAZPTR_BATCH 2u
-#define QUIESCE_RETIRED_SLOTS 4u
+#define QUIESCE_RETIRED_ENTRIES 4u
 #else
 #define QUIESCE_HAZPTR_BATCH 1024u  /* least number of objects that a thread collects before it reclaims, unless the program sets another */
-#define QUIESCE_RETIRED_SLOTS HAZPTR_BATCH_MAX
+#define QUIESCE_RETIRED_ENTRIES HAZPTR_BATCH_MAX
 #endif
 
 /* Retired objects after a scan: those to reclaim, and those that are protected. */
@@ -35,8 +35,8 @@ struct quiesce__reclaim {
 };
 
 /* hazptr_batch.c: the least number of objects of a batch, of queue @r, or of the process if @r is NULL. */
-struct quiesce__retired;
-uint32_t quiesce__batch_least(const struct quiesce__retired *r);
+struct quiesce__retired_queue;
+uint32_t quiesce__batch_least(const struct quiesce__retired_queue *r);
 
 /* Push to a list to which other threads push, and which they take, concurrently. */
 void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head);

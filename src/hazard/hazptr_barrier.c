@@ -191,9 +191,9 @@ static bool sweep_once(uint64_t deadline, uint64_t *ret_ran)
 	*ret_ran = 0;
 	if (!quiesce__sweep_begin(deadline))
 		return false;
-	*ret_ran = quiesce__sweep.ran;
+	*ret_ran = quiesce__sweep.callbacks_run;
 	quiesce__run(&one.run, sweep_in_run, quiesce__sweep_ended);
-	*ret_ran = quiesce__sweep.ran - *ret_ran;
+	*ret_ran = quiesce__sweep.callbacks_run - *ret_ran;
 	quiesce__sweep_end();
 	return one.done && !any_barriers();
 }
@@ -272,7 +272,7 @@ void quiesce__barriers_fork_child(void)
 			continue;
 		}
 		*at = b->next;
-		quiesce__sweep.run += b->running; /* still in the gate: its callback counts as run */
+		quiesce__sweep.reclaimed += b->running; /* still in the gate: its callback counts as run */
 		quiesce__sweep_add(&quiesce__sweep.fresh, b->list);
 		quiesce__sweep_add(&quiesce__sweep.fresh, b->ready);
 	}

@@ -21,17 +21,17 @@
  * time. */
 static uint32_t all_least = QUIESCE_HAZPTR_BATCH, all_most = MOST;
 
-uint32_t quiesce__batch_least(const struct quiesce__retired *r)
+uint32_t quiesce__batch_least(const struct quiesce__retired_queue *r)
 {
 	return r && r->own_least ? r->own_least : quiesce_load_relaxed(&all_least); /* Relaxed: a policy. */
 }
 
-static uint32_t batch_most(const struct quiesce__retired *r)
+static uint32_t batch_most(const struct quiesce__retired_queue *r)
 {
 	return r->own_most ? r->own_most : quiesce_load_relaxed(&all_most); /* Relaxed: a policy. */
 }
 
-void quiesce__batch_adapt(struct quiesce__retired *r, const struct quiesce__hazptr_scan *set)
+void quiesce__batch_adapt(struct quiesce__retired_queue *r, const struct quiesce__hazptr_scan *set)
 {
 	uint32_t least = quiesce__batch_least(r), most = batch_most(r), slots = OBJECTS_PER_SLOT * set->slots;
 	uint32_t batch = set->fence_ns > SLOW_FENCE_NS ? 2 * r->batch : r->batch / 2;
@@ -60,7 +60,7 @@ int quiesce_set_hazptr_batch(uint32_t least, uint32_t most)
 int quiesce_set_thread_hazptr_batch(uint32_t least, uint32_t most)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	struct quiesce__retired *r;
+	struct quiesce__retired_queue *r;
 
 	if ((least || most) && !sensible(least, most))
 		return -EINVAL;

@@ -10,14 +10,14 @@
 
 void quiesce__hazptr_stats(struct quiesce_stats *stats)
 {
-	uint64_t run = quiesce_load_relaxed(&quiesce__sweep.run);   /* Relaxed: a statistic. */
+	uint64_t run = quiesce_load_relaxed(&quiesce__sweep.reclaimed);   /* Relaxed: a statistic. */
 	uint64_t in = quiesce_load_relaxed(&quiesce__sweep.pushed); /* Relaxed: a statistic. */
 
 	quiesce__lock(&quiesce__sweep.lock);
 	run += quiesce__sweep.gone_run;
 	in += quiesce__sweep.gone_queued;
-	for (struct quiesce__retired *r = quiesce__sweep.rings; r; r = r->next) {
-		run += quiesce_load_relaxed(&r->run); /* Relaxed: read first, so that the difference misses no object. */
+	for (struct quiesce__retired_queue *r = quiesce__sweep.queues; r; r = r->next) {
+		run += quiesce_load_relaxed(&r->nr_run); /* Relaxed: read first, so that the difference misses no object. */
 		in -= quiesce_load_relaxed(&r->again);  /* Relaxed: a statistic. */
 		in += quiesce_load_relaxed(&r->queued); /* Relaxed: a statistic. */
 	}
@@ -35,7 +35,7 @@ bool quiesce__retired_paused(void)
 	quiesce__lock(&quiesce__sweep.lock);
 	/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
 	paused = !quiesce_load_acquire(FK1, &quiesce__sweep.running);
-	for (struct quiesce__retired *r = quiesce__sweep.rings; r && paused; r = r->next)
+	for (struct quiesce__retired_queue *r = quiesce__sweep.queues; r && paused; r = r->next)
 		/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
 		paused = !quiesce_load_acquire(FK1, &r->running);
 	for (struct quiesce__barrier *b = quiesce__sweep.barriers; b && paused; b = b->next)
@@ -57,19 +57,19 @@ void quiesce__retired_fork_parent(void)
 
 /* Make @r, whose owner the child does not have, an orphan; the callback that its owner was running
  * counts as run. */
-static void orphan(struct quiesce__retired *r)
+static void orphan(struct quiesce__retired_queue *r)
 {
 	quiesce__lock_reset(&r->lock, false);
 	r->running = r->consuming = 0;
-	r->run = r->taken - r->again - r->swept; /* including the callback that was running */
+	r->nr_run = r->taken - r->again - r->swept; /* including the callback that was running */
 	r->owner_gone = 1;
-	/* The owner may have been taking a note: as that is unknown, the notes are abandoned. */
-	r->notes = (struct quiesce__notes){ 0 };
+	/* The owner may have been taking a proxy: as that is unknown, the proxies are abandoned. */
+	r->proxies = (struct quiesce__proxies){ 0 };
 	r->next_orphan = quiesce__sweep.orphans;
 	quiesce__sweep.orphans = r;
 }
 
-static void reinit_queue(struct quiesce__retired *r, const struct quiesce_tls_v1 *survivor)
+static void reinit_queue(struct quiesce__retired_queue *r, const struct quiesce_tls_v1 *survivor)
 {
 	if (!survivor || r != survivor->retired)
 		orphan(r);
@@ -95,20 +95,20 @@ void quiesce__retired_fork_child(void)
 	quiesce__lock_reset(&s->sweeping, sweeps);
 	if (!sweeps) {
 		s->sweeper = NULL;
-		s->run += s->running; /* still in the gate: its callback counts as run */
+		s->reclaimed += s->running; /* still in the gate: its callback counts as run */
 		s->running = 0;
 	}
 	s->wanted = s->scheduled = 0;
-	quiesce__notes_fork_child();
+	quiesce__proxies_fork_child();
 	quiesce__barriers_fork_child();
 	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS; i++)
 		s->shard[i].listed = NULL;
 	s->visits = s->visited = s->orphans = NULL;
-	for (struct quiesce__retired **at = &s->rings; *at; at = &(*at)->next) {
+	for (struct quiesce__retired_queue **at = &s->queues; *at; at = &(*at)->next) {
 		(*at)->at = at; /* a fork without handlers may have interrupted a change of the link */
 		reinit_queue(*at, survivor);
 	}
-	s->keeps = s->fresh || s->ready || s->kept || s->retired_again || s->visits;
+	s->has_objects = s->fresh || s->ready || s->kept || s->retired_again || s->visits;
 }
 
 void quiesce__retired_fork_survivor(struct quiesce_tls_v1 *self)

@@ -96,7 +96,7 @@ static bool anything_left(uint64_t ns)
 	if (QUIESCE_MUTANT(hazptr_rest_unchecked))
 		return false;
 	return quiesce__sweep_any_left() || (ns > SWEEP_NS && quiesce__sweep_any_listed()) ||
-	       (ns == PLATFORM_FOREVER && quiesce_load_relaxed(&quiesce__sweep.keeps)); /* Relaxed: HP5. */
+	       (ns == PLATFORM_FOREVER && quiesce_load_relaxed(&quiesce__sweep.has_objects)); /* Relaxed: HP5. */
 }
 
 /* I1: the return value of a step that wants to be called again after @ns. */
@@ -119,12 +119,12 @@ struct sweep_run {
 static uint64_t sweep(void)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
-	uint64_t now = platform_now_ns(), ran = s->ran;
+	uint64_t now = platform_now_ns(), ran = s->callbacks_run;
 	bool visits = visit_at && now >= visit_at, more, again;
 	uintptr_t kept;
 
 	more = sweep_slice(now, visits);
-	plan_visits(platform_now_ns(), visits, s->ran != ran);
+	plan_visits(platform_now_ns(), visits, s->callbacks_run != ran);
 	again = s->retired_again != NULL;
 	kept = s->kept ? quiesce__head_address(s->kept) : 0;
 	quiesce__sweep_end();

@@ -59,7 +59,7 @@ static void keep(struct hazptr_head **from, struct hazptr_head **to, const struc
 
 void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts)
 {
-	struct quiesce__retired *own = quiesce__self()->retired, *r = own;
+	struct quiesce__retired_queue *own = quiesce__self()->retired, *r = own;
 	struct quiesce__hazptr_scan set;
 	bool many;
 
@@ -98,7 +98,7 @@ uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
 		__builtin_prefetch(head->next);
 		quiesce__hazptr_call(run, head);
 		ran++;
-		quiesce_fetch_add_relaxed(&quiesce__sweep.run, (uint64_t)1); /* Relaxed: a statistic. */
+		quiesce_fetch_add_relaxed(&quiesce__sweep.reclaimed, (uint64_t)1); /* Relaxed: a statistic. */
 	}
 	run->func = 0;
 	self->state = (self->state & ~QUIESCE_TLS_IN_HAZPTR) | nested;
@@ -108,7 +108,7 @@ uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr)
 void quiesce__hazptr_list_ended(const struct quiesce__run *run)
 {
 	if (run->func)
-		quiesce_fetch_add_relaxed(&quiesce__sweep.run, (uint64_t)1); /* Relaxed: a statistic. */
+		quiesce_fetch_add_relaxed(&quiesce__sweep.reclaimed, (uint64_t)1); /* Relaxed: a statistic. */
 }
 
 bool quiesce__hazptr_wait_for(const struct hazptr_head *kept, const char *call)

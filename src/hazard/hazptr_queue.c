@@ -11,9 +11,9 @@
  */
 #include "hazptr_retired.h"
 
-static struct quiesce__retired *adopt(void)
+static struct quiesce__retired_queue *adopt(void)
 {
-	struct quiesce__retired *r;
+	struct quiesce__retired_queue *r;
 
 	if (!quiesce_load_relaxed(&quiesce__sweep.orphans)) /* Relaxed: a hint. */
 		return NULL;
@@ -27,21 +27,21 @@ static struct quiesce__retired *adopt(void)
 	return r;
 }
 
-static void add_ring(struct quiesce__retired *r)
+static void add_queue(struct quiesce__retired_queue *r)
 {
 	quiesce__lock(&quiesce__sweep.lock);
 	r->shard = quiesce__sweep.nr_made++ % QUIESCE_NR_SWEEP_SHARDS;
-	r->next = quiesce__sweep.rings;
+	r->next = quiesce__sweep.queues;
 	if (r->next)
 		r->next->at = &r->next;
-	r->at = &quiesce__sweep.rings;
-	quiesce__sweep.rings = r;
+	r->at = &quiesce__sweep.queues;
+	quiesce__sweep.queues = r;
 	quiesce__unlock(&quiesce__sweep.lock);
 }
 
-QUIESCE_COLD struct quiesce__retired *quiesce__retired_new(struct quiesce_tls_v1 *self)
+QUIESCE_COLD struct quiesce__retired_queue *quiesce__retired_new(struct quiesce_tls_v1 *self)
 {
-	struct quiesce__retired *r;
+	struct quiesce__retired_queue *r;
 
 	if (!quiesce__may_have_queue(self))
 		return NULL;
@@ -50,8 +50,8 @@ QUIESCE_COLD struct quiesce__retired *quiesce__retired_new(struct quiesce_tls_v1
 		r = platform_pages_get(sizeof *r);
 		if (!r)
 			return NULL;
-		r->room = QUIESCE_RETIRED_SLOTS;
-		add_ring(r);
+		r->max_queued = QUIESCE_RETIRED_ENTRIES;
+		add_queue(r);
 	}
 	r->own_least = r->own_most = 0;
 	r->batch = quiesce__batch_least(r);
@@ -59,10 +59,10 @@ QUIESCE_COLD struct quiesce__retired *quiesce__retired_new(struct quiesce_tls_v1
 	return r;
 }
 
-void quiesce__retired_list(struct quiesce__retired *r)
+void quiesce__retired_list(struct quiesce__retired_queue *r)
 {
 	struct quiesce__sweep_shard *shard = &quiesce__sweep.shard[r->shard];
-	struct quiesce__retired *old = quiesce_load_relaxed(&shard->listed); /* Relaxed: the exchange decides. */
+	struct quiesce__retired_queue *old = quiesce_load_relaxed(&shard->listed); /* Relaxed: the exchange decides. */
 
 	r->listed = true;
 	do
@@ -71,7 +71,7 @@ void quiesce__retired_list(struct quiesce__retired *r)
 	while (!quiesce_cmpxchg(HP3, &shard->listed, &old, r));
 }
 
-struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct hazptr_head *list)
+struct hazptr_head *quiesce__retired_drain(struct quiesce__retired_queue *r, struct hazptr_head *list)
 {
 	uint64_t nr = quiesce__retired_waiting(r);
 
@@ -90,7 +90,7 @@ struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct ha
 	return list;
 }
 
-static QUIESCE_COLD void grow_table(struct quiesce__retired *r)
+static QUIESCE_COLD void grow_table(struct quiesce__retired_queue *r)
 {
 	uint32_t size = r->table ? r->table_size : 2 * QUIESCE_HAZARDS_SMALL;
 
@@ -103,7 +103,7 @@ static QUIESCE_COLD void grow_table(struct quiesce__retired *r)
 
 /* A large table takes long to clear: use only as much of it as the next scan needs if it finds as many
  * addresses as this one. */
-void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce__hazptr_scan *set, bool many)
+void quiesce__retired_fit_table(struct quiesce__retired_queue *r, const struct quiesce__hazptr_scan *set, bool many)
 {
 	uint32_t wanted = 4 * set->nr;
 
@@ -121,14 +121,14 @@ void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce
  * about to list it. */
 void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self)
 {
-	struct quiesce__retired *r = self->retired;
+	struct quiesce__retired_queue *r = self->retired;
 
 	if (!r)
 		return;
 	self->retired = NULL;
 	quiesce_fetch_add_relaxed(&quiesce__sweep.bytes, r->bytes); /* Relaxed: a statistic. */
 	r->bytes = 0;
-	quiesce__notes_leave(&r->notes);
+	quiesce__proxies_leave(&r->proxies);
 	quiesce__lock(&quiesce__sweep.lock);
 	quiesce_store_relaxed(&r->owner_gone, 1); /* Relaxed: under the lock. */
 	r->next_orphan = quiesce__sweep.orphans;
@@ -137,18 +137,18 @@ void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self)
 }
 
 /* The caller holds the lock of the list of queues. */
-static void remove_ring(struct quiesce__retired *r)
+static void remove_queue(struct quiesce__retired_queue *r)
 {
 	*r->at = r->next;
 	if (r->next)
 		r->next->at = r->at;
 	quiesce__sweep.gone_queued += r->queued - r->again;
-	quiesce__sweep.gone_run += r->run;
+	quiesce__sweep.gone_run += r->nr_run;
 }
 
 void quiesce__retired_free_orphans(void)
 {
-	struct quiesce__retired **at = &quiesce__sweep.orphans, *r, *gone = NULL;
+	struct quiesce__retired_queue **at = &quiesce__sweep.orphans, *r, *gone = NULL;
 
 	if (!quiesce_load_relaxed(at)) /* Relaxed: a hint. */
 		return;
@@ -159,7 +159,7 @@ void quiesce__retired_free_orphans(void)
 			continue;
 		}
 		quiesce_store_relaxed(at, r->next_orphan); /* Relaxed: under the lock. */
-		remove_ring(r);
+		remove_queue(r);
 		r->next_orphan = gone;
 		gone = r;
 	}

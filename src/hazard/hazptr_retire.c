@@ -6,14 +6,14 @@
  *   sweeper: (the helper, or hazptr_barrier()) take objects that were handed over, drain queues whose owners retire no more
  *            -> fence, scan -> reclaim objects that are not protected, keep the others
  *
- *        taken                    queued     limit     room
+ *        taken                    queued     limit  max_queued
  *          |                        |          |        |
  *   ...    v                        v          v        v
  *   [run ][ waiting                ][ free ... visit here
  *
  * I1. A reclaimed object was queued before the fence that precedes its scan.
  * I2. @taken, @limit, @base and the entries between @taken and @queued belong to the holder of the queue's
- *     lock; only the owner pushes, and never at @room, which it sets under the lock.
+ *     lock; only the owner pushes, and never at @max_queued, which it sets under the lock.
  * I3. An object is removed from its queue or list before its callback runs, and chunks of callbacks run
  *     inside the gate (runtime/gate.h), so after a fork no callback runs twice.
  * I4. A queue that is not empty is listed, or has a limit above @queued only until the sweeper that drains it
@@ -42,7 +42,7 @@
 #define TRY_HELPER 8u        /* without a helper, a start is tried again after this many objects */
 #endif
 
-static void push(struct quiesce__retired *r, uintptr_t item)
+static void push(struct quiesce__retired_queue *r, uintptr_t item)
 {
 	uint64_t queued = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
 
@@ -51,7 +51,7 @@ static void push(struct quiesce__retired *r, uintptr_t item)
 	quiesce_store_release(HP2, &r->queued, queued + 1);
 }
 
-static void push_again(struct quiesce__retired *r, uintptr_t item)
+static void push_again(struct quiesce__retired_queue *r, uintptr_t item)
 {
 	push(r, item);
 	quiesce_store_relaxed(&r->again, r->again + 1); /* Relaxed: a statistic. */
@@ -60,7 +60,7 @@ static void push_again(struct quiesce__retired *r, uintptr_t item)
 /* ---- the owner reclaims ---- */
 
 /* One round of a scan in several: mark the protected entries. */
-static void mark(struct quiesce__retired *r, uint64_t end, const struct quiesce__hazptr_scan *set)
+static void mark(struct quiesce__retired_queue *r, uint64_t end, const struct quiesce__hazptr_scan *set)
 {
 	for (uint64_t i = r->taken; i != end; i++) {
 		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: under the lock. */
@@ -71,7 +71,7 @@ static void mark(struct quiesce__retired *r, uint64_t end, const struct quiesce_
 }
 
 /* Clear the marks, which are valid for one scan only. */
-static QUIESCE_COLD void unmark(struct quiesce__retired *r, uint64_t end)
+static QUIESCE_COLD void unmark(struct quiesce__retired_queue *r, uint64_t end)
 {
 	for (uint64_t i = r->taken; i != end; i++) {
 		uintptr_t *entry = quiesce__retired_entry(r, i);
@@ -80,7 +80,7 @@ static QUIESCE_COLD void unmark(struct quiesce__retired *r, uint64_t end)
 	}
 }
 
-static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce__hazptr_scan *set, struct quiesce__run *run)
+static void run_one(struct quiesce__retired_queue *r, uint64_t i, const struct quiesce__hazptr_scan *set, struct quiesce__run *run)
 {
 	uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: under the lock. */
 
@@ -92,7 +92,7 @@ static void run_one(struct quiesce__retired *r, uint64_t i, const struct quiesce
 		push_again(r, item & ~QUIESCE_RETIRED_MARK);
 	} else {
 		quiesce__hazptr_call(run, (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS));
-		quiesce_store_relaxed(&r->run, r->run + 1); /* Relaxed: a statistic. */
+		quiesce_store_relaxed(&r->nr_run, r->nr_run + 1); /* Relaxed: a statistic. */
 	}
 }
 
@@ -103,7 +103,7 @@ static bool in_gate(const struct quiesce_tls_v1 *self)
 }
 
 /* Enter the gate without waiting; false: it is closed. */
-static bool enter_gate(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+static bool enter_gate(const struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r)
 {
 	if (QUIESCE_MUTANT(hazptr_waits_for_gate) && !in_gate(self)) {
 		quiesce__gate_enter(&r->running);
@@ -112,13 +112,13 @@ static bool enter_gate(const struct quiesce_tls_v1 *self, struct quiesce__retire
 	return in_gate(self) || quiesce__gate_try_enter(&r->running);
 }
 
-static void leave_gate(const struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+static void leave_gate(const struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r)
 {
 	if (!in_gate(self) && !QUIESCE_MUTANT(hazptr_stays_in_gate))
 		quiesce__gate_leave(&r->running);
 }
 
-static void run_chunk(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uint64_t stop, const struct quiesce__hazptr_scan *set)
+static void run_chunk(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, uint64_t stop, const struct quiesce__hazptr_scan *set)
 {
 	struct quiesce__run *run = self->runs;
 
@@ -132,7 +132,7 @@ static void run_chunk(struct quiesce_tls_v1 *self, struct quiesce__retired *r, u
 }
 
 /* Reclaim up to @end, in chunks; false: a fork is being prepared, and the rest waits for the next visit. */
-static bool run_until(struct quiesce_tls_v1 *self, struct quiesce__retired *r, uint64_t end, const struct quiesce__hazptr_scan *set)
+static bool run_until(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, uint64_t end, const struct quiesce__hazptr_scan *set)
 {
 	while (r->taken != end) {
 		if (!enter_gate(self, r)) {
@@ -147,7 +147,7 @@ static bool run_until(struct quiesce_tls_v1 *self, struct quiesce__retired *r, u
 
 /* Reclaim the queue.  By the owner, under the lock, not in a callback; the owner may run everything that is
  * queued. */
-static bool reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+static bool reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r)
 {
 	uint64_t end = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
 	struct quiesce__hazptr_scan set;
@@ -167,13 +167,13 @@ static bool reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
 
 /* ---- the owner hands over ---- */
 
-static struct quiesce__sweep_shard *shard_of(const struct quiesce_tls_v1 *self, const struct quiesce__retired *r)
+static struct quiesce__sweep_shard *shard_of(const struct quiesce_tls_v1 *self, const struct quiesce__retired_queue *r)
 {
 	return &quiesce__sweep.shard[r ? r->shard : quiesce__hash_address((uintptr_t)self) % QUIESCE_NR_SWEEP_SHARDS];
 }
 
 /* Push @head to a shard's list, for a thread with queue @r, or without one. */
-static void push_to_list(const struct quiesce__retired *r, struct hazptr_head *head)
+static void push_to_list(const struct quiesce__retired_queue *r, struct hazptr_head *head)
 {
 	quiesce__hazptr_count_pushed();
 	quiesce__hazptr_push(&shard_of(quiesce__self(), r)->handed_over, head);
@@ -181,7 +181,7 @@ static void push_to_list(const struct quiesce__retired *r, struct hazptr_head *h
 }
 
 /* True if the queue has an object that only the helper may reclaim. */
-static bool any_for_helper(struct quiesce__retired *r)
+static bool any_for_helper(struct quiesce__retired_queue *r)
 {
 	uint64_t end = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
 
@@ -193,7 +193,7 @@ static bool any_for_helper(struct quiesce__retired *r)
 
 /* Push the objects that only the helper may reclaim, or with @all every object, to the shard's list.  Under
  * the lock, inside the gate. */
-static void hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired *r, bool all)
+static void hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, bool all)
 {
 	uint64_t end = quiesce_load_relaxed(&r->queued), nr = 0; /* Relaxed: the owner's own. */
 	struct hazptr_head *first = NULL, *last = NULL;
@@ -217,7 +217,7 @@ static void hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired
 	quiesce__hazptr_push_chain(&shard_of(self, r)->handed_over, first, last);
 }
 
-static bool try_hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired *r, bool all)
+static bool try_hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, bool all)
 {
 	if (!enter_gate(self, r))
 		return false;
@@ -229,17 +229,17 @@ static bool try_hand_over(const struct quiesce_tls_v1 *self, struct quiesce__ret
 /* ---- at the limit ---- */
 
 /* I2, I4: let the owner's next visit come when @target objects wait. */
-static void set_limit(struct quiesce__retired *r, uint64_t target)
+static void set_limit(struct quiesce__retired_queue *r, uint64_t target)
 {
-	r->room = r->taken + QUIESCE_RETIRED_SLOTS;
-	if (target > QUIESCE_RETIRED_SLOTS - 1)
-		target = QUIESCE_RETIRED_SLOTS - 1;
+	r->max_queued = r->taken + QUIESCE_RETIRED_ENTRIES;
+	if (target > QUIESCE_RETIRED_ENTRIES - 1)
+		target = QUIESCE_RETIRED_ENTRIES - 1;
 	quiesce_store_relaxed(&r->limit, quiesce__retired_waiting(r) ? r->taken + target : 0); /* Relaxed: under the lock. */
 }
 
 /* Without a helper the owner visits sooner: only it would start the helper for a queue that is listed
  * already. */
-static uint64_t next_target(const struct quiesce__retired *r, uint64_t target)
+static uint64_t next_target(const struct quiesce__retired_queue *r, uint64_t target)
 {
 	uint64_t soon = quiesce__retired_waiting(r) + TRY_HELPER;
 
@@ -249,31 +249,31 @@ static uint64_t next_target(const struct quiesce__retired *r, uint64_t target)
 /* Move the remaining objects to the front of the array, so that a queue that is often empty uses only the
  * array's first page.  The old entries stay valid until the new ones are, so a child that was forked without
  * handlers finds the objects either way. */
-static void start_over(struct quiesce__retired *r)
+static void start_over(struct quiesce__retired_queue *r)
 {
-	uint64_t nr = quiesce__retired_waiting(r), at = (r->taken - r->base) % QUIESCE_RETIRED_SLOTS;
+	uint64_t nr = quiesce__retired_waiting(r), at = (r->taken - r->base) % QUIESCE_RETIRED_ENTRIES;
 
-	if (nr > FEW || at < nr || at + nr > QUIESCE_RETIRED_SLOTS)
+	if (nr > FEW || at < nr || at + nr > QUIESCE_RETIRED_ENTRIES)
 		return;
 	for (uint64_t i = 0; i < nr; i++)
-		quiesce_store_relaxed(&r->slot[i], quiesce_load_relaxed(&r->slot[at + i])); /* Relaxed: under the lock. */
+		quiesce_store_relaxed(&r->entry[i], quiesce_load_relaxed(&r->entry[at + i])); /* Relaxed: under the lock. */
 	r->base = r->taken;
 }
 
 /* Reclaim while a whole batch is left, because callbacks may retire another one; a limited number of rounds. */
-static void reclaim_batches(struct quiesce_tls_v1 *self, struct quiesce__retired *r)
+static void reclaim_batches(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r)
 {
 	for (uint32_t i = 0; i < ROUNDS; i++) {
-		uint64_t run = r->run, again = r->again;
+		uint64_t run = r->nr_run, again = r->again;
 
-		if (!reclaim_own(self, r) || r->run == run || quiesce__retired_waiting(r) - (r->again - again) < r->batch ||
+		if (!reclaim_own(self, r) || r->nr_run == run || quiesce__retired_waiting(r) - (r->again - again) < r->batch ||
 		    any_for_helper(r))
 			return;
 	}
 }
 
 /* The queue has a batch, or with @large fewer objects of as many bytes.  True: objects were handed over. */
-static bool reclaim_or_hand_over(struct quiesce_tls_v1 *self, struct quiesce__retired *r, bool large)
+static bool reclaim_or_hand_over(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, bool large)
 {
 	bool handed = any_for_helper(r);
 
@@ -282,13 +282,13 @@ static bool reclaim_or_hand_over(struct quiesce_tls_v1 *self, struct quiesce__re
 	if (quiesce__retired_waiting(r) >= (large ? 1 : r->batch))
 		reclaim_batches(self, r);
 	/* Half the array is protected, or callbacks retire that many objects. */
-	if (quiesce__retired_waiting(r) > QUIESCE_RETIRED_SLOTS / 2)
+	if (quiesce__retired_waiting(r) > QUIESCE_RETIRED_ENTRIES / 2)
 		handed |= try_hand_over(self, r, true);
 	return handed;
 }
 
 /* True if the queue holds so many bytes that they are a batch, however few objects there are. */
-static inline bool is_large(const struct quiesce__retired *r)
+static inline bool is_large(const struct quiesce__retired_queue *r)
 {
 	return r->bytes >= HAZPTR_BATCH_BYTES && !QUIESCE_MUTANT(hazptr_bytes_unbounded);
 }
@@ -296,12 +296,12 @@ static inline bool is_large(const struct quiesce__retired *r)
 /* A visit of the owner, which holds its queue's lock. */
 struct visit {
 	struct quiesce__run run;
-	struct quiesce__retired *r;
+	struct quiesce__retired_queue *r;
 	struct hazptr_head *next; /* object that is being retired and did not fit into the queue; NULL: none */
 	enum quiesce__sweeps when; /* how soon to schedule a sweep */
 };
 
-static void list_if_any(struct quiesce__retired *r)
+static void list_if_any(struct quiesce__retired_queue *r)
 {
 	if (quiesce__retired_waiting(r) && !r->listed)
 		quiesce__retired_list(r);
@@ -310,7 +310,7 @@ static void list_if_any(struct quiesce__retired *r)
 static void visit(struct quiesce__run *run)
 {
 	struct visit *v = (struct visit *)run;
-	struct quiesce__retired *r = v->r;
+	struct quiesce__retired_queue *r = v->r;
 	struct quiesce_tls_v1 *self = quiesce__self();
 	uint64_t target = r->batch;
 	bool handed = false, large = is_large(r);
@@ -318,7 +318,7 @@ static void visit(struct quiesce__run *run)
 	quiesce_fetch_add_relaxed(&quiesce__sweep.bytes, r->bytes); /* Relaxed: a statistic. */
 	r->bytes = 0;
 	if (self->state & QUIESCE_TLS_IN_HAZPTR) {
-		target = QUIESCE_RETIRED_SLOTS; /* I5 */
+		target = QUIESCE_RETIRED_ENTRIES; /* I5 */
 	} else if (quiesce__retired_waiting(r) >= target || large) {
 		handed = reclaim_or_hand_over(self, r, large);
 		target = quiesce__retired_waiting(r) + r->batch;
@@ -333,11 +333,11 @@ static void visit(struct quiesce__run *run)
 static void visit_ended(struct quiesce__run *run)
 {
 	struct visit *v = (struct visit *)run;
-	struct quiesce__retired *r = v->r;
+	struct quiesce__retired_queue *r = v->r;
 
 	r->consuming = 0;
 	if (run->func)
-		quiesce_store_relaxed(&r->run, r->run + 1); /* Relaxed: a statistic. */
+		quiesce_store_relaxed(&r->nr_run, r->nr_run + 1); /* Relaxed: a statistic. */
 	unmark(r, quiesce_load_relaxed(&r->queued)); /* Relaxed: the owner's own. */
 	if (!QUIESCE_MUTANT(hazptr_ended_inside))
 		leave_gate(quiesce__self(), r);
@@ -352,7 +352,7 @@ static void visit_ended(struct quiesce__run *run)
 }
 
 /* I6: take the lock; false: its holder will check this queue once more. */
-static bool lock_own(struct quiesce__retired *r)
+static bool lock_own(struct quiesce__retired_queue *r)
 {
 	if (quiesce__trylock(&r->lock))
 		return true;
@@ -361,13 +361,13 @@ static bool lock_own(struct quiesce__retired *r)
 	return quiesce__trylock(&r->lock);
 }
 
-static QUIESCE_COLD void at_limit(struct quiesce__retired *r, struct hazptr_head *next)
+static QUIESCE_COLD void at_limit(struct quiesce__retired_queue *r, struct hazptr_head *next)
 {
 	struct visit v = { .run.call = "call_hazptr_inline()", .r = r, .next = next };
 
 	if (r->consuming) { /* this thread holds the lock */
-		r->room = r->taken + QUIESCE_RETIRED_SLOTS;
-		quiesce_store_relaxed(&r->limit, r->room); /* Relaxed: under the lock. */
+		r->max_queued = r->taken + QUIESCE_RETIRED_ENTRIES;
+		quiesce_store_relaxed(&r->limit, r->max_queued); /* Relaxed: under the lock. */
 		return;
 	}
 	if (!lock_own(r))
@@ -377,7 +377,7 @@ static QUIESCE_COLD void at_limit(struct quiesce__retired *r, struct hazptr_head
 	quiesce__sweep_schedule(v.when); /* schedule even if the queue was listed already: in a forked child no sweep may be scheduled */
 }
 
-static inline void queue(struct quiesce__retired *r, uintptr_t item, size_t bytes)
+static inline void queue(struct quiesce__retired_queue *r, uintptr_t item, size_t bytes)
 {
 	r->bytes += bytes;
 	push(r, item);
@@ -392,19 +392,19 @@ static inline void queue(struct quiesce__retired *r, uintptr_t item, size_t byte
 
 /* ---- the calls ---- */
 
-static inline bool full(const struct quiesce__retired *r)
+static inline bool is_full(const struct quiesce__retired_queue *r)
 {
-	return quiesce_load_relaxed(&r->queued) >= r->room; /* Relaxed: the owner's own. */
+	return quiesce_load_relaxed(&r->queued) >= r->max_queued; /* Relaxed: the owner's own. */
 }
 
-/* The calling thread's queue with room for @next, or NULL. */
-static struct quiesce__retired *queue_with_room(struct quiesce_tls_v1 *self, struct hazptr_head *next)
+/* Return the calling thread's queue, if @next fits into it; else NULL. */
+static struct quiesce__retired_queue *queue_for(struct quiesce_tls_v1 *self, struct hazptr_head *next)
 {
-	struct quiesce__retired *r = self->retired ? self->retired : quiesce__retired_new(self);
+	struct quiesce__retired_queue *r = self->retired ? self->retired : quiesce__retired_new(self);
 
-	if (r && full(r))
+	if (r && is_full(r))
 		at_limit(r, next);
-	return r && !full(r) ? r : NULL;
+	return r && !is_full(r) ? r : NULL;
 }
 
 /* An object for free() may be reclaimed by its owner: free() is no callback of the program. */
@@ -419,7 +419,7 @@ static inline uintptr_t may_run_here(void (*func)(struct hazptr_head *head), uin
 static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes, uintptr_t here)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	struct quiesce__retired *r;
+	struct quiesce__retired_queue *r;
 
 	if (!head || !func) {
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "call_hazptr() with a NULL %s", head ? "function" : "hazptr_head");
@@ -427,7 +427,7 @@ static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(stru
 	}
 	quiesce__init();
 	head->func = func;
-	r = queue_with_room(self, head);
+	r = queue_for(self, head);
 	if (r) {
 		queue(r, (uintptr_t)head | may_run_here(func, here), bytes);
 		return;
@@ -439,10 +439,10 @@ static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(stru
 static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes, uintptr_t here)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	struct quiesce__retired *r = self->retired;
+	struct quiesce__retired_queue *r = self->retired;
 
 	/* Relaxed: as in quiesce__init(). */
-	if (quiesce_unlikely(!head || !func || !r || !quiesce_load_relaxed(quiesce__fork_canary) || full(r))) {
+	if (quiesce_unlikely(!head || !func || !r || !quiesce_load_relaxed(quiesce__fork_canary) || is_full(r))) {
 		call_slowly(head, func, bytes, here);
 		return;
 	}
@@ -450,7 +450,7 @@ static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_hea
 	queue(r, (uintptr_t)head | may_run_here(func, here), bytes);
 }
 
-/* Without memory for a note the caller waits and deletes the object itself. */
+/* Without memory for a proxy the caller waits and deletes the object itself. */
 struct deletion {
 	struct quiesce__run run;
 	void *object;
@@ -463,7 +463,7 @@ static void wait_and_delete(struct quiesce__run *run)
 
 	quiesce__hazptr_count_pushed();
 	quiesce_synchronize_shazptr(d->object);
-	quiesce_fetch_add_relaxed(&quiesce__sweep.run, (uint64_t)1); /* Relaxed: a statistic. */
+	quiesce_fetch_add_relaxed(&quiesce__sweep.reclaimed, (uint64_t)1); /* Relaxed: a statistic. */
 	run->func = (uintptr_t)d->deleter;
 	d->deleter(d->object);
 }
@@ -483,21 +483,21 @@ static QUIESCE_COLD void delete_here(void *object, void (*deleter)(void *object)
 
 void quiesce_hazptr_retire(void *object, void (*deleter)(void *object), size_t bytes)
 {
-	struct quiesce__note *note;
+	struct quiesce__proxy *proxy;
 
 	if (quiesce_unlikely(!object || !deleter)) {
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "hazptr_retire() with a NULL %s", object ? "function" : "object");
 		return;
 	}
 	quiesce__init();
-	note = quiesce__note_get(quiesce__self());
-	if (quiesce_unlikely(!note)) {
+	proxy = quiesce__proxy_get(quiesce__self());
+	if (quiesce_unlikely(!proxy)) {
 		delete_here(object, deleter);
 		return;
 	}
-	note->object = object;
-	note->deleter = deleter;
-	call(&note->head, quiesce__hazptr_run_note, bytes, QUIESCE_RETIRED_HERE | QUIESCE_RETIRED_NOTE);
+	proxy->object = object;
+	proxy->deleter = deleter;
+	call(&proxy->head, quiesce__hazptr_run_proxy, bytes, QUIESCE_RETIRED_HERE | QUIESCE_RETIRED_PROXY);
 }
 
 void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)

@@ -12,36 +12,37 @@
 /* Bits of an entry: the low bits of the address of a head, which is aligned as pointers are. */
 #define QUIESCE_RETIRED_MARK ((uintptr_t)1) /* protected, as an earlier round of the scan has found */
 #define QUIESCE_RETIRED_HERE ((uintptr_t)2) /* the owner may reclaim it: free(), call_hazptr_inline() */
-#define QUIESCE_RETIRED_NOTE ((uintptr_t)4) /* the head is that of a struct quiesce__note */
+#define QUIESCE_RETIRED_PROXY ((uintptr_t)4) /* the head is that of a struct quiesce__proxy */
 #define QUIESCE_RETIRED_BITS ((uintptr_t)7)
 
-/* Represents an object without a head in a queue: see hazptr_notes.c. */
-struct quiesce__note {
-	struct hazptr_head head; /* head.func is quiesce__hazptr_run_note */
+/* Represents an object without a head in a queue: see hazptr_proxies.c. */
+struct quiesce__proxy {
+	struct hazptr_head head; /* head.func is quiesce__hazptr_run_proxy */
 	union {
 		void *object;
-		struct hazptr_head *others; /* first note of a pack in the depot: the other notes of the pack */
+		struct hazptr_head *others; /* first proxy of a magazine in the depot: the other proxies of the magazine */
 	};
 	union {
 		void (*deleter)(void *object);
-		uint32_t nr; /* first note of a pack in the depot: number of notes in the pack */
+		uint32_t nr; /* first proxy of a magazine in the depot: number of proxies in the magazine */
 	};
 };
 
-/* One thread keeps its unused notes here. */
-struct quiesce__notes {
-	struct quiesce__note *few, *pack; /* notes to take, linked by their heads; a whole pack, or NULL */
-	uint32_t nr_few;
+/* The unused proxies of one thread. */
+struct quiesce__proxies {
+	struct quiesce__proxy *loaded, *spare; /* the magazine to take from, linked by the heads; a full one, or NULL */
+	uint32_t nr_loaded; /* number of proxies in @loaded */
 };
 
-struct quiesce__retired {
+/* A thread's queue of retired objects. */
+struct quiesce__retired_queue {
 	/* The owner writes this cache line. */
 	uint64_t queued;      /* objects ever queued; read by sweepers */
 	uint64_t limit;       /* a sweeper sets it to 0 */
-	uint64_t room;        /* value of @queued at which the array is full, as of the owner's last visit */
+	uint64_t max_queued;  /* value of @queued at which the array is full, as of the owner's last visit */
 	uint64_t base;        /* position of the first entry of the array; under the lock */
 	uint64_t again;       /* part of @queued: objects that were queued again */
-	uint64_t run;         /* number of callbacks that the owner has run */
+	uint64_t nr_run;      /* number of callbacks that the owner has run */
 	uint32_t batch;
 	uint32_t consuming;   /* 1: the owner holds the lock, further up its call stack */
 	uint64_t bytes;       /* bytes queued since the last visit; the owner's own */
@@ -56,14 +57,14 @@ struct quiesce__retired {
 	uint32_t shard;
 	uint32_t owner_gone;  /* under sweep.lock */
 	uint32_t own_least, own_most; /* the owner's choice of a batch; 0: the process's */
-	struct quiesce__notes notes;  /* the owner's own */
+	struct quiesce__proxies proxies; /* the owner's own */
 	uintptr_t *table;     /* hash table for scans of many slots */
 	uint32_t table_size, table_used; /* words of the table; words that the next scan uses */
-	struct quiesce__retired *next_listed;
-	struct quiesce__retired *next_visited;    /* the sweeper's */
-	struct quiesce__retired *next, **at;      /* under sweep.lock: all queues */
-	struct quiesce__retired *next_orphan;     /* under sweep.lock: queues whose owner has exited */
-	uintptr_t slot[QUIESCE_RETIRED_SLOTS] __attribute__((aligned(QUIESCE_CACHELINE)));
+	struct quiesce__retired_queue *next_listed;
+	struct quiesce__retired_queue *next_visited;    /* the sweeper's */
+	struct quiesce__retired_queue *next, **at;      /* under sweep.lock: all queues */
+	struct quiesce__retired_queue *next_orphan;     /* under sweep.lock: queues whose owner has exited */
+	uintptr_t entry[QUIESCE_RETIRED_ENTRIES] __attribute__((aligned(QUIESCE_CACHELINE)));
 };
 
 /* One caller of hazptr_barrier() waits here, with the objects that it waits for. */
@@ -84,7 +85,7 @@ struct quiesce__barrier {
 #endif
 struct quiesce__sweep_shard {
 	struct hazptr_head *handed_over; /* objects; pushed by any thread, taken by the sweeper */
-	struct quiesce__retired *listed; /* queues that are not empty; pushed by any thread, taken by the sweeper */
+	struct quiesce__retired_queue *listed; /* queues that are not empty; pushed by any thread, taken by the sweeper */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
 /* How soon a sweep is scheduled, in ascending order: a higher value is sooner. */
@@ -94,50 +95,50 @@ struct quiesce__sweep {
 	struct quiesce__lock sweeping; /* held by the sweeper, callbacks included; queues are freed under it */
 	uint32_t wanted;               /* number of waiters for that lock, the helper aside */
 	struct quiesce__lock lock;     /* guards the lists of queues and barriers */
-	struct quiesce__retired *rings;
-	struct quiesce__retired *orphans;
+	struct quiesce__retired_queue *queues; /* all queues */
+	struct quiesce__retired_queue *orphans;
 	/* The sweeper owns the following fields. */
 	const struct quiesce_tls_v1 *sweeper;
 	struct hazptr_head *fresh;     /* objects to scan for */
 	struct hazptr_head *ready;     /* objects to reclaim */
 	struct hazptr_head *kept;      /* objects that were protected at the last scan */
 	struct hazptr_head *retired_again; /* objects that were reclaimed in this slice, and retired again by it */
-	struct quiesce__retired *visits;  /* queues to visit */
-	struct quiesce__retired *visited; /* queues to check once more, after the fence or when their locks are free */
-	uint32_t keeps;                /* 1: one of these lists is not empty; valid between sweeps */
+	struct quiesce__retired_queue *visits;  /* queues to visit */
+	struct quiesce__retired_queue *visited; /* queues to check once more, after the fence or when their locks are free */
+	uint32_t has_objects;          /* 1: one of these lists is not empty; valid between sweeps */
 	uint32_t running;              /* 1: inside the fork gate */
-	uint64_t ran;                  /* number of callbacks that sweeps have run */
+	uint64_t callbacks_run;        /* number of callbacks that sweeps have run */
 	bool any_busy;                 /* an owner was found reclaiming by itself at the last visits */
 	struct quiesce__barrier *barriers; /* under @lock */
 	uint64_t nr_barriers;          /* barriers ever begun; under @sweeping */
 	uint32_t barriers_gone;        /* futex; number of barriers that have ended */
 	uint32_t nr_made;              /* queues ever made; under @lock */
-	uint64_t pushed, run;          /* objects ever pushed to lists, and reclaimed from lists */
+	uint64_t pushed, reclaimed;    /* objects ever pushed to lists, and reclaimed from lists */
 	uint64_t bytes;                /* bytes ever retired, as of the owners' last visits */
-	uint64_t gone_queued, gone_run; /* sums of @queued and @run of queues that were freed */
+	uint64_t gone_queued, gone_run; /* sums of @queued and @nr_run of queues that were freed */
 	struct quiesce__sweep_shard shard[QUIESCE_NR_SWEEP_SHARDS];
 	uint32_t scheduled __attribute__((aligned(QUIESCE_CACHELINE))); /* enum quiesce__sweeps */
 };
 extern struct quiesce__sweep quiesce__sweep;
 
-static inline uint64_t quiesce__retired_waiting(const struct quiesce__retired *r)
+static inline uint64_t quiesce__retired_waiting(const struct quiesce__retired_queue *r)
 {
 	/* HP2: acquire, pairs with HP2 in push() */
 	return quiesce_load_acquire(HP2, &r->queued) - quiesce_load_relaxed(&r->taken); /* Relaxed: under the lock, or a hint. */
 }
 
-static inline uintptr_t *quiesce__retired_entry(struct quiesce__retired *r, uint64_t i)
+static inline uintptr_t *quiesce__retired_entry(struct quiesce__retired_queue *r, uint64_t i)
 {
-	return &r->slot[(i - r->base) % QUIESCE_RETIRED_SLOTS];
+	return &r->entry[(i - r->base) % QUIESCE_RETIRED_ENTRIES];
 }
 
-void quiesce__hazptr_run_note(struct hazptr_head *head);
+void quiesce__hazptr_run_proxy(struct hazptr_head *head);
 
 /* The address that slots protect for the object of @head, or of the entry @item. */
 static inline uintptr_t quiesce__head_address(const struct hazptr_head *head)
 {
-	return head->func == quiesce__hazptr_run_note && !QUIESCE_MUTANT(hazptr_scans_for_note) ?
-		       (uintptr_t)((const struct quiesce__note *)head)->object :
+	return head->func == quiesce__hazptr_run_proxy && !QUIESCE_MUTANT(hazptr_scans_for_proxy) ?
+		       (uintptr_t)((const struct quiesce__proxy *)head)->object :
 		       (uintptr_t)head;
 }
 
@@ -145,8 +146,8 @@ static inline uintptr_t quiesce__retired_address(uintptr_t item)
 {
 	uintptr_t head = item & ~QUIESCE_RETIRED_BITS;
 
-	return item & QUIESCE_RETIRED_NOTE && !QUIESCE_MUTANT(hazptr_scans_for_own_note) ?
-		       (uintptr_t)((const struct quiesce__note *)head)->object :
+	return item & QUIESCE_RETIRED_PROXY && !QUIESCE_MUTANT(hazptr_scans_for_own_proxy) ?
+		       (uintptr_t)((const struct quiesce__proxy *)head)->object :
 		       head;
 }
 
@@ -165,24 +166,24 @@ static inline void quiesce__hazptr_call(struct quiesce__run *run, struct hazptr_
 }
 
 /* hazptr_batch.c: choose the size of the next batch after a scan. */
-void quiesce__batch_adapt(struct quiesce__retired *r, const struct quiesce__hazptr_scan *set);
+void quiesce__batch_adapt(struct quiesce__retired_queue *r, const struct quiesce__hazptr_scan *set);
 
-/* hazptr_notes.c: take a note; NULL: no memory. */
-struct quiesce__note *quiesce__note_get(struct quiesce_tls_v1 *self);
-/* The thread exits: return its notes to the depot. */
-void quiesce__notes_leave(struct quiesce__notes *notes);
-void quiesce__notes_fork_child(void);
+/* hazptr_proxies.c: take a proxy; NULL: no memory. */
+struct quiesce__proxy *quiesce__proxy_get(struct quiesce_tls_v1 *self);
+/* The thread exits: return its proxies to the depot. */
+void quiesce__proxies_leave(struct quiesce__proxies *proxies);
+void quiesce__proxies_fork_child(void);
 
 #define QUIESCE_SWEEP_CHUNK 64u /* callbacks between two visits of the fork gate */
 
 /* hazptr_queue.c: a queue for the calling thread; NULL: it exits, or memory is exhausted. */
-struct quiesce__retired *quiesce__retired_new(struct quiesce_tls_v1 *self);
+struct quiesce__retired_queue *quiesce__retired_new(struct quiesce_tls_v1 *self);
 /* List @r, so that the sweeper visits it; under its lock. */
-void quiesce__retired_list(struct quiesce__retired *r);
+void quiesce__retired_list(struct quiesce__retired_queue *r);
 /* Drain @r into @list; under its lock. */
-struct hazptr_head *quiesce__retired_drain(struct quiesce__retired *r, struct hazptr_head *list);
+struct hazptr_head *quiesce__retired_drain(struct quiesce__retired_queue *r, struct hazptr_head *list);
 /* Fit the table to the owner's next scan: larger if @many slots did not fit. */
-void quiesce__retired_fit_table(struct quiesce__retired *r, const struct quiesce__hazptr_scan *set, bool many);
+void quiesce__retired_fit_table(struct quiesce__retired_queue *r, const struct quiesce__hazptr_scan *set, bool many);
 /* The sweeper returns the memory of empty queues whose owners have exited. */
 void quiesce__retired_free_orphans(void);
 

@@ -48,7 +48,7 @@ static bool scan_group(struct quiesce__hazptr_scan *set, const uintptr_t *group,
 	uint32_t used = quiesce__slots_used(group, words);
 
 	for (; set->slot < used; set->slot++, set->slots++) {
-		if (set->nr == set->room)
+		if (set->nr == set->max)
 			return false;
 		check_slot(set, group + set->slot);
 	}
@@ -87,7 +87,7 @@ void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *tab
 
 	set->table = table ? table : set->small;
 	set->mask = (table ? size : 2 * QUIESCE_HAZARDS_SMALL) - 1;
-	set->room = (set->mask + 1) / 2;
+	set->max = (set->mask + 1) / 2;
 	set->in = set->next = set->slot = set->slots = 0;
 	set->groups = 0;
 	/* If a slot was filled too late to be seen below, its reader sees what was unlinked before this call,

@@ -27,7 +27,7 @@ struct quiesce__hazptr_scan {
 	uint64_t filter[8]; /* hash values that may be in the table */
 	uintptr_t *table;   /* open addressing; 0: empty */
 	uint32_t mask;      /* mask of a table index */
-	uint32_t nr, room;  /* entries of this round, and their limit */
+	uint32_t nr, max;   /* number of entries of this round, and its maximum */
 	uint32_t fence_ns;  /* duration of the heavy fence */
 	uint32_t slots;     /* number of slots scanned so far */
 	bool everything;    /* a wildcard or a fallback guard protects every address */

@@ -74,7 +74,7 @@ void quiesce__sweep_end(void)
 	struct quiesce__sweep *s = &quiesce__sweep;
 
 	/* Relaxed: a hint. */
-	quiesce_store_relaxed(&s->keeps, s->fresh || s->ready || s->kept || s->retired_again || s->visits || s->visited);
+	quiesce_store_relaxed(&s->has_objects, s->fresh || s->ready || s->kept || s->retired_again || s->visits || s->visited);
 	s->sweeper = NULL;
 	quiesce__retired_free_orphans();
 	quiesce__unlock(&s->sweeping);
@@ -114,7 +114,7 @@ bool quiesce__sweep_any_listed(void)
 bool quiesce__hazptr_left(void)
 {
 	/* Relaxed: hints.  A sweeper that is at work has objects, and may leave some. */
-	return quiesce_load_relaxed(&quiesce__sweep.sweeping.word) || quiesce_load_relaxed(&quiesce__sweep.keeps) ||
+	return quiesce_load_relaxed(&quiesce__sweep.sweeping.word) || quiesce_load_relaxed(&quiesce__sweep.has_objects) ||
 	       quiesce__sweep_any_left() || quiesce__sweep_any_listed();
 }
 
@@ -171,7 +171,7 @@ static bool seen_before(uintptr_t address)
 /* ---- gathering ---- */
 
 /* Gather objects that callbacks in this thread have retired. */
-static void gather_own(struct quiesce__retired *r)
+static void gather_own(struct quiesce__retired_queue *r)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 
@@ -207,7 +207,7 @@ void quiesce__sweep_gather(void)
 	}
 }
 
-static void visit_later(struct quiesce__retired *r)
+static void visit_later(struct quiesce__retired_queue *r)
 {
 	r->next_listed = quiesce__sweep.visits;
 	quiesce__sweep.visits = r;
@@ -217,7 +217,7 @@ static void take_listed(void)
 {
 	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS; i++) {
 		struct quiesce__sweep_shard *shard = &quiesce__sweep.shard[i];
-		struct quiesce__retired *r, *next;
+		struct quiesce__retired_queue *r, *next;
 
 		if (!quiesce_load_relaxed(&shard->listed)) /* Relaxed: a thread that lists a queue schedules a sweep. */
 			continue;
@@ -230,7 +230,7 @@ static void take_listed(void)
 }
 
 /* True if the owner has reclaimed since the last visit; then the queue is not drained. */
-static bool is_busy(struct quiesce__retired *r)
+static bool is_busy(struct quiesce__retired_queue *r)
 {
 	uint64_t taken = quiesce_load_relaxed(&r->taken); /* Relaxed: a hint. */
 	bool busy = taken != r->taken_swept && !quiesce_load_relaxed(&r->owner_gone); /* Relaxed: a hint. */
@@ -240,7 +240,7 @@ static bool is_busy(struct quiesce__retired *r)
 	return busy;
 }
 
-static void drain(struct quiesce__retired *r)
+static void drain(struct quiesce__retired_queue *r)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 	uint64_t taken = r->taken;
@@ -259,7 +259,7 @@ static void drain(struct quiesce__retired *r)
 }
 
 /* Drain @r; with @all, wait until its owner runs no callbacks.  False at @deadline. */
-static bool visit(struct quiesce__retired *r, bool all, uint64_t deadline)
+static bool visit(struct quiesce__retired_queue *r, bool all, uint64_t deadline)
 {
 	if (!all && (is_busy(r) || !quiesce__trylock(&r->lock))) {
 		visit_later(r);
@@ -275,7 +275,7 @@ static bool visit(struct quiesce__retired *r, bool all, uint64_t deadline)
 }
 
 /* True if the owner of @r has taken an object since the queue was drained; it may still be in its callback. */
-static bool owner_takes(const struct quiesce__retired *r)
+static bool owner_takes(const struct quiesce__retired_queue *r)
 {
 	/* Relaxed: the lock decides. */
 	return quiesce_load_relaxed(&r->taken) != r->taken_swept && !QUIESCE_MUTANT(hazptr_owner_unawaited);
@@ -284,7 +284,7 @@ static bool owner_takes(const struct quiesce__retired *r)
 /* An owner that pushed meanwhile may have seen the old limit or the taken lock, so check its queue again (I3).
  * If the owner holds the lock now, it is about to list the queue, or reclaims the object that it pushed: then
  * the queue stays in @visited. */
-static void recheck_drained_queue(struct quiesce__retired *r, bool wait, uint64_t deadline)
+static void recheck_drained_queue(struct quiesce__retired_queue *r, bool wait, uint64_t deadline)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 
@@ -306,7 +306,7 @@ static void recheck_drained_queue(struct quiesce__retired *r, bool wait, uint64_
 
 static void recheck_drained(bool wait, uint64_t deadline)
 {
-	struct quiesce__retired *r = quiesce__sweep.visited, *next;
+	struct quiesce__retired_queue *r = quiesce__sweep.visited, *next;
 
 	quiesce__sweep.visited = NULL;
 	if (!r || QUIESCE_MUTANT(hazptr_check_once))
@@ -322,7 +322,7 @@ static void recheck_drained(bool wait, uint64_t deadline)
 bool quiesce__sweep_visit(bool all, uint64_t deadline)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
-	struct quiesce__retired *r, *next;
+	struct quiesce__retired_queue *r, *next;
 	bool visited = true;
 
 	if (s->kept)
@@ -382,7 +382,7 @@ bool quiesce__sweep_run(uint64_t deadline)
 		quiesce__helper_begin_callbacks();
 	while (s->ready) {
 		quiesce__gate_enter(&s->running);
-		s->ran += quiesce__hazptr_run_list(&s->ready, QUIESCE_SWEEP_CHUNK);
+		s->callbacks_run += quiesce__hazptr_run_list(&s->ready, QUIESCE_SWEEP_CHUNK);
 		quiesce__gate_leave(&s->running);
 		if (s->ready && platform_now_ns() >= deadline)
 			return false;
@@ -396,7 +396,7 @@ static bool queues_done(void)
 	bool done = true;
 
 	take_listed();
-	for (struct quiesce__retired *r = quiesce__sweep.visits; r && done; r = r->next_listed)
+	for (struct quiesce__retired_queue *r = quiesce__sweep.visits; r && done; r = r->next_listed)
 		done = !quiesce__retired_waiting(r) && !quiesce_load_relaxed(&r->lock.word); /* Relaxed: a hint. */
 	return done;
 }

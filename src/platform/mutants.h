@@ -13,8 +13,8 @@
 
 /* Guards of hazard pointers and of the threads that reclaim retired objects. */
 #define QUIESCE_GUARDS_OF_HAZPTR(X) \
-	X(hazptr_unchecked) X(hazptr_always_fast) X(hazptr_scan_skips_last_line) X(hazptr_scans_for_note) \
-	X(hazptr_scans_for_own_note) X(hazptr_no_scan) X(cohort_back_fresh) X(cohort_outer_fresh) X(cohort_child_fresh) \
+	X(hazptr_unchecked) X(hazptr_always_fast) X(hazptr_scan_skips_last_line) X(hazptr_scans_for_proxy) \
+	X(hazptr_scans_for_own_proxy) X(hazptr_no_scan) X(cohort_back_fresh) X(cohort_outer_fresh) X(cohort_child_fresh) \
 	X(hazptr_barrier_early) X(hazptr_list_lost) X(hazptr_drain_unmarked) X(hazptr_check_once) \
 	X(hazptr_rest_unchecked) X(hazptr_runs_in_caller) X(hazptr_bytes_unbounded) X(hazptr_exit_waits) \
 	X(hazptr_waits_for_gate) X(hazptr_stays_in_gate)

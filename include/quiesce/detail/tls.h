@@ -18,7 +18,7 @@ QUIESCE_BEGIN_DECLS
 
 struct quiesce__reader; /* registry entry, private */
 struct quiesce__queue;  /* queue of retired objects, private */
-struct quiesce__retired; /* queue of retired objects of hazard pointers, private */
+struct quiesce__retired_queue; /* queue of retired objects of hazard pointers, private */
 struct quiesce__run;    /* a call of the program's code, private */
 
 /* A slot in the block of a CPU or concurrency id, which the thread uses while it has that id. */
@@ -41,7 +41,7 @@ struct quiesce_tls_v1 {
 	struct quiesce__cached_slot shazptr_cached; /* used without a line: this slot, while the thread has this id */
 	uintptr_t *shazptr_hint;        /* last shared slot of this thread; private */
 	uintptr_t *hazptr;              /* first slot of this thread's line for hazptr.h; NULL: no line */
-	struct quiesce__retired *retired; /* NULL until the first call_hazptr() */
+	struct quiesce__retired_queue *retired; /* NULL until the first call_hazptr() */
 	uintptr_t *hazptr_spare;        /* line for the next context; private */
 	uint32_t tid;                   /* thread id, private; 0: not read yet */
 	uint32_t process;               /* generation of forks in which the thread was found new; private */
