@@ -24,7 +24,7 @@ static void release(struct hazptr_head *head)
 	counted->release(counted);
 }
 
-static QUIESCE_COLD void misused(struct counted *counted, int64_t refs, const char *what)
+static QUIESCE_COLD void report_misuse(struct counted *counted, int64_t refs, const char *what)
 {
 	quiesce_store_relaxed(&counted->refs, LOST); /* Relaxed: I3, on a best-effort basis. */
 	quiesce__misuse(QUIESCE_MISUSE_COUNT, "%s of an object at %p with %lld references: it is not released",
@@ -37,13 +37,13 @@ bool quiesce__counted_put_slow(struct counted *counted, int64_t refs)
 		quiesce_call_hazptr(&counted->hazptr, release, QUIESCE_OBJECT_BYTES);
 		return true;
 	}
-	misused(counted, refs, "counted_put()");
+	report_misuse(counted, refs, "counted_put()");
 	return false;
 }
 
 void quiesce__counted_get_slow(struct counted *counted, int64_t refs)
 {
-	misused(counted, refs, "counted_get()");
+	report_misuse(counted, refs, "counted_get()");
 }
 
 /* counted_load() found @counted without a reference.  True if @where still points to it, which is misuse
@@ -56,7 +56,7 @@ bool quiesce__counted_lost(struct counted *counted, void **where, const void *fo
 
 	if (quiesce_load_relaxed(where) != found) /* Relaxed: CP1. */
 		return false;
-	misused(counted, refs, "counted_load()");
+	report_misuse(counted, refs, "counted_load()");
 	return true;
 }
 

@@ -36,7 +36,7 @@ struct quiesce__reclaim {
 
 /* hazptr_batch.c: the least number of objects of a batch, of queue @r, or of the process if @r is NULL. */
 struct quiesce__retired_queue;
-uint32_t quiesce__batch_least(const struct quiesce__retired_queue *r);
+uint32_t quiesce__batch_min(const struct quiesce__retired_queue *r);
 
 /* Push to a list to which other threads push, and which they take, concurrently. */
 void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head);
@@ -46,7 +46,7 @@ struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list);
 /* Count one object that is pushed to a list; returns the new count. */
 uint64_t quiesce__hazptr_count_pushed(void);
 /* Divide @list into objects that may be reclaimed and objects that are protected, by one fence and one scan. */
-void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts);
+void quiesce__hazptr_partition(struct hazptr_head *list, struct quiesce__reclaim *ret_parts);
 /* In a run: call the functions of at most @nr objects of @ready, each removed from the list first.  Returns
  * how many were called. */
 uint64_t quiesce__hazptr_run_list(struct hazptr_head **ready, uint32_t nr);
@@ -58,7 +58,7 @@ void quiesce__hazptr_list_ended(const struct quiesce__run *run);
 bool quiesce__hazptr_wait_for(const struct hazptr_head *kept, const char *call);
 
 /* True if retired objects are left to sweep, or a thread sweeps. */
-bool quiesce__hazptr_left(void);
+bool quiesce__hazptr_any_left(void);
 /* True if no retired object is left and no callback runs, at one moment, cohorts aside; the helper is then
  * woken to find that it has no work.  False at @deadline. */
 bool quiesce__hazptr_all_done(uint64_t deadline);

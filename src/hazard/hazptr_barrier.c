@@ -64,7 +64,7 @@ static void give_back(struct quiesce__barrier *b)
 	quiesce__gate_leave(&b->running);
 }
 
-static void run_as_they_get_free(struct quiesce__barrier *b)
+static void run_when_unprotected(struct quiesce__barrier *b)
 {
 	while (b->list) {
 		struct quiesce__reclaim parts;
@@ -77,7 +77,7 @@ static void run_as_they_get_free(struct quiesce__barrier *b)
 		if (!b->list)
 			break;
 		quiesce__gate_enter(&b->running);
-		quiesce__hazptr_part(b->list, &parts);
+		quiesce__hazptr_partition(b->list, &parts);
 		b->list = parts.kept;
 		b->ready = parts.ready;
 		quiesce__gate_leave(&b->running);
@@ -131,7 +131,7 @@ static void barrier_in_run(struct quiesce__run *run)
 	sweep_all(0);
 	begin(b);
 	quiesce__sweep_end();
-	run_as_they_get_free(b);
+	run_when_unprotected(b);
 	wait_for_earlier(b->number);
 	end(b);
 }
@@ -217,7 +217,7 @@ static bool poll_until(uint64_t deadline)
 /* Objects may have been retired while their queue was drained. */
 static void schedule_if_left(void)
 {
-	if (quiesce__hazptr_left())
+	if (quiesce__hazptr_any_left())
 		quiesce__sweep_schedule(QUIESCE_SWEEPS_LATER);
 }
 

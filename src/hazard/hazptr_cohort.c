@@ -18,7 +18,7 @@
  *     cohort of any of them goes to back[] of that cohort, I3.
  * I5. The side that is not current is empty when a wait begins, unless an earlier wait was misuse and gave
  *     up, or a callback ended its thread.
- * I6. The objects that a thread holds are in its struct inside or struct waiting: if a callback ends the
+ * I6. The objects that a thread holds are in its struct reclaimer or struct waiter: if a callback ends the
  *     thread they go to back[].
  */
 #include "hazptr.h"
@@ -83,7 +83,7 @@ static struct hazptr_head **list_of(struct hazptr_cohort *cohort)
 	return back && !QUIESCE_MUTANT(cohort_child_fresh) ? back : &cohort->list;
 }
 
-struct inside {
+struct reclaimer {
 	struct quiesce__run run;
 	struct hazptr_cohort *cohort;
 	uint32_t side;
@@ -92,16 +92,16 @@ struct inside {
 
 static void reclaim_lists(struct quiesce__run *run)
 {
-	struct inside *in = (struct inside *)run;
+	struct reclaimer *in = (struct reclaimer *)run;
 
 	for (uint32_t i = 0; i < 2; i++)
 		if (in->parts[i].kept) {
-			quiesce__hazptr_part(in->parts[i].kept, &in->parts[i]);
+			quiesce__hazptr_partition(in->parts[i].kept, &in->parts[i]);
 			call(&in->parts[i].ready, UINT32_MAX);
 		}
 }
 
-static void put_back(struct inside *in)
+static void put_back(struct reclaimer *in)
 {
 	struct hazptr_cohort *cohort = in->cohort;
 	struct hazptr_head **back;
@@ -121,13 +121,13 @@ static void put_back(struct inside *in)
 static void reclaim_ended(struct quiesce__run *run)
 {
 	quiesce__hazptr_list_ended(run);
-	put_back((struct inside *)run);
+	put_back((struct reclaimer *)run);
 }
 
 /* A retirer that completes a batch reclaims what is not protected. */
 static void reclaim_some(struct hazptr_cohort *cohort)
 {
-	struct inside in = { .run.call = "call_hazptr_cohort()", .cohort = cohort };
+	struct reclaimer in = { .run.call = "call_hazptr_cohort()", .cohort = cohort };
 
 	quiesce__lock(lock_of(cohort));
 	in.side = cohort->side;
@@ -155,14 +155,14 @@ void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head
 	quiesce__hazptr_count_pushed();
 	nr = quiesce_fetch_add_relaxed(&cohort->nr, (uint64_t)1) + 1; /* Relaxed: when to scan is a policy. */
 	quiesce__hazptr_push(list_of(cohort), head); /* the last access to @cohort, unless the batch is complete */
-	if (nr % quiesce__batch_least(NULL) || (quiesce__self()->state & QUIESCE_TLS_IN_HAZPTR))
+	if (nr % quiesce__batch_min(NULL) || (quiesce__self()->state & QUIESCE_TLS_IN_HAZPTR))
 		return;
 	reclaim_some(cohort);
 }
 
 /* ---- the waiter ---- */
 
-struct waiting {
+struct waiter {
 	struct quiesce__run run;
 	struct hazptr_cohort *cohort;
 	uint32_t side; /* side that was current when the wait began */
@@ -170,7 +170,7 @@ struct waiting {
 };
 
 /* Push the objects that the caller holds to the list of the side that is drained. */
-static void leave(struct waiting *w)
+static void hand_back(struct waiter *w)
 {
 	struct hazptr_head **back = (struct hazptr_head **)(uintptr_t)w->run.back;
 
@@ -180,17 +180,17 @@ static void leave(struct waiting *w)
 }
 
 /* Reclaim all of @parts->kept, waiting as needed.  False if a wait was misuse. */
-static bool reclaim_all(struct waiting *w)
+static bool reclaim_all(struct waiter *w)
 {
 	struct quiesce__reclaim *parts = &w->parts;
 
 	while (parts->kept) {
-		quiesce__hazptr_part(parts->kept, parts);
+		quiesce__hazptr_partition(parts->kept, parts);
 		call(&parts->ready, UINT32_MAX);
 		if (!parts->kept)
 			break;
 		if (!quiesce__hazptr_wait_for(parts->kept, "synchronize_hazptr_cohort")) {
-			leave(w);
+			hand_back(w);
 			return false;
 		}
 		call(&parts->kept, 1); /* the wait has proved that the object is not protected */
@@ -200,7 +200,7 @@ static bool reclaim_all(struct waiting *w)
 
 /* Reclaim until @side is empty and no reclaimer is inside it.  @was_current: @side was current until now, and the
  * whole list belongs to it.  False if a wait was misuse. */
-static bool drain(struct waiting *w, uint32_t side, bool was_current)
+static bool drain(struct waiter *w, uint32_t side, bool was_current)
 {
 	struct hazptr_cohort *cohort = w->cohort;
 
@@ -253,7 +253,7 @@ static void end_wait(struct hazptr_cohort *cohort)
 
 static void wait_in_run(struct quiesce__run *run)
 {
-	struct waiting *w = (struct waiting *)run;
+	struct waiter *w = (struct waiter *)run;
 
 	if (drain(w, !w->side, false)) /* I5 */
 		drain(w, w->side, true);
@@ -261,16 +261,16 @@ static void wait_in_run(struct quiesce__run *run)
 
 static void wait_ended(struct quiesce__run *run)
 {
-	struct waiting *w = (struct waiting *)run;
+	struct waiter *w = (struct waiter *)run;
 
 	quiesce__hazptr_list_ended(run);
-	leave(w);
+	hand_back(w);
 	end_wait(w->cohort);
 }
 
 void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
 {
-	struct waiting w = { .run.call = "call_hazptr_cohort()", .cohort = cohort };
+	struct waiter w = { .run.call = "call_hazptr_cohort()", .cohort = cohort };
 
 	if (quiesce_unlikely(!cohort)) {
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "synchronize_hazptr_cohort() with a NULL cohort");

@@ -57,7 +57,7 @@ static void keep(struct hazptr_head **from, struct hazptr_head **to, const struc
 	}
 }
 
-void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret_parts)
+void quiesce__hazptr_partition(struct hazptr_head *list, struct quiesce__reclaim *ret_parts)
 {
 	struct quiesce__retired_queue *own = quiesce__self()->retired, *r = own;
 	struct quiesce__hazptr_scan set;
@@ -69,7 +69,7 @@ void quiesce__hazptr_part(struct hazptr_head *list, struct quiesce__reclaim *ret
 		r = NULL;
 	*ret_parts = (struct quiesce__reclaim){ .ready = list };
 	quiesce__hazptr_scan_begin(&set, r ? r->table : NULL, r ? r->table_used : 0);
-	many = quiesce__hazptr_scan_more(&set);
+	many = quiesce__hazptr_scan_incomplete(&set);
 	do
 		keep(&ret_parts->ready, &ret_parts->kept, &set);
 	while (quiesce__hazptr_scan_next(&set));

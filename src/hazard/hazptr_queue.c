@@ -53,8 +53,8 @@ QUIESCE_COLD struct quiesce__retired_queue *quiesce__retired_new(struct quiesce_
 		r->max_queued = QUIESCE_RETIRED_ENTRIES;
 		add_queue(r);
 	}
-	r->own_least = r->own_most = 0;
-	r->batch = quiesce__batch_least(r);
+	r->own_min = r->own_max = 0;
+	r->batch = quiesce__batch_min(r);
 	self->retired = r;
 	return r;
 }

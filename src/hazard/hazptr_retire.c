@@ -154,8 +154,8 @@ static bool reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired_que
 	bool many, done;
 
 	quiesce__hazptr_scan_begin(&set, r->table, r->table_used);
-	many = quiesce__hazptr_scan_more(&set);
-	while (quiesce__hazptr_scan_more(&set)) {
+	many = quiesce__hazptr_scan_incomplete(&set);
+	while (quiesce__hazptr_scan_incomplete(&set)) {
 		mark(r, end, &set);
 		quiesce__hazptr_scan_next(&set);
 	}
@@ -249,7 +249,7 @@ static uint64_t next_target(const struct quiesce__retired_queue *r, uint64_t tar
 /* Move the remaining objects to the front of the array, so that a queue that is often empty uses only the
  * array's first page.  The old entries stay valid until the new ones are, so a child that was forked without
  * handlers finds the objects either way. */
-static void start_over(struct quiesce__retired_queue *r)
+static void move_to_front(struct quiesce__retired_queue *r)
 {
 	uint64_t nr = quiesce__retired_waiting(r), at = (r->taken - r->base) % QUIESCE_RETIRED_ENTRIES;
 
@@ -323,7 +323,7 @@ static void visit(struct quiesce__run *run)
 		handed = reclaim_or_hand_over(self, r, large);
 		target = quiesce__retired_waiting(r) + r->batch;
 	}
-	start_over(r);
+	move_to_front(r);
 	set_limit(r, next_target(r, target));
 	list_if_any(r);
 	v->when = handed ? QUIESCE_SWEEPS_SOON : QUIESCE_SWEEPS_LATER;
@@ -361,7 +361,7 @@ static bool lock_own(struct quiesce__retired_queue *r)
 	return quiesce__trylock(&r->lock);
 }
 
-static QUIESCE_COLD void at_limit(struct quiesce__retired_queue *r, struct hazptr_head *next)
+static QUIESCE_COLD void visit_at_limit(struct quiesce__retired_queue *r, struct hazptr_head *next)
 {
 	struct visit v = { .run.call = "call_hazptr_inline()", .r = r, .next = next };
 
@@ -387,7 +387,7 @@ static inline void queue(struct quiesce__retired_queue *r, uintptr_t item, size_
 	quiesce_fence_mode(HP4);
 	/* Relaxed: HP4. */
 	if (quiesce_unlikely(quiesce_load_relaxed(&r->queued) >= quiesce_load_relaxed(&r->limit)) || quiesce_unlikely(is_large(r)))
-		at_limit(r, NULL);
+		visit_at_limit(r, NULL);
 }
 
 /* ---- the calls ---- */
@@ -403,12 +403,12 @@ static struct quiesce__retired_queue *queue_for(struct quiesce_tls_v1 *self, str
 	struct quiesce__retired_queue *r = self->retired ? self->retired : quiesce__retired_new(self);
 
 	if (r && is_full(r))
-		at_limit(r, next);
+		visit_at_limit(r, next);
 	return r && !is_full(r) ? r : NULL;
 }
 
 /* An object for free() may be reclaimed by its owner: free() is no callback of the program. */
-static inline uintptr_t may_run_here(void (*func)(struct hazptr_head *head), uintptr_t here)
+static inline uintptr_t here_flag(void (*func)(struct hazptr_head *head), uintptr_t here)
 {
 	bool free = (uintptr_t)func <= QUIESCE_KFREE_OFFSET_MAX || QUIESCE_MUTANT(hazptr_runs_in_caller);
 
@@ -416,7 +416,7 @@ static inline uintptr_t may_run_here(void (*func)(struct hazptr_head *head), uin
 }
 
 /* The slow path: a thread's first object, or a forked child's; a full queue; misuse. */
-static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes, uintptr_t here)
+static QUIESCE_COLD void call_slow(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes, uintptr_t here)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct quiesce__retired_queue *r;
@@ -429,7 +429,7 @@ static QUIESCE_COLD void call_slowly(struct hazptr_head *head, void (*func)(stru
 	head->func = func;
 	r = queue_for(self, head);
 	if (r) {
-		queue(r, (uintptr_t)head | may_run_here(func, here), bytes);
+		queue(r, (uintptr_t)head | here_flag(func, here), bytes);
 		return;
 	}
 	quiesce_fetch_add_relaxed(&quiesce__sweep.bytes, (uint64_t)bytes); /* Relaxed: a statistic. */
@@ -443,11 +443,11 @@ static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_hea
 
 	/* Relaxed: as in quiesce__init(). */
 	if (quiesce_unlikely(!head || !func || !r || !quiesce_load_relaxed(quiesce__fork_canary) || is_full(r))) {
-		call_slowly(head, func, bytes, here);
+		call_slow(head, func, bytes, here);
 		return;
 	}
 	head->func = func;
-	queue(r, (uintptr_t)head | may_run_here(func, here), bytes);
+	queue(r, (uintptr_t)head | here_flag(func, here), bytes);
 }
 
 /* Without memory for a proxy the caller waits and deletes the object itself. */

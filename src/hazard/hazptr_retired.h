@@ -56,7 +56,7 @@ struct quiesce__retired_queue {
 	bool visited;         /* the sweeper's: to be checked once more */
 	uint32_t shard;
 	uint32_t owner_gone;  /* under sweep.lock */
-	uint32_t own_least, own_most; /* the owner's choice of a batch; 0: the process's */
+	uint32_t own_min, own_max; /* the owner's choice of a batch; 0: the process's */
 	struct quiesce__proxies proxies; /* the owner's own */
 	uintptr_t *table;     /* hash table for scans of many slots */
 	uint32_t table_size, table_used; /* words of the table; words that the next scan uses */

@@ -107,14 +107,14 @@ void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *tab
 	scan_all(set);
 }
 
-bool quiesce__hazptr_scan_more(const struct quiesce__hazptr_scan *set)
+bool quiesce__hazptr_scan_incomplete(const struct quiesce__hazptr_scan *set)
 {
 	return set->in < QUIESCE_NR_RANGES;
 }
 
 bool quiesce__hazptr_scan_next(struct quiesce__hazptr_scan *set)
 {
-	if (!quiesce__hazptr_scan_more(set))
+	if (!quiesce__hazptr_scan_incomplete(set))
 		return false;
 	scan_all(set);
 	return true;

@@ -43,7 +43,7 @@ void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *tab
 /* Scan the remaining slots; false: none remain.  The set then contains only what this round found. */
 bool quiesce__hazptr_scan_next(struct quiesce__hazptr_scan *set);
 /* True if slots remain for a further round. */
-bool quiesce__hazptr_scan_more(const struct quiesce__hazptr_scan *set);
+bool quiesce__hazptr_scan_incomplete(const struct quiesce__hazptr_scan *set);
 
 static inline uint32_t quiesce__hash_address(uintptr_t address)
 {

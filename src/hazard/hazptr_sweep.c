@@ -21,10 +21,10 @@
 
 #define POLL_NS 1000000u
 #if defined(QUIESCE_SIM)
-#define SCAN_MOST 4u
+#define SCAN_MAX 4u
 #define NR_SEEN 4u
 #else
-#define SCAN_MOST 4096u /* objects of one scan: few enough to stay in a cache until they are reclaimed */
+#define SCAN_MAX 4096u /* objects of one scan: few enough to stay in a cache until they are reclaimed */
 #define NR_SEEN 256u
 #endif
 
@@ -111,7 +111,7 @@ bool quiesce__sweep_any_listed(void)
 	return any;
 }
 
-bool quiesce__hazptr_left(void)
+bool quiesce__hazptr_any_left(void)
 {
 	/* Relaxed: hints.  A sweeper that is at work has objects, and may leave some. */
 	return quiesce_load_relaxed(&quiesce__sweep.sweeping.word) || quiesce_load_relaxed(&quiesce__sweep.has_objects) ||
@@ -134,7 +134,7 @@ void quiesce__sweep_add(struct hazptr_head **to, struct hazptr_head *list)
 }
 
 /* Move the objects of @list to @fresh, to be scanned for again. */
-static void scan_anew(struct hazptr_head **list)
+static void move_to_fresh(struct hazptr_head **list)
 {
 	quiesce__gate_enter(&quiesce__sweep.running);
 	quiesce__sweep_add(&quiesce__sweep.fresh, *list);
@@ -155,10 +155,11 @@ void quiesce__sweep_new_slice(void)
 		memset(seen, 0, sizeof seen);
 	any_seen = false;
 	if (quiesce__sweep.retired_again)
-		scan_anew(&quiesce__sweep.retired_again);
+		move_to_fresh(&quiesce__sweep.retired_again);
 }
 
-static bool seen_before(uintptr_t address)
+/* Record @address; true if it was recorded before, in this slice. */
+static bool record_seen(uintptr_t address)
 {
 	uintptr_t *entry = &seen[quiesce__hash_address(address) % NR_SEEN];
 	bool before = *entry == address;
@@ -182,7 +183,7 @@ static void gather_own(struct quiesce__retired_queue *r)
 	while (quiesce__retired_waiting(r)) {
 		/* Relaxed: under the lock. */
 		uintptr_t address = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)) & ~QUIESCE_RETIRED_BITS;
-		struct hazptr_head *head = (struct hazptr_head *)address, **to = seen_before(address) ? &s->retired_again : &s->fresh;
+		struct hazptr_head *head = (struct hazptr_head *)address, **to = record_seen(address) ? &s->retired_again : &s->fresh;
 
 		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: under the lock. */
 		r->swept++;
@@ -229,8 +230,8 @@ static void take_listed(void)
 	}
 }
 
-/* True if the owner has reclaimed since the last visit; then the queue is not drained. */
-static bool is_busy(struct quiesce__retired_queue *r)
+/* Check whether the owner has reclaimed since the last visit, and record that for the next one; if so, the queue is not drained. */
+static bool check_busy(struct quiesce__retired_queue *r)
 {
 	uint64_t taken = quiesce_load_relaxed(&r->taken); /* Relaxed: a hint. */
 	bool busy = taken != r->taken_swept && !quiesce_load_relaxed(&r->owner_gone); /* Relaxed: a hint. */
@@ -261,7 +262,7 @@ static void drain(struct quiesce__retired_queue *r)
 /* Drain @r; with @all, wait until its owner runs no callbacks.  False at @deadline. */
 static bool visit(struct quiesce__retired_queue *r, bool all, uint64_t deadline)
 {
-	if (!all && (is_busy(r) || !quiesce__trylock(&r->lock))) {
+	if (!all && (check_busy(r) || !quiesce__trylock(&r->lock))) {
 		visit_later(r);
 		return true;
 	}
@@ -275,7 +276,7 @@ static bool visit(struct quiesce__retired_queue *r, bool all, uint64_t deadline)
 }
 
 /* True if the owner of @r has taken an object since the queue was drained; it may still be in its callback. */
-static bool owner_takes(const struct quiesce__retired_queue *r)
+static bool owner_has_taken(const struct quiesce__retired_queue *r)
 {
 	/* Relaxed: the lock decides. */
 	return quiesce_load_relaxed(&r->taken) != r->taken_swept && !QUIESCE_MUTANT(hazptr_owner_unawaited);
@@ -289,7 +290,7 @@ static void recheck_drained_queue(struct quiesce__retired_queue *r, bool wait, u
 	struct quiesce__sweep *s = &quiesce__sweep;
 
 	r->visited = false;
-	if (!quiesce__retired_waiting(r) && !owner_takes(r))
+	if (!quiesce__retired_waiting(r) && !owner_has_taken(r))
 		return;
 	if (wait ? !lock_until(&r->lock, deadline) : !quiesce__trylock(&r->lock)) {
 		r->visited = true;
@@ -326,7 +327,7 @@ bool quiesce__sweep_visit(bool all, uint64_t deadline)
 	bool visited = true;
 
 	if (s->kept)
-		scan_anew(&s->kept);
+		move_to_fresh(&s->kept);
 	s->any_busy = false;
 	recheck_drained(all, deadline);
 	take_listed();
@@ -342,12 +343,12 @@ bool quiesce__sweep_visit(bool all, uint64_t deadline)
 
 /* ---- scanning ---- */
 
-/* Take up to SCAN_MOST objects from @fresh. */
+/* Take up to SCAN_MAX objects from @fresh. */
 static struct hazptr_head *take_chunk(void)
 {
 	struct hazptr_head *first = quiesce__sweep.fresh, *last = first;
 
-	for (uint32_t n = 1; last && n < SCAN_MOST; n++)
+	for (uint32_t n = 1; last && n < SCAN_MAX; n++)
 		last = last->next;
 	quiesce__sweep.fresh = NULL;
 	if (last) {
@@ -365,7 +366,7 @@ bool quiesce__sweep_scan(void)
 
 	if (some) {
 		quiesce__gate_enter(&s->running);
-		quiesce__hazptr_part(take_chunk(), &parts);
+		quiesce__hazptr_partition(take_chunk(), &parts);
 		quiesce__sweep_add(&s->kept, parts.kept); /* first: a fork that does not wait for the gate finds no object twice */
 		quiesce__sweep_add(&s->ready, parts.ready);
 		quiesce__gate_leave(&s->running);
