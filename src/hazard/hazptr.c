@@ -39,7 +39,7 @@ struct quiesce__lines quiesce__hazptr_lines;
 void quiesce__hazptr_init(void)
 {
 	if (!quiesce__reserve_lines(&quiesce__hazptr_lines, 0, MAX_LINES))
-		quiesce__few_lines(&quiesce__hazptr_lines, fallback, FALLBACK_LINES);
+		quiesce__set_fixed_lines(&quiesce__hazptr_lines, fallback, FALLBACK_LINES);
 	quiesce__hazptr_lines.empty = QUIESCE_HAZPTR_FREE;
 	quiesce__hazptr_choose();
 }
@@ -422,7 +422,7 @@ void quiesce__hazptr_fork_child(void)
 		if (!*owner && any_taken(line))
 			quiesce_store_relaxed(owner, QUIESCE_OWNER_CONTEXT | QUIESCE_OWNER_INHERITED);
 		else if (!*owner) /* the fork may have interrupted the owner before it set the bit, or a taker after it cleared the bit */
-			quiesce__note_left(lines, i);
+			quiesce__mark_vacant(lines, i);
 		else if (!quiesce__owner_is_all(*owner))
 			quiesce_store_relaxed(owner, *owner | QUIESCE_OWNER_INHERITED);
 		if (QUIESCE_MUTANT(fork_lines_dropped) && !quiesce__fork_survivor && (*owner & QUIESCE_OWNER_INHERITED))

@@ -19,7 +19,8 @@
  * S2. In the block of an id, a slot is claimed by the thread that runs with this id, in one restartable
  *     sequence with reading the id; or by any thread, by compare-and-exchange.  In a thread's line, a slot is
  *     claimed by that thread only, and by its signal handlers, which clear before they return.
- * slots.c has S1 and S3 to S6, which concern the slots; shazptr_wait.c has the waits.
+ * Of the numbers S1 to S9, slots.c has S1 and S3 to S6, about the slots, slot_groups.c has S7 to S9, about the owners of lines, and this
+ * file has S2.  The waits are in shazptr_wait.c.
  *
  * SH2  a guard's accesses, then cleared, then the slot claimed again | slot read
  * SH3  object initialised, then published (the caller) | pointer loaded again, then the object used

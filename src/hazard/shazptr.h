@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr.h - simple hazard pointers, for the files of this room. */
+/* shazptr.h - simple hazard pointers, for the files of src/hazard. */
 #ifndef QUIESCE_SRC_SHAZPTR_H
 #define QUIESCE_SRC_SHAZPTR_H
 
@@ -16,7 +16,7 @@ struct quiesce__waiter {
 	uintptr_t address;
 	const char *call;     /* name of the program's call, for reports */
 	uint32_t tid;
-	uint64_t epoch;       /* number of the first scan for this waiter */
+	uint64_t first_scan;  /* number of the first scan for this waiter */
 	uint64_t start;
 	uint64_t fallback_until;  /* value of @fallback_flips from which fallback guards do not block it */
 	uint32_t state;
@@ -26,11 +26,11 @@ struct quiesce__waiter {
 	const uintptr_t *by;  /* the last slot that blocked it; NULL: fallback guards */
 };
 
-#define QUIESCE_SHAZPTR_WAKE_MOST 32u /* most waiters that are completed in one hold of the lock */
+#define QUIESCE_SHAZPTR_WAKE_MAX 32u /* most waiters that are completed in one hold of the lock */
 
 /* This holds the words of completed waiters that sleep, and are to be woken. */
 struct quiesce__shazptr_completed {
-	uint32_t *asleep[QUIESCE_SHAZPTR_WAKE_MOST];
+	uint32_t *asleep[QUIESCE_SHAZPTR_WAKE_MAX];
 	uint32_t nr;
 };
 
@@ -44,7 +44,7 @@ struct quiesce__shazptr_scan {
 	struct quiesce__waiter *list; /* waiters that scans serve */
 	struct quiesce__waiter *bucket[QUIESCE_SHAZPTR_BUCKETS]; /* waiters of @list, by address */
 	struct quiesce__waiter *wildcards; /* waiters of @list that wait for every guard */
-	uint64_t epoch;       /* number of the current scan */
+	uint64_t scan_nr;     /* number of the current scan */
 	uint64_t fences;      /* number of fences that leaders have begun for waiters without one */
 	uint64_t fallback_flips;
 	uint64_t *tagged_in;  /* word beside the slot that is being read: number of the scan that set its tag */

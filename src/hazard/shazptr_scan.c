@@ -4,6 +4,8 @@
  *   take the queue and number this scan; a waiter's first scan tags every slot that holds the waiter's address
  *   scan again: a slot without the tag has been cleared since
  *
+ * Of the numbers W1 to W8, shazptr_wait.c has W1, W5 and W8, about the waiters, and this file has the others, about the scans.
+ *
  * W2. A tag is set in a slot by compare-and-exchange from the same address, and cleared with the address.  So a
  *     slot with a tag of scan n holds a guard that was there in scan n.
  * W3. A waiter whose first scan was number n is blocked only by tags of scan n and of earlier scans: a slot
@@ -80,13 +82,13 @@ static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter 
 static bool is_new(struct quiesce__waiter *w, const uintptr_t *slot)
 {
 	(void)slot;
-	return w->epoch == quiesce__shazptr_scan.epoch;
+	return w->first_scan == quiesce__shazptr_scan.scan_nr;
 }
 
 static bool block(struct quiesce__waiter *w, const uintptr_t *slot)
 {
 	/* Relaxed: written under the lock; the slot's owner may set it to 0, which can only block more waiters. */
-	if (quiesce_load_relaxed(quiesce__shazptr_scan.tagged_in) > w->epoch && !QUIESCE_MUTANT(scan_forgets_epoch))
+	if (quiesce_load_relaxed(quiesce__shazptr_scan.tagged_in) > w->first_scan && !QUIESCE_MUTANT(scan_forgets_first_scan))
 		return false; /* W3 */
 	w->blocked = true;
 	w->by = slot;
@@ -101,7 +103,7 @@ static bool tag(uintptr_t *slot, uintptr_t value)
 		quiesce__slot_read(slot); /* orders this scan after the clear */
 		return false;
 	}
-	quiesce_store_relaxed(quiesce__shazptr_scan.tagged_in, quiesce__shazptr_scan.epoch); /* Relaxed: as in block(). */
+	quiesce_store_relaxed(quiesce__shazptr_scan.tagged_in, quiesce__shazptr_scan.scan_nr); /* Relaxed: as in block(). */
 	return true;
 }
 
@@ -209,13 +211,13 @@ static bool take_queue(void)
 	bool any = false;
 
 	quiesce__shazptr_scan.queue = NULL;
-	quiesce__shazptr_scan.epoch++;
+	quiesce__shazptr_scan.scan_nr++;
 	for (; w; w = next) {
 		struct quiesce__waiter **to = w->fenced ? &quiesce__shazptr_scan.list : &quiesce__shazptr_scan.queue;
 
 		next = w->next;
 		any |= w->fenced;
-		w->epoch = quiesce__shazptr_scan.epoch;
+		w->first_scan = quiesce__shazptr_scan.scan_nr;
 		w->fallback_until = quiesce__shazptr_scan.fallback_flips + 2;
 		w->next = *to;
 		*to = w;
@@ -255,7 +257,7 @@ static bool complete_some(struct quiesce__shazptr_completed *completed)
 			at = &w->next;
 			continue;
 		}
-		if (completed->nr == QUIESCE_SHAZPTR_WAKE_MOST)
+		if (completed->nr == QUIESCE_SHAZPTR_WAKE_MAX)
 			return false;
 		*at = w->next;
 		quiesce_store_relaxed(&quiesce__shazptr_scan.nr_done, quiesce__shazptr_scan.nr_done + 1); /* Relaxed: under the lock. */
@@ -340,7 +342,7 @@ static void force_readers(bool on)
 }
 
 /* True if fewer slots block than at the last call, or a waiter has been completed since. */
-static bool progress(void *unused)
+static bool made_progress(void *unused)
 {
 	/* Relaxed: an additional scan does no harm. */
 	uint32_t blocking = quiesce_load_relaxed(&quiesce__shazptr_scan.nr_blocking);
@@ -362,7 +364,7 @@ static uint64_t apply_policy(void)
 
 	p->yield = &quiesce__slots_yield;
 	p->force_yield = force_readers;
-	p->helped = progress;
+	p->helped = made_progress;
 	p->pause = PAUSE;
 	p->not_before = &quiesce__shazptr_scan.force_not_before;
 	if (oldest > now)
@@ -394,7 +396,7 @@ static void sleep_once(const struct quiesce__waiter *me)
 		quiesce_store_relaxed(&quiesce__shazptr_scan.due, now + ns); /* Relaxed: a hint. */
 		platform_futex_wait(&quiesce__shazptr_scan.asleep, 1, ns);
 	}
-	quiesce_store_relaxed(&quiesce__shazptr_scan.asleep, 0); /* Relaxed: a holder that finds it set wakes a thread in vain. */
+	quiesce_store_relaxed(&quiesce__shazptr_scan.asleep, 0); /* Relaxed: a holder that finds it set wakes a thread needlessly. */
 }
 
 void quiesce__shazptr_notify(void)

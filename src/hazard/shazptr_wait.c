@@ -14,7 +14,7 @@
  *     to find the leader overdue: so no waiter depends on a leader that does not run, whether that leader was
  *     about to scan, to wake a completed waiter, or to pass on the lead.  Followers check for an overdue leader
  *     one after the other, by rank; the last follower left checks first.
- * shazptr_scan.c has W2 to W4, W6 and W7, which concern the scans.
+ * Of the numbers W1 to W8, shazptr_scan.c has W2 to W4, W6 and W7, about the scans, and this file has the others, about the waiters.
  *
  * SH1  slot set, then the object found     | unlinked, then slots read
  * SH2  the guard's accesses, then cleared  | slot read, then the caller frees
@@ -68,13 +68,13 @@ bool quiesce__shazptr_thread_running(void)
 }
 
 /* Under the lock, while no thread leads: true if a waiter is left, or an overdue leader has left readers yielding. */
-static bool lead_is_needed(void)
+static bool needs_leader(void)
 {
 	return quiesce__shazptr_scan.queue || quiesce__shazptr_scan.list || quiesce__shazptr_scan.policy.forced_at;
 }
 
 /* True if a waiter is left.  If none is, the caller stops leading. */
-static bool keep_lead(void)
+static bool keep_or_drop_lead(void)
 {
 	bool left;
 
@@ -93,7 +93,7 @@ static void thread_step(void)
 	bool work;
 
 	quiesce__lock(&quiesce__shazptr_scan.lock);
-	work = !quiesce__shazptr_scan.leading && lead_is_needed();
+	work = !quiesce__shazptr_scan.leading && needs_leader();
 	quiesce__shazptr_scan.leading |= work;
 	quiesce_store_relaxed(&quiesce__shazptr_scan.idle, !work); /* Relaxed: under the lock. */
 	quiesce__unlock(&quiesce__shazptr_scan.lock);
@@ -103,7 +103,7 @@ static void thread_step(void)
 	}
 	do
 		quiesce__shazptr_lead(NULL);
-	while (keep_lead());
+	while (keep_or_drop_lead());
 }
 
 /* Wake the scan thread if it is idle.  The store and the wake-up are under one hold of the lock: otherwise a caller that
@@ -118,7 +118,7 @@ static void wake_thread(void)
 	quiesce__unlock(&quiesce__shazptr_scan.lock);
 }
 
-static bool have_thread(void);
+static bool ensure_thread(void);
 
 /* Take the lead if a waiter is left and no thread leads; true if the caller leads now. */
 static bool take_lead_if_needed(void)
@@ -126,18 +126,18 @@ static bool take_lead_if_needed(void)
 	bool lead;
 
 	quiesce__lock(&quiesce__shazptr_scan.lock);
-	lead = !quiesce__shazptr_scan.leading && lead_is_needed();
+	lead = !quiesce__shazptr_scan.leading && needs_leader();
 	quiesce__shazptr_scan.leading |= lead;
 	quiesce__unlock(&quiesce__shazptr_scan.lock);
 	return lead;
 }
 
 /* Pass the lead to the scan thread, or to another waiter if that thread cannot be started. */
-static void pass_on(void)
+static void pass_lead(void)
 {
 	struct quiesce__shazptr_completed completed = { .nr = 0 };
 	struct quiesce__waiter *next = NULL;
-	bool thread = have_thread();
+	bool thread = ensure_thread();
 
 	quiesce__lock(&quiesce__shazptr_scan.lock);
 	if (!thread)
@@ -159,8 +159,8 @@ static void stop_leading(void)
 {
 	bool leads = true;
 
-	while (leads && keep_lead()) {
-		pass_on();
+	while (leads && keep_or_drop_lead()) {
+		pass_lead();
 		leads = !quiesce__shazptr_thread_running() && take_lead_if_needed();
 	}
 }
@@ -171,7 +171,7 @@ static void thread_main(void)
 		thread_step();
 }
 
-static void thread_over(void)
+static void thread_exit(void)
 {
 	quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0); /* Relaxed: the lock orders it before the check. */
 	/* A caller may have begun to wait because it found this thread running. */
@@ -181,7 +181,7 @@ static void thread_over(void)
 }
 
 /* Start the scan thread unless it runs; true if it runs now. */
-static bool have_thread(void)
+static bool ensure_thread(void)
 {
 	uint32_t none = 0;
 
@@ -189,11 +189,11 @@ static bool have_thread(void)
 		return true;
 	if (!quiesce__thread_claim_start(QUIESCE_THREAD_SCAN))
 		return false;
-	/* SH5: full, pairs with SH5 in have_thread() */
+	/* SH5: full, pairs with SH5 in ensure_thread() */
 	if (!quiesce_cmpxchg(SH5, &quiesce__shazptr_scan.running, &none, 1))
 		return true;
 	quiesce_store_relaxed(&quiesce__shazptr_scan.stop, 0); /* Relaxed: before the thread begins. */
-	if (quiesce__thread_start(QUIESCE_THREAD_SCAN, thread_main, thread_over))
+	if (quiesce__thread_start(QUIESCE_THREAD_SCAN, thread_main, thread_exit))
 		return true;
 	quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0); /* Relaxed: a caller that found it set checks it again. */
 	return false;
@@ -202,7 +202,7 @@ static bool have_thread(void)
 /* ---- callers ---- */
 
 /* The leader has not scanned when it should have: scan in its place.  True: no thread led any more, so the caller leads now. */
-static bool scan_instead(uint64_t scans, uint64_t now, uint64_t ns, struct quiesce__wait_policy *stalls)
+static bool scan_for_leader(uint64_t scans, uint64_t now, uint64_t ns, struct quiesce__wait_policy *stalls)
 {
 	quiesce__shazptr_scan_if_late(scans, now + ns);
 	if (quiesce__wait_policy_claim_report(stalls, now))
@@ -244,7 +244,7 @@ static uint32_t wait_for_completion(struct quiesce__waiter *me, uint32_t rank)
 		at = quiesce__overdue_at(&late, now, quiesce_load_relaxed(&quiesce__shazptr_scan.scans),
 				      quiesce_load_relaxed(&quiesce__shazptr_scan.due));
 		if (now >= at && !QUIESCE_MUTANT(scan_trusts_leader)) {
-			if (scan_instead(late.progress, now, ns, &stalls))
+			if (scan_for_leader(late.progress, now, ns, &stalls))
 				return QUIESCE_LEADS;
 			ns = ns < SCAN_MAX_NS ? 2 * ns : ns;
 			continue;
@@ -263,7 +263,7 @@ static uint32_t follow(struct quiesce__waiter *me)
 }
 
 /* Queue @me; true if the caller leads now. */
-static bool enter_queue(struct quiesce__waiter *me, bool may_lead)
+static bool join_queue(struct quiesce__waiter *me, bool may_lead)
 {
 	bool leads;
 
@@ -281,7 +281,7 @@ static bool enter_queue(struct quiesce__waiter *me, bool may_lead)
  * it passes on the lead. */
 static void wait_in_queue(struct quiesce__waiter *me, bool thread_only)
 {
-	if (enter_queue(me, !thread_only || !have_thread())) {
+	if (join_queue(me, !thread_only || !ensure_thread())) {
 		quiesce__shazptr_lead_briefly();
 		stop_leading();
 	} else {
@@ -390,9 +390,9 @@ void quiesce__shazptr_fork_parent(void)
 /* The child has none of the parent's waiters, and no scan thread. */
 void quiesce__shazptr_fork_child(void)
 {
-	uint64_t epoch = quiesce__shazptr_scan.epoch;
+	uint64_t scan_nr = quiesce__shazptr_scan.scan_nr;
 
 	quiesce__lock_reset(&quiesce__shazptr_scan.lock, false);
 	nr_following = 0;
-	quiesce__shazptr_scan = (struct quiesce__shazptr_scan){ .epoch = epoch };
+	quiesce__shazptr_scan = (struct quiesce__shazptr_scan){ .scan_nr = scan_nr };
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* slot_groups.c - the owners of lines of hazard slots: a line is taken, left by its owner, and taken by the next one.
  *
- * S1 to S6 are in slots.c and shazptr.c.  S4 holds for lines: a line, and a slot of it, are counted before the slot is claimed for the
- * first time (SH6).
+ * Of the numbers S1 to S9, slots.c has S1 and S3 to S6, shazptr.c has S2, and this file has S7 to S9.  S4 holds for lines: a line, and a
+ * slot of it, are counted before the slot is claimed for the first time (SH6).
  *
  * S7. Each counted line without an owner has its bit in @vacant set, or a thread is about to set it; the thread that clears the bit
  *     takes the line.  Each word of @vacant that is not 0 has its bit in @summary set, or a thread is about to set it.  So a thread finds
@@ -19,7 +19,7 @@
  *     it must see, and the accesses under former guards of the line happened before the end of the scan.
  *
  * SH4  the line as its owner leaves it, then let go | taken, then claimed in
- *      line marked as left, then its word in the summary | word unmarked in the summary, then read again
+ *      line marked as vacant, then its word in the summary | word unmarked in the summary, then read again
  * SH6  group and slot counted, then claimed          | fence, counts read
  * SH9  line live, then claimed in; found empty, then no more live | fence, then live read
  */
@@ -27,7 +27,7 @@
 
 #define PROBES 4u
 #define SURE_LINES 2048u /* the address space of so many lines is guaranteed from the beginning */
-#define MOST_OWNERS ((1u << 29) - 1)
+#define MAX_OWNERS ((1u << 29) - 1)
 #define NO_LINE UINT32_MAX
 
 static void place_lines(struct quiesce__lines *lines, char *start, uint32_t max)
@@ -38,7 +38,7 @@ static void place_lines(struct quiesce__lines *lines, char *start, uint32_t max)
 	lines->capacity = max;
 }
 
-void quiesce__few_lines(struct quiesce__lines *lines, void *start, uint32_t nr)
+void quiesce__set_fixed_lines(struct quiesce__lines *lines, void *start, uint32_t nr)
 {
 	*lines = (struct quiesce__lines){ .nr = 0 };
 	place_lines(lines, start, nr);
@@ -102,7 +102,7 @@ static bool is_empty(const struct quiesce__lines *lines, const uintptr_t *line)
 	return true;
 }
 
-/* ---- lines that were left: S7 ---- */
+/* ---- vacant lines: S7 ---- */
 
 static void set_bit(uint64_t *word, uint64_t bit)
 {
@@ -126,7 +126,7 @@ static bool clear_bit(uint64_t *word, uint64_t bit)
 	return false;
 }
 
-void quiesce__note_left(struct quiesce__lines *lines, uint32_t i)
+void quiesce__mark_vacant(struct quiesce__lines *lines, uint32_t i)
 {
 	set_bit(&lines->vacant[i / 64], 1ull << i % 64);
 	set_bit(&lines->summary[i / 64 / 64], 1ull << i / 64 % 64);
@@ -134,7 +134,7 @@ void quiesce__note_left(struct quiesce__lines *lines, uint32_t i)
 
 /* Word @w of @vacant was found to be 0: clear its bit in the summary.  A thread that sets a bit in the word either finds the summary's bit
  * clear, and sets it, or has set its own bit before the word is read again here. */
-static void note_none_left(struct quiesce__lines *lines, uint32_t w)
+static void clear_summary(struct quiesce__lines *lines, uint32_t w)
 {
 	uint64_t *summary = &lines->summary[w / 64], bit = 1ull << w % 64;
 
@@ -152,8 +152,8 @@ static uint64_t bits_between(uint32_t w, uint32_t from, uint32_t to)
 	return to < (w + 1) * 64 ? above & ((1ull << (to - w * 64)) - 1) : above;
 }
 
-/* Find a line whose owner has left it.  Relaxed throughout: the words are hints, and the exchange of the owner word decides. */
-static uint32_t find_left(struct quiesce__lines *lines, uint32_t from, uint32_t to)
+/* Find a line without an owner.  Relaxed throughout: the words are hints, and the exchange of the owner word decides. */
+static uint32_t find_vacant(struct quiesce__lines *lines, uint32_t from, uint32_t to)
 {
 	for (uint32_t s = 0; s * 64 * 64 < to; s++)
 		for (uint64_t words = quiesce_load_relaxed(&lines->summary[s]); words; words &= words - 1) {
@@ -166,7 +166,7 @@ static uint32_t find_left(struct quiesce__lines *lines, uint32_t from, uint32_t 
 			if (bits)
 				return w * 64 + (uint32_t)__builtin_ctzll(bits);
 			if (!all)
-				note_none_left(lines, w);
+				clear_summary(lines, w);
 		}
 	return NO_LINE;
 }
@@ -195,8 +195,8 @@ static void probe_some(struct quiesce__lines *lines)
 	quiesce_store_relaxed(&lines->probe, at);
 }
 
-/* True if line @nr can be added: there is room for it, and its memory is usable now. */
-static bool has_room(struct quiesce__lines *lines, uint32_t nr)
+/* Make the memory of line @nr usable; false: there is none, or the array has no more lines. */
+static bool commit_line(struct quiesce__lines *lines, uint32_t nr)
 {
 	uintptr_t *line = quiesce__line(lines, nr);
 	size_t offset;
@@ -215,7 +215,7 @@ uint64_t quiesce__new_owner(void)
 	static uint32_t owners;
 
 	/* Relaxed: a number. */
-	return (uint64_t)(quiesce_fetch_add_relaxed(&owners, 1u) & MOST_OWNERS) << 32 | quiesce__recorded_tid();
+	return (uint64_t)(quiesce_fetch_add_relaxed(&owners, 1u) & MAX_OWNERS) << 32 | quiesce__recorded_tid();
 }
 
 static uintptr_t *take(struct quiesce__lines *lines, uint32_t i, uint64_t owner)
@@ -235,16 +235,16 @@ static uintptr_t *take(struct quiesce__lines *lines, uint32_t i, uint64_t owner)
 }
 
 /* Take a line that a former owner has left. */
-static uintptr_t *take_left(struct quiesce__lines *lines, uint64_t owner, uint32_t from, uint32_t limit)
+static uintptr_t *take_vacant(struct quiesce__lines *lines, uint64_t owner, uint32_t from, uint32_t limit)
 {
 	uint32_t nr = quiesce_load_relaxed(&lines->nr), i; /* Relaxed: lines that are not counted yet have no bits. */
 	uintptr_t *line = NULL;
 
-	while (!line && (i = find_left(lines, from, nr < limit ? nr : limit)) != NO_LINE) {
+	while (!line && (i = find_vacant(lines, from, nr < limit ? nr : limit)) != NO_LINE) {
 		if (!clear_bit(&lines->vacant[i / 64], 1ull << i % 64))
 			continue;
-		if (!quiesce_load_relaxed(&lines->vacant[i / 64])) /* Relaxed: as in note_none_left(). */
-			note_none_left(lines, i / 64);
+		if (!quiesce_load_relaxed(&lines->vacant[i / 64])) /* Relaxed: as in clear_summary(). */
+			clear_summary(lines, i / 64);
 		line = take(lines, i, owner);
 	}
 	return line;
@@ -257,7 +257,7 @@ static uintptr_t *take_new(struct quiesce__lines *lines, uint64_t owner, uint32_
 	uintptr_t *line;
 
 	while (i < limit) {
-		if (!has_room(lines, i))
+		if (!commit_line(lines, i))
 			return NULL;
 		/* SH6: full, pairs with SH6 in quiesce__slots_ranges() */
 		if (!quiesce_cmpxchg(SH6, &lines->nr, &i, i + 1))
@@ -266,7 +266,7 @@ static uintptr_t *take_new(struct quiesce__lines *lines, uint64_t owner, uint32_
 		if (line)
 			return line;
 		if (i < from)
-			quiesce__note_left(lines, i);
+			quiesce__mark_vacant(lines, i);
 		i = quiesce_load_relaxed(&lines->nr); /* Relaxed: as above. */
 	}
 	return NULL;
@@ -274,12 +274,12 @@ static uintptr_t *take_new(struct quiesce__lines *lines, uint64_t owner, uint32_
 
 uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t owner, uint32_t from, uint32_t limit)
 {
-	uintptr_t *line = take_left(lines, owner, from, limit);
+	uintptr_t *line = take_vacant(lines, owner, from, limit);
 
 	if (line || quiesce_load_relaxed(&lines->nr) >= limit) /* Relaxed: take_new() decides. */
 		return line;
 	probe_some(lines);
-	line = take_left(lines, owner, from, limit);
+	line = take_vacant(lines, owner, from, limit);
 	return line ? line : take_new(lines, owner, from, limit);
 }
 
@@ -290,7 +290,7 @@ void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line)
 	/* The exchange of the bit in @vacant orders this, too, except where a fork has left that bit set. */
 	/* SH4: release, pairs with SH4 in take() */
 	quiesce_store_release(SH4, quiesce__line_owner(line), (uint64_t)0);
-	quiesce__note_left(lines, (uint32_t)quiesce__line_index(lines, line));
+	quiesce__mark_vacant(lines, (uint32_t)quiesce__line_index(lines, line));
 }
 
 uint64_t quiesce__owner_at(struct quiesce__lines *lines, const uintptr_t *slot)

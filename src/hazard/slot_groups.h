@@ -18,7 +18,7 @@
 #define QUIESCE_LINE_WORDS 8u
 #define QUIESCE_LINE_SLOTS (QUIESCE_LINE_WORDS - 1)
 #define QUIESCE_LINE_BYTES (2 * QUIESCE_LINE_WORDS * sizeof(uintptr_t))
-#define QUIESCE_MOST_LINES (38u << 12) /* lines of one array: about a million slots */
+#define QUIESCE_MAX_LINES (38u << 12) /* lines of one array: about a million slots */
 /* The bits of @nr lines, two for each, take so many bytes in front of the lines. */
 #define QUIESCE_LINE_BITS(nr) (2 * QUIESCE_LINE_BYTES * (((nr) + 8 * QUIESCE_LINE_BYTES - 1) / (8 * QUIESCE_LINE_BYTES)))
 
@@ -47,7 +47,7 @@ struct quiesce__lines {
 	uint32_t capacity;
 	uint32_t nr;        /* number of lines that were ever owned; only grows */
 	uint32_t probe;     /* the next line whose owner is probed, as it may have died */
-	uint64_t summary[QUIESCE_MOST_LINES / 64 / 64]; /* one bit for each word of @vacant: the word is not 0 */
+	uint64_t summary[QUIESCE_MAX_LINES / 64 / 64]; /* one bit for each word of @vacant: the word is not 0 */
 	struct quiesce__pool pool;
 	struct quiesce__arena arena; /* memory for more lines; not initialised: all lines are usable from the beginning */
 };
@@ -68,11 +68,11 @@ static inline uint64_t *quiesce__line_owner(uintptr_t *line)
 	return (uint64_t *)line + 2 * QUIESCE_LINE_WORDS - 1;
 }
 
-/* Reserve room for @max lines after @before bytes; no line has an owner.  Returns the address of the bytes, zeroed;
+/* Reserve address space for @max lines after @before bytes; no line has an owner.  Returns the address of the bytes, zeroed;
  * NULL: not even address space can be had. */
 void *quiesce__reserve_lines(struct quiesce__lines *lines, size_t before, uint32_t max);
 /* Place @nr lines in zeroed memory at @start, which has QUIESCE_LINE_BITS(@nr) bytes in front of them. */
-void quiesce__few_lines(struct quiesce__lines *lines, void *start, uint32_t nr);
+void quiesce__set_fixed_lines(struct quiesce__lines *lines, void *start, uint32_t nr);
 /* Raise @count to @nr, unless it is higher. */
 void quiesce__raise_to(uint32_t *count, uint32_t nr);
 /* Count slot @k of a group of @words words, before it is used. */
@@ -80,7 +80,7 @@ void quiesce__raise_used(uintptr_t *group, uint32_t words, uint32_t k);
 /* Take a free line, of index @from to below @limit, for @owner; NULL: there is none, or no memory. */
 uintptr_t *quiesce__take_line(struct quiesce__lines *lines, uint64_t owner, uint32_t from, uint32_t limit);
 /* Record that line @i, which is counted, has no owner; recording it twice does no harm. */
-void quiesce__note_left(struct quiesce__lines *lines, uint32_t i);
+void quiesce__mark_vacant(struct quiesce__lines *lines, uint32_t i);
 /* Returns a new owner word for the calling thread.  Thread ids are used again; owner words are not. */
 uint64_t quiesce__new_owner(void);
 void quiesce__leave_line(struct quiesce__lines *lines, uintptr_t *line);

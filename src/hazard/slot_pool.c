@@ -73,7 +73,7 @@ void quiesce__pool_add(const struct quiesce__pool_type *type, uintptr_t *line)
 	while (!quiesce_cmpxchg(SH4, quiesce__line_owner(at), &linked, link_to(at, line)));
 }
 
-static void pay(struct quiesce__pool *pool, uint32_t nr, uint32_t paid, uint32_t passed)
+static void pay_for(struct quiesce__pool *pool, uint32_t nr, uint32_t paid, uint32_t passed)
 {
 	uint32_t left = paid + EARNS > passed ? paid + EARNS - passed : 0;
 
@@ -105,7 +105,7 @@ uintptr_t *quiesce__pool_claim(const struct quiesce__pool_type *type, uintptr_t 
 	uint32_t nr = quiesce_load_relaxed(&pool->nr), paid = quiesce_load_relaxed(&pool->paid), passed; /* Relaxed: guesses. */
 	uintptr_t *slot = search(type, what, nr <= SMALL ? nr : paid, &passed);
 
-	pay(pool, nr, paid, passed);
+	pay_for(pool, nr, paid, passed);
 	while (!slot && grow(type, what, &slot))
 		;
 	return slot;

@@ -5,9 +5,11 @@
  *   a block:  | 63 slots, count | the scan's words |
  *   a line:   | 7 slots, count | the scan's words, owner |
  *
+ * Of the numbers S1 to S9, shazptr.c has S2, about the threads that may claim a slot, slot_groups.c has S7 to S9, about the owners of
+ * lines, and this file has the others.
+ *
  * S1. A slot is written by the thread that claims it and by the thread that clears it.  A scan may add a tag to
  *     an address, by compare-and-exchange, and never changes an empty slot.
- * S2. shazptr.c says which threads may claim which slots.
  * S3. A line is never freed, so a guard may outlive its thread.  A slot that is taken when its line gets
  *     another owner stays taken.
  * S4. A block or line, and a slot of it, are counted before the slot is claimed for the first time.  So if a
@@ -36,7 +38,7 @@
 #if defined(QUIESCE_SIM)
 #define MAX_LINES 3u /* small, so that the simulator runs out of lines too */
 #else
-#define MAX_LINES QUIESCE_MOST_LINES /* a million guards at once, then fallback guards */
+#define MAX_LINES QUIESCE_MAX_LINES /* a million guards at once, then fallback guards */
 #endif
 
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
@@ -58,7 +60,7 @@ static uintptr_t *make_small_array(void)
 		memset(start, 0, sizeof last[0]);
 	}
 	quiesce__slots.kind = QUIESCE_SLOTS_THREAD;
-	quiesce__few_lines(&quiesce__slots.lines, start + 2 * QUIESCE_LINE_WORDS, FALLBACK_LINES);
+	quiesce__set_fixed_lines(&quiesce__slots.lines, start + 2 * QUIESCE_LINE_WORDS, FALLBACK_LINES);
 	return start;
 }
 

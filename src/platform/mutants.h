@@ -53,7 +53,7 @@
 	X(cb_prompt_lost) X(cb_calm_kept) X(cb_prompt_unset) X(cb_sleep_unchecked) X(cb_spill_unlocked) X(cb_spill_lost) \
 	X(cb_carry_forgotten) X(cb_barrier_any_pass) X(cb_trusts_waker) X(cb_left_unwoken) X(cb_unlisted_unchecked) \
 	X(protect_unchecked) X(claim_unprotected) X(cached_slot_forked_kept) X(fallback_unexpected) X(fallback_found_twice) \
-	X(cached_slot_torn) X(slots_line_uncounted) X(slots_extra_uncounted) X(scan_skips_last_line) X(scan_forgets_epoch) \
+	X(cached_slot_torn) X(slots_line_uncounted) X(slots_extra_uncounted) X(scan_skips_last_line) X(scan_forgets_first_scan) \
 	X(scan_ignores_fallback) X(scan_no_wait) X(scan_wake_lost) X(scan_fences_late) X(scan_completed_leads) \
 	X(scan_rank_kept) X(scan_trusts_leader) X(counted_revived) X(percpu_entered_first) X(percpu_lost_stay) \
 	X(percpu_one_pass) X(sync_no_replay) X(sync_no_wait) X(sync_count_ignored) X(count_looks_first) \

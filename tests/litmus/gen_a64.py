@@ -134,7 +134,7 @@ FAMILIES = [
      "NNNNNN", CLAIM + AGAIN + USE + UNLOCK,
      [UNLINK + HEAVY + ["MOV W2,#1", "STLR W2,[X16]"], ["LDAR W5,[X16]", "CBZ W5,L0"] + SCAN + FREE],
      r"0:X3=1 /\ 0:X4=9 /\ 2:X5=1 /\ " + TOOK_PLACE,
-     GUARD_SOURCES + ["src/hazard/shazptr_wait.c enter_queue quiesce__lock( ; quiesce__shazptr_scan.queue = me ; quiesce__unlock("]),
+     GUARD_SOURCES + ["src/hazard/shazptr_wait.c join_queue quiesce__lock( ; quiesce__shazptr_scan.queue = me ; quiesce__unlock("]),
     ("guard-again", "The scan sees only the next guard (2), which another thread claimed: the first one is over.  3: empty.",
      "N", USE + [["MOV W1,#3", "STLR W1,[X11]"]], [["LDAR W5,[X11]", "CMP W5,#3", "B.NE L1", "MOV W1,#2", "STLR W1,[X11]", "L1:"],
                          ["LDAR W2,[X11]", "CMP W2,#2", "B.NE L0"] + FREE],

@@ -20,11 +20,11 @@
  *   COMPLETED_LEADS  a waiter that is made the leader, and completed before it leads, still counts as the leader (with LATE)
  *   KEEPS       a leader that stops checks for waiters before it takes the lock
  *
- * Source: src/hazard/shazptr_wait.c enter_queue quiesce__lock( ; quiesce__shazptr_scan.queue = me ; leads = may_lead && !quiesce__shazptr_scan.leading ; quiesce__unlock(
- * Source: src/hazard/shazptr_wait.c stop_leading keep_lead() ; pass_on() ; !quiesce__shazptr_thread_running() && take_lead_if_needed()
- * Source: src/hazard/shazptr_wait.c pass_on have_thread() ; quiesce__lock( ; quiesce__shazptr_complete(next, QUIESCE_LEADS ; quiesce__unlock( ; wake_thread()
- * Source: src/hazard/shazptr_wait.c thread_over quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0) ; take_lead_if_needed() ; stop_leading()
- * Source: src/hazard/shazptr_wait.c wait_for_completion quiesce_cmpxchg(SH5 ; QUIESCE_COMPLETED ; QUIESCE_LEADS ; scan_instead( ; platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP
+ * Source: src/hazard/shazptr_wait.c join_queue quiesce__lock( ; quiesce__shazptr_scan.queue = me ; leads = may_lead && !quiesce__shazptr_scan.leading ; quiesce__unlock(
+ * Source: src/hazard/shazptr_wait.c stop_leading keep_or_drop_lead() ; pass_lead() ; !quiesce__shazptr_thread_running() && take_lead_if_needed()
+ * Source: src/hazard/shazptr_wait.c pass_lead ensure_thread() ; quiesce__lock( ; quiesce__shazptr_complete(next, QUIESCE_LEADS ; quiesce__unlock( ; wake_thread()
+ * Source: src/hazard/shazptr_wait.c thread_exit quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0) ; take_lead_if_needed() ; stop_leading()
+ * Source: src/hazard/shazptr_wait.c wait_for_completion quiesce_cmpxchg(SH5 ; QUIESCE_COMPLETED ; QUIESCE_LEADS ; scan_for_leader( ; platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP
  */
 #ifndef NW
 #define NW 2
