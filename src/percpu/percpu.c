@@ -45,7 +45,7 @@ struct chunk {
 _Static_assert(sizeof(struct chunk) <= PAGE, "a description has a page");
 
 static struct quiesce__lock lock; /* signals are blocked while it is held */
-static struct chunk *with_room[NR_SIZES], *spare[NR_SIZES];
+static struct chunk *partial[NR_SIZES], *spare[NR_SIZES];
 static struct {
 	void *start;
 	size_t bytes;
@@ -56,7 +56,7 @@ static bool chosen;
 
 /* Restartable sequences are chosen only where a membarrier can restart them: a reader that leaves checks
  * inside its sequence whether a waiter has to be woken. */
-static void choose(void)
+static void choose_sequences(void)
 {
 	if (chosen)
 		return;
@@ -87,14 +87,14 @@ static uint32_t size_of(uint32_t words)
 	return words == 4;
 }
 
-static uint32_t places(const struct chunk *chunk)
+static uint32_t nr_places(const struct chunk *chunk)
 {
 	return (uint32_t)(SET_BYTES / WORD) / chunk->words;
 }
 
 static void link_chunk(struct chunk *chunk)
 {
-	struct chunk **list = &with_room[size_of(chunk->words)];
+	struct chunk **list = &partial[size_of(chunk->words)];
 
 	chunk->next = *list;
 	chunk->at = list;
@@ -143,9 +143,9 @@ static struct chunk *empty_chunk(uint32_t size)
 	return chunk ? chunk : new_chunk();
 }
 
-static struct chunk *chunk_with_room(uint32_t words)
+static struct chunk *partial_chunk(uint32_t words)
 {
-	struct chunk *chunk = with_room[size_of(words)];
+	struct chunk *chunk = partial[size_of(words)];
 
 	if (chunk)
 		return chunk;
@@ -184,7 +184,7 @@ static void clean(char *base, uint32_t words)
 
 static char *take(uint32_t words)
 {
-	struct chunk *chunk = chunk_with_room(words);
+	struct chunk *chunk = partial_chunk(words);
 	uint64_t bit;
 	uint32_t place;
 	char *base;
@@ -194,7 +194,7 @@ static char *take(uint32_t words)
 	place = free_place(chunk);
 	bit = 1ull << place % MAP_BITS;
 	chunk->taken[place / MAP_BITS] |= bit;
-	if (++chunk->used == places(chunk))
+	if (++chunk->used == nr_places(chunk))
 		unlink_chunk(chunk);
 	base = (char *)chunk + PAGE + place * words * WORD;
 	if (!(chunk->clean[place / MAP_BITS] & bit))
@@ -210,7 +210,7 @@ static void give_back(const char *base)
 	uint32_t place = (uint32_t)(at / (chunk->words * WORD));
 
 	chunk->taken[place / MAP_BITS] &= ~(1ull << place % MAP_BITS);
-	if (chunk->used-- == places(chunk))
+	if (chunk->used-- == nr_places(chunk))
 		link_chunk(chunk);
 	if (chunk->used)
 		return;
@@ -232,7 +232,7 @@ int quiesce__percpu_open(struct quiesce_percpu *percpu, uint32_t words)
 	quiesce__fix_mode();
 	platform_signals_block(&mask);
 	quiesce__lock(&lock);
-	choose();
+	choose_sequences();
 	base = quiesce_load_relaxed(&percpu->base); /* Relaxed: written under the lock. */
 	if (!base && (base = take(words)))
 		/* PC1: release, pairs with PC1 in quiesce__percpu_add(), quiesce__percpu_inside() and quiesce__percpu_open_word() */
@@ -340,7 +340,7 @@ uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint6
 	return sum(base, entered) + sum_shared(shared, entered) - nr;
 }
 
-void quiesce__percpu_all_left(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t entered, uint32_t left)
+void quiesce__percpu_count_all_left(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t entered, uint32_t left)
 {
 	if (QUIESCE_MUTANT(percpu_lost_stay))
 		return;
@@ -375,6 +375,6 @@ void quiesce__percpu_fork_child(void)
 	/* A fork without handlers may have copied a list in the middle of a change, so the back pointers are
 	 * restored. */
 	for (uint32_t size = 0; size < NR_SIZES; size++)
-		for (struct chunk **at = &with_room[size]; *at; at = &(*at)->next)
+		for (struct chunk **at = &partial[size]; *at; at = &(*at)->next)
 			(*at)->at = at;
 }

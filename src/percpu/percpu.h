@@ -38,7 +38,7 @@ uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint6
 uint64_t quiesce__percpu_nr(const struct quiesce_percpu *percpu);
 
 /* In a child of fork(): count every holder as left, because the child has none of these threads. */
-void quiesce__percpu_all_left(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t entered, uint32_t left);
+void quiesce__percpu_count_all_left(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t entered, uint32_t left);
 
 /* Return the number of counts in word @index since the start; counts made during the call may be missed. */
 uint64_t quiesce__percpu_total(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t index);

@@ -57,7 +57,7 @@ static bool has_none(uint64_t count)
 	return count < QUIESCE_REF_ONE || zone_of(count) == BELOW;
 }
 
-static QUIESCE_COLD void misused(struct percpu_ref *ref, const char *what)
+static QUIESCE_COLD void report_misuse(struct percpu_ref *ref, const char *what)
 {
 	quiesce_store_relaxed(&ref->count, LOST); /* Relaxed: I5, as well as can be. */
 	quiesce__misuse(QUIESCE_MISUSE_COUNT, "%s of %p, which has no reference left: it is not released", what, (const void *)ref);
@@ -82,7 +82,7 @@ void quiesce__percpu_ref_get_slow(struct percpu_ref *ref, uint64_t nr)
 		return;
 	/* Relaxed: the caller holds a reference, and hands the new ones over itself. */
 	if (quiesce_unlikely(has_none(quiesce_fetch_add_relaxed(&ref->count, nr * QUIESCE_REF_ONE))))
-		misused(ref, "percpu_ref_get()");
+		report_misuse(ref, "percpu_ref_get()");
 }
 
 static void put_shared(struct percpu_ref *ref, uint64_t nr)
@@ -91,7 +91,7 @@ static void put_shared(struct percpu_ref *ref, uint64_t nr)
 	uint64_t before = quiesce_fetch_add(PR2, &ref->count, 0 - nr * QUIESCE_REF_ONE), now = before - nr * QUIESCE_REF_ONE;
 
 	if (quiesce_unlikely(has_none(before) || zone_of(now) == BELOW))
-		misused(ref, "percpu_ref_put()");
+		report_misuse(ref, "percpu_ref_put()");
 	else if (now < QUIESCE_REF_ONE)
 		ref->release(ref);
 }
@@ -130,7 +130,7 @@ static uint32_t generation(void)
 
 /* True if a thread of this process holds the lock; a holder of an earlier generation was left behind by a
  * fork. */
-static bool held(uint32_t word)
+static bool is_held(uint32_t word)
 {
 	return (word & 3) != FREE && (word & ~3u) == generation();
 }
@@ -145,7 +145,7 @@ static bool begin_change(struct percpu_ref *ref, const char *what)
 	quiesce__init();
 	word = quiesce_load_relaxed(&ref->lock); /* Relaxed: the exchange decides. */
 	for (;;) {
-		if (!held(word)) {
+		if (!is_held(word)) {
 			/* PR3: full, pairs with PR3 in end_change() */
 			if (!quiesce_cmpxchg(PR3, &ref->lock, &word, generation() | mine))
 				continue;
@@ -173,7 +173,7 @@ static bool try_change(struct percpu_ref *ref)
 	uint32_t word = quiesce_load_relaxed(&ref->lock); /* Relaxed: the exchange decides. */
 
 	/* PR3: full, pairs with PR3 in end_change() */
-	if (held(word) || !quiesce_cmpxchg(PR3, &ref->lock, &word, generation() | HELD))
+	if (is_held(word) || !quiesce_cmpxchg(PR3, &ref->lock, &word, generation() | HELD))
 		return false;
 	quiesce_store_relaxed(&ref->switcher, quiesce__self()); /* Relaxed: for this thread itself. */
 	return true;
@@ -206,7 +206,7 @@ static bool can_restart(void)
 }
 
 /* Sum of got less put over all sets: exact if the words stand still, else an estimate. */
-static uint64_t words_now(const struct percpu_ref *ref)
+static uint64_t sum_words(const struct percpu_ref *ref)
 {
 	static const uint64_t none[WORDS];
 
@@ -252,11 +252,11 @@ static void end_atomic(struct percpu_ref *ref, uint64_t sum, uint64_t more)
 static void to_atomic(struct percpu_ref *ref, uint64_t state, uint64_t more)
 {
 	bool biased = begin_atomic(ref, state);
-	uint64_t early = QUIESCE_MUTANT(ref_sum_before_fence) ? words_now(ref) : 0;
+	uint64_t early = QUIESCE_MUTANT(ref_sum_before_fence) ? sum_words(ref) : 0;
 
 	if (biased)
 		fence_atomic();
-	end_atomic(ref, !biased ? 0 : QUIESCE_MUTANT(ref_sum_before_fence) ? early : words_now(ref), more);
+	end_atomic(ref, !biased ? 0 : QUIESCE_MUTANT(ref_sum_before_fence) ? early : sum_words(ref), more);
 }
 
 static bool may_be_percpu(const struct percpu_ref *ref)
@@ -271,7 +271,7 @@ static void to_percpu(struct percpu_ref *ref, uint64_t more)
 
 	if (!state && !is_biased(quiesce_load_relaxed(&ref->count))) { /* Relaxed: I3. */
 		if (!QUIESCE_MUTANT(ref_base_kept))
-			ref->base = words_now(ref);
+			ref->base = sum_words(ref);
 		if (!QUIESCE_MUTANT(ref_unbiased))
 			more += QUIESCE_REF_BIAS;
 	}
@@ -309,14 +309,14 @@ int quiesce_percpu_ref_init(uint32_t layout, struct percpu_ref *ref, percpu_ref_
 
 /* Number of references that may still be put; a leaked count (I5) has none.
  * Relaxed: no thread uses the count. */
-static uint64_t users(const struct percpu_ref *ref)
+static uint64_t nr_users(const struct percpu_ref *ref)
 {
 	uint64_t count = quiesce_load_relaxed(&ref->count), nr = count / QUIESCE_REF_ONE;
 
 	if (zone_of(count) == BELOW)
 		return 0;
 	if (is_biased(count))
-		nr += words_now(ref) - ref->base - QUIESCE_REF_BIAS / QUIESCE_REF_ONE;
+		nr += sum_words(ref) - ref->base - QUIESCE_REF_BIAS / QUIESCE_REF_ONE;
 	return count & QUIESCE_REF_KILLED ? nr : nr - (nr != 0); /* the first reference is the owner's */
 }
 
@@ -326,7 +326,7 @@ void quiesce_percpu_ref_exit(struct percpu_ref *ref)
 	uint64_t nr;
 
 	quiesce__init();
-	nr = users(ref);
+	nr = nr_users(ref);
 	if (quiesce_unlikely(nr != 0)) {
 		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "percpu_ref_exit() of %p with %llu references that have not been put",
 				(const void *)ref, (unsigned long long)nr);
@@ -356,7 +356,7 @@ static void call_confirm(struct quiesce__run *run)
 	c->func(c->ref);
 }
 
-static void confirm_over(const struct confirm *c)
+static void end_confirm(const struct confirm *c)
 {
 	if (!QUIESCE_MUTANT(ref_confirm_unlocked))
 		end_change(c->ref);
@@ -369,7 +369,7 @@ static void confirm_over(const struct confirm *c)
 static void confirm_ended(struct quiesce__run *run)
 {
 	if (!QUIESCE_MUTANT(ref_ended_lost))
-		confirm_over((const struct confirm *)run);
+		end_confirm((const struct confirm *)run);
 }
 
 /* The next change of mode waits until the confirm function has returned or has ended its thread. */
@@ -381,7 +381,7 @@ static void confirm_and_put(struct percpu_ref *ref, const char *call, percpu_ref
 		end_change(ref);
 	if (confirm)
 		quiesce__run(&c.run, call_confirm, confirm_ended);
-	confirm_over(&c);
+	end_confirm(&c);
 }
 
 /* Kill @ref: afterwards percpu_ref_tryget_live() fails.  @nr: 1 to put the first reference, 0 to leave that
@@ -473,7 +473,7 @@ void quiesce_percpu_ref_kill_many(struct percpu_ref **refs, size_t nr)
 	for (size_t i = 0; i < mine; i++) {
 		bool biased = is_biased(quiesce_load_relaxed(&refs[i]->count)); /* Relaxed: I3. */
 
-		end_atomic(refs[i], biased ? words_now(refs[i]) : 0, QUIESCE_REF_KILLED);
+		end_atomic(refs[i], biased ? sum_words(refs[i]) : 0, QUIESCE_REF_KILLED);
 		end_change(refs[i]);
 	}
 	killed = QUIESCE_MUTANT(ref_many_put_early) ? mine : kill_the_rest(refs, nr, mine);

@@ -24,7 +24,7 @@
  *     A reader that has counted as left accesses no memory of the lock, only the word where the writer sleeps, which
  *     belongs to the library.
  * I5. open is not 0 only while the rcu_sync state is idle: both change under the lock of rcu_sync.
- * I6. All-zero memory is a valid lock.  Only writers use the kind of its rcu_sync, and each sets it before it enters.
+ * I6. All-zero memory is a valid lock.  Only writers use the operations of its rcu_sync, and each sets them before it enters.
  * I7. percpu_down_write_many(): each lock in the array has entered rcu_sync as often as it will exit.
  *
  * PW1  open read, then reader counted, in one step | closed, sequences restarted, then counts read
@@ -61,14 +61,14 @@ static uint64_t deadline_in(uint64_t timeout_ns)
 	return timeout_ns < PLATFORM_FOREVER - now ? now + timeout_ns : PLATFORM_FOREVER;
 }
 
-/* Time to sleep until @deadline, at most @most. */
-static uint64_t until(uint64_t deadline, uint64_t most)
+/* Time to sleep until @deadline, at most @max. */
+static uint64_t time_until(uint64_t deadline, uint64_t max)
 {
 	uint64_t now = platform_now_ns();
 
 	if (deadline == PLATFORM_FOREVER)
-		return most;
-	return deadline <= now ? 0 : deadline - now < most ? deadline - now : most;
+		return max;
+	return deadline <= now ? 0 : deadline - now < max ? deadline - now : max;
 }
 
 static uint64_t inside(const struct percpu_rw_semaphore *sem)
@@ -100,7 +100,7 @@ static void dequeue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waite
 		sem->last = before;
 }
 
-static void give(struct quiesce__rwsem_waiter *w)
+static void grant(struct quiesce__rwsem_waiter *w)
 {
 	/* PW3: release, pairs with PW3 in wait_in_queue() */
 	quiesce_store_release(PW3, &w->state, GRANTED);
@@ -117,7 +117,7 @@ static bool admit_readers(struct percpu_rw_semaphore *sem)
 		next = w->next;
 		if (!QUIESCE_MUTANT(rwsem_grant_uncounted))
 			quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED);
-		give(w);
+		grant(w);
 		any = true;
 	}
 	sem->first = w;
@@ -141,7 +141,7 @@ static struct quiesce__rwsem_waiter *take_writer(struct percpu_rw_semaphore *sem
 }
 
 /* Time until the next check whether a stall report is due; short enough that a wait is counted in full. */
-static uint64_t until_check(void)
+static uint64_t time_until_check(void)
 {
 	uint64_t limit = quiesce_load_relaxed(&quiesce__settings.stall_ns); /* Relaxed: a setting. */
 
@@ -161,12 +161,12 @@ static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem
 		uint32_t seen = quiesce_load_acquire(PW3, word);
 		uint64_t ns;
 
-		/* PW3: acquire, pairs with PW3 in give() */
+		/* PW3: acquire, pairs with PW3 in grant() */
 		if (quiesce_load_acquire(PW3, &w->state) == GRANTED)
 			return true;
 		if (quiesce__wait_policy_claim_report(&stalls, platform_now_ns()))
 			quiesce__rwsem_report_queue(sem, w, &stalls);
-		ns = until(deadline, until_check());
+		ns = time_until(deadline, time_until_check());
 		if (ns) {
 			platform_futex_wait(word, seen, ns);
 			continue;
@@ -299,7 +299,7 @@ void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem)
 /* ---- writers ---- */
 
 /* Most sections are short, so a writer spins for some microseconds before it sleeps. */
-static bool drained_soon(const struct percpu_rw_semaphore *sem)
+static bool spin_until_drained(const struct percpu_rw_semaphore *sem)
 {
 	uint64_t end = 0;
 
@@ -320,11 +320,11 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	struct quiesce__wait_policy p = { .start = 0 };
 	uint32_t *word = quiesce__waitq_of(sem);
 
-	if (QUIESCE_MUTANT(rwsem_no_drain) || drained_soon(sem))
+	if (QUIESCE_MUTANT(rwsem_no_drain) || spin_until_drained(sem))
 		return true;
 	p.start = platform_now_ns();
 	for (;;) {
-		uint64_t ns = until(deadline, STALL_CHECK_NS);
+		uint64_t ns = time_until(deadline, STALL_CHECK_NS);
 		uint32_t value = quiesce__waitq_prepare(word);
 
 		/* One check per wake-up is enough: readers that enter, find block and back out may be in the next
@@ -339,11 +339,11 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	}
 }
 
-/* I6: set the kind of an all-zero lock before its first use. */
-static void see_to_kind(struct percpu_rw_semaphore *sem)
+/* I6: set the operations of an all-zero lock before its first use. */
+static void ensure_ops(struct percpu_rw_semaphore *sem)
 {
 	/* Relaxed throughout: all writers store the same value. */
-	if (quiesce_unlikely(!quiesce_load_relaxed(&sem->rss.ops)) && !QUIESCE_MUTANT(rwsem_kind_unseen))
+	if (quiesce_unlikely(!quiesce_load_relaxed(&sem->rss.ops)) && !QUIESCE_MUTANT(rwsem_ops_unset))
 		quiesce_store_relaxed(&sem->rss.ops, &quiesce_rwsem_sync);
 }
 
@@ -385,7 +385,7 @@ static void end_write(struct percpu_rw_semaphore *sem)
 	if (readers)
 		platform_futex_wake(&sem->wake_seq, INT32_MAX);
 	if (writer) {
-		give(writer);
+		grant(writer);
 		platform_futex_wake(&writer->state, 1);
 	}
 	if (QUIESCE_MUTANT(rwsem_gate_early))
@@ -415,7 +415,7 @@ static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	/* A try that would fail does not push readers onto the slow path. */
 	if (!deadline && inside(sem))
 		return false;
-	see_to_kind(sem);
+	ensure_ops(sem);
 	quiesce_rcu_sync_enter(&sem->rss);
 	return write_until(sem, deadline);
 }
@@ -427,20 +427,20 @@ void quiesce_percpu_down_write(struct percpu_rw_semaphore *sem)
 
 /* ---- several at once ---- */
 
-static bool begin_slow(struct percpu_rw_semaphore *sem)
+static bool begin_enter(struct percpu_rw_semaphore *sem)
 {
-	see_to_kind(sem);
+	ensure_ops(sem);
 	return quiesce__rcu_sync_enter_begin(&sem->rss);
 }
 
 /* Enter rcu_sync of all locks, with one fence for those whose readers are still on the fast path. */
-static void make_slow(struct percpu_rw_semaphore *const *sems, size_t nr)
+static void enter_all(struct percpu_rw_semaphore *const *sems, size_t nr)
 {
 	bool first[BATCH];
 	struct percpu_rw_semaphore *any = NULL;
 
 	for (size_t i = 0; i < nr; i++) {
-		first[i] = sems[i] && begin_slow(sems[i]);
+		first[i] = sems[i] && begin_enter(sems[i]);
 		any = first[i] ? sems[i] : any;
 	}
 	if (any)
@@ -484,7 +484,7 @@ void quiesce_percpu_down_write_many(struct percpu_rw_semaphore *const *sems, siz
 {
 	quiesce__init();
 	for (size_t i = 0; i < nr; i += BATCH)
-		make_slow(sems + i, nr - i < BATCH ? nr - i : BATCH);
+		enter_all(sems + i, nr - i < BATCH ? nr - i : BATCH);
 	for (size_t i = 0; i < nr; i++)
 		write_next(sems, i);
 }
@@ -560,7 +560,7 @@ void quiesce_percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem)
 	quiesce__init();
 	if (quiesce_unlikely(!quiesce__is_child("percpu_rwsem_after_fork_child()")))
 		return;
-	quiesce__percpu_all_left(&sem->percpu, sem->shared, ENTERED, LEFT);
+	quiesce__percpu_count_all_left(&sem->percpu, sem->shared, ENTERED, LEFT);
 	quiesce__lock_reset(&sem->lock, false);
 	sem->first = sem->last = NULL;
 	sem->rss = (struct rcu_sync){ .ops = &quiesce_rwsem_sync };

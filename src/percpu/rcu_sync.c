@@ -99,7 +99,7 @@ static void set_state(struct rcu_sync *rss, uint64_t state)
 		ops->idle(rss, idle);
 }
 
-static void call_back(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain);
+static void queue_callback(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain);
 
 /* This is the callback after a grace period. */
 static void quiesce__rcu_sync_func(struct rcu_head *head)
@@ -125,11 +125,11 @@ static void quiesce__rcu_sync_func(struct rcu_head *head)
 	if (state == RCU_SYNC_PASSED)
 		platform_futex_wake(&rss->wake_seq, INT32_MAX);
 	else if (state == RCU_SYNC_EXIT)
-		call_back(rss, ops, domain);
+		queue_callback(rss, ops, domain);
 }
 
 /* The program's function is not cancelled: without the callback the state would never change. */
-static void call_back(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain)
+static void queue_callback(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain)
 {
 	bool cancelable = platform_set_cancelable(false);
 
@@ -140,7 +140,7 @@ static void call_back(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void
 
 /* If the lock was held by a thread that the child does not have, the object is left alone: the child must
  * initialise it again. */
-static void forgotten(struct rcu_head *head)
+static void forget(struct rcu_head *head)
 {
 	struct rcu_sync *rss = (struct rcu_sync *)(void *)((char *)head - offsetof(struct rcu_sync, head));
 
@@ -150,7 +150,7 @@ static void forgotten(struct rcu_head *head)
 
 void quiesce__rcu_sync_fork_child(void)
 {
-	quiesce__delayed_calls_forget(forgotten);
+	quiesce__delayed_calls_forget(forget);
 }
 
 void quiesce_rcu_sync_init(struct rcu_sync *rss, const struct rcu_sync_ops *ops, void *domain)
@@ -196,21 +196,21 @@ void quiesce__rcu_sync_enter_end(struct rcu_sync *rss, bool first)
 }
 
 /* The wait function may be the program's and may end its thread, so it is called by quiesce__run(). */
-struct entering {
+struct enter_run {
 	struct quiesce__run run;
 	struct rcu_sync *rss;
 };
 
 static void wait_in_run(struct quiesce__run *run)
 {
-	struct rcu_sync *rss = ((struct entering *)run)->rss;
+	struct rcu_sync *rss = ((struct enter_run *)run)->rss;
 
 	ops_of(rss)->wait(rss->domain);
 }
 
 static void wait_ended(struct quiesce__run *run)
 {
-	struct rcu_sync *rss = ((struct entering *)run)->rss;
+	struct rcu_sync *rss = ((struct enter_run *)run)->rss;
 
 	quiesce__lock(&rss->lock);
 	quiesce_store_relaxed(&rss->gp_count, rss->gp_count - 1); /* Relaxed: under the lock. */
@@ -237,7 +237,7 @@ static bool take_place(struct rcu_sync *rss)
 void quiesce__rcu_sync_wait(struct rcu_sync *rss)
 {
 	const struct rcu_sync_ops *ops = ops_of(rss);
-	struct entering e = { .run = { .call = "rcu_sync_enter()", .func = (uintptr_t)ops->wait }, .rss = rss };
+	struct enter_run e = { .run = { .call = "rcu_sync_enter()", .func = (uintptr_t)ops->wait }, .rss = rss };
 
 	quiesce__run(&e.run, wait_in_run, wait_ended);
 }
@@ -273,7 +273,7 @@ void quiesce_rcu_sync_exit(struct rcu_sync *rss)
 	if (quiesce_unlikely(unbalanced))
 		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_sync_exit() without rcu_sync_enter()");
 	if (queue)
-		call_back(rss, ops_of(rss), rss->domain);
+		queue_callback(rss, ops_of(rss), rss->domain);
 }
 
 void quiesce_rcu_sync_dtor(struct rcu_sync *rss)

@@ -250,7 +250,7 @@ void quiesce_srcu_after_fork_child(struct srcu_struct *ssp)
 	if (quiesce_unlikely(!quiesce__is_child("srcu_after_fork_child()")))
 		return;
 	for (uint32_t i = 0; i < 2; i++)
-		quiesce__percpu_all_left(&ssp->percpu, u->shared, i, 2 + i);
+		quiesce__percpu_count_all_left(&ssp->percpu, u->shared, i, 2 + i);
 	quiesce_store_relaxed(&u->inherited, 0); /* Relaxed: I7. */
 	quiesce__srcu_wake_leader(ssp);
 }

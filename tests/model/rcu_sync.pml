@@ -23,8 +23,8 @@
  *
  * Source: src/percpu/rcu_sync.c quiesce__rcu_sync_enter_begin quiesce__lock( ; set_state(rss, RCU_SYNC_ENTER) ; rss->gp_count + 1 ; quiesce__unlock(
  * Source: src/percpu/rcu_sync.c quiesce__rcu_sync_enter_end quiesce__rcu_sync_func(&rss->head) ; wait_until_passed(rss)
- * Source: src/percpu/rcu_sync.c quiesce__rcu_sync_func state = RCU_SYNC_PASSED ; state = RCU_SYNC_EXIT ; state = RCU_SYNC_IDLE ; set_state(rss, state) ; call_back(
- * Source: src/percpu/rcu_sync.c quiesce_rcu_sync_exit queue = rss->gp_state == RCU_SYNC_PASSED ; set_state(rss, queue ? RCU_SYNC_EXIT : RCU_SYNC_REPLAY) ; call_back(
+ * Source: src/percpu/rcu_sync.c quiesce__rcu_sync_func state = RCU_SYNC_PASSED ; state = RCU_SYNC_EXIT ; state = RCU_SYNC_IDLE ; set_state(rss, state) ; queue_callback(
+ * Source: src/percpu/rcu_sync.c quiesce_rcu_sync_exit queue = rss->gp_state == RCU_SYNC_PASSED ; set_state(rss, queue ? RCU_SYNC_EXIT : RCU_SYNC_REPLAY) ; queue_callback(
  * Source: src/percpu/rcu_sync.c quiesce_rcu_sync_dtor set_state(rss, RCU_SYNC_EXIT) ; barrier(
  */
 #ifndef NU

@@ -29,7 +29,7 @@
  *
  * Source: src/percpu/percpu_rwsem.c quiesce__percpu_down_read_until quiesce_load_relaxed(&sem->block) ; quiesce__percpu_add( ; quiesce_fence_full(PW1) ; may_enter(sem) ; leave(sem) ; queue_reader(
  * Source: src/percpu/percpu_rwsem.c drain quiesce__waitq_prepare(word) ; inside(sem) ; platform_futex_wait(word, value
- * Source: src/percpu/percpu_rwsem.c admit_readers quiesce__percpu_add( ; give(w) ; quiesce_store_release(PW3, &sem->wake_seq
+ * Source: src/percpu/percpu_rwsem.c admit_readers quiesce__percpu_add( ; grant(w) ; quiesce_store_release(PW3, &sem->wake_seq
  * Source: src/percpu/percpu.c quiesce__percpu_inside left ; entered
  */
 #ifndef NR
