@@ -56,7 +56,7 @@ struct quiesce__yield quiesce__srcu_yield __attribute__((aligned(QUIESCE_CACHELI
 
 struct wait {
 	struct srcu_struct *ssp;
-	struct quiesce__srcu_update *u;
+	struct quiesce__srcu_usage *u;
 	const char *call;
 	uint64_t inside; /* number of holdouts at the last check of progress */
 	struct quiesce__wait_policy policy;
@@ -83,7 +83,7 @@ static void open_domain(struct srcu_struct *ssp)
 
 int quiesce__srcu_lock_slow(uint32_t layout, struct srcu_struct *ssp, uint64_t idx)
 {
-	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
+	struct quiesce__srcu_usage *u = quiesce__srcu_usage(ssp);
 
 	/* Relaxed: hints; quiesce__percpu_open() checks again. */
 	if (quiesce_unlikely(!quiesce_load_relaxed(&ssp->percpu.base)) &&
@@ -136,7 +136,7 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 		if (quiesce_count_release_always(PC2, &ssp->percpu, 16 + 8 * idx))
 			return;
 	}
-	if (!quiesce__percpu_add(&ssp->percpu, quiesce__srcu_update(ssp)->shared, 2 + (uint32_t)idx))
+	if (!quiesce__percpu_add(&ssp->percpu, quiesce__srcu_usage(ssp)->shared, 2 + (uint32_t)idx))
 		/* SR2: pairs with SR2 in scan_after_asking() */
 		/* WQ1: full, pairs with WQ1 in quiesce__waitq_prepare() */
 		quiesce_fence_full(WQ1);
@@ -153,7 +153,7 @@ void quiesce__srcu_wake_leader(const struct srcu_struct *ssp)
 
 uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx)
 {
-	return quiesce__percpu_inside(&ssp->percpu, quiesce__srcu_update(ssp)->shared, idx, 2 + idx);
+	return quiesce__percpu_inside(&ssp->percpu, quiesce__srcu_usage(ssp)->shared, idx, 2 + idx);
 }
 
 void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
@@ -168,7 +168,7 @@ void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
 		quiesce_store_relaxed(&ssp->leave[idx], leave);
 }
 
-static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_usage *u)
 {
 	uint64_t inside;
 
@@ -200,7 +200,7 @@ static uint32_t generation_now(void)
 /* Shared by all domains: it is held once for each of them in each process. */
 static struct quiesce__lock reinit_lock;
 
-QUIESCE_COLD void quiesce__srcu_reinit(struct quiesce__srcu_update *u)
+QUIESCE_COLD void quiesce__srcu_reinit(struct quiesce__srcu_usage *u)
 {
 	quiesce__lock(&reinit_lock);
 	if (quiesce_load_relaxed(&u->generation) != generation_now()) { /* Relaxed: under the lock. */
@@ -216,9 +216,9 @@ void quiesce__srcu_fork_reinit(void)
 	quiesce__lock_reset(&reinit_lock, false);
 }
 
-struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp)
+struct quiesce__srcu_usage *quiesce__srcu_enter(struct srcu_struct *ssp)
 {
-	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
+	struct quiesce__srcu_usage *u = quiesce__srcu_usage(ssp);
 
 	quiesce__init();
 	quiesce__fix_mode();
@@ -245,7 +245,7 @@ int quiesce_init_srcu_struct(uint32_t layout, struct srcu_struct *ssp, const cha
 
 void quiesce_srcu_after_fork_child(struct srcu_struct *ssp)
 {
-	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+	struct quiesce__srcu_usage *u = quiesce__srcu_enter(ssp);
 
 	if (quiesce_unlikely(!quiesce__is_child("srcu_after_fork_child()")))
 		return;
@@ -258,7 +258,7 @@ void quiesce_srcu_after_fork_child(struct srcu_struct *ssp)
 /* ---- grace periods; functions of the leader ---- */
 
 /* Resume the unfinished grace period, or begin the next one. */
-static void begin(struct quiesce__srcu_update *u)
+static void begin(struct quiesce__srcu_usage *u)
 {
 	quiesce__lock(&u->lock);
 	if ((int64_t)(u->completed - u->number) >= 0) {
@@ -282,19 +282,19 @@ static void begin(struct quiesce__srcu_update *u)
 }
 
 /* The index in which new sections count. */
-static uint32_t active(const struct srcu_struct *ssp)
+static uint32_t active_index(const struct srcu_struct *ssp)
 {
 	return (uint32_t)quiesce_load_relaxed(&ssp->idx); /* Relaxed: written by the leader. */
 }
 
 /* The index whose readers delay the grace period. */
-static uint32_t awaited(const struct srcu_struct *ssp, const struct quiesce__srcu_update *u)
+static uint32_t awaited_index(const struct srcu_struct *ssp, const struct quiesce__srcu_usage *u)
 {
-	return u->seen ? u->seen & 1 : !active(ssp);
+	return u->seen ? u->seen & 1 : !active_index(ssp);
 }
 
 /* Check the counts once; true if the grace period is over. */
-static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_usage *u)
 {
 	for (uint32_t i = 0; i < 2; i++)
 		if (!(u->seen & 1u << i) && !quiesce__srcu_inside(ssp, i))
@@ -302,8 +302,8 @@ static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_update *
 	if (u->seen == 3 || (QUIESCE_MUTANT(srcu_one_index) && u->seen))
 		return true;
 	/* New sections are flipped to an index that has been seen empty (I2). */
-	if (u->seen == 1u << !active(ssp) && !QUIESCE_MUTANT(srcu_no_flip))
-		quiesce_store_relaxed(&ssp->idx, !active(ssp)); /* Relaxed: readers may see the flip late. */
+	if (u->seen == 1u << !active_index(ssp) && !QUIESCE_MUTANT(srcu_no_flip))
+		quiesce_store_relaxed(&ssp->idx, !active_index(ssp)); /* Relaxed: readers may see the flip late. */
 	return false;
 }
 
@@ -314,7 +314,7 @@ static void ask(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
 	quiesce__srcu_ask_one(ssp, !idx, bits & ASK_YIELD);
 }
 
-static void complete(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+static void complete(struct srcu_struct *ssp, struct quiesce__srcu_usage *u)
 {
 	ask(ssp, 0, 0);
 	quiesce__srcu_publish(u, u->number);
@@ -334,21 +334,21 @@ static bool made_progress(void *arg)
 	struct wait *w = arg;
 	uint64_t before = w->inside;
 
-	w->inside = quiesce__srcu_inside(w->ssp, awaited(w->ssp, w->u));
+	w->inside = quiesce__srcu_inside(w->ssp, awaited_index(w->ssp, w->u));
 	return w->inside < before;
 }
 
 static void check_stall(struct srcu_struct *ssp, const char *call, struct quiesce__wait_policy *p, uint64_t now)
 {
 	if (quiesce__wait_policy_claim_report(p, now))
-		quiesce__srcu_report_stall(ssp, call, awaited(ssp, quiesce__srcu_update(ssp)), now - p->start);
+		quiesce__srcu_report_stall(ssp, call, awaited_index(ssp, quiesce__srcu_usage(ssp)), now - p->start);
 	quiesce__srcu_check_garbage(ssp);
 }
 
 /* Request a wake-up from readers, check the counts, sleep; true if the grace period is over. */
 static bool sleep_once(struct wait *w)
 {
-	uint32_t idx = awaited(w->ssp, w->u), number;
+	uint32_t idx = awaited_index(w->ssp, w->u), number;
 	uint64_t now = platform_now_ns(), ns;
 
 	w->policy.expedited |= quiesce_load_relaxed(&w->u->expedite) != 0; /* Relaxed: a hint. */
@@ -357,7 +357,7 @@ static bool sleep_once(struct wait *w)
 	number = quiesce__waitq_prepare(quiesce__waitq_of(w->ssp));
 	if (check_readers(w->ssp, w->u))
 		return true;
-	if (awaited(w->ssp, w->u) != idx)
+	if (awaited_index(w->ssp, w->u) != idx)
 		return false;
 	check_stall(w->ssp, w->call, &w->policy, now);
 	quiesce__count(sleeps);
@@ -367,7 +367,7 @@ static bool sleep_once(struct wait *w)
 	return check_readers(w->ssp, w->u);
 }
 
-static bool scan_for_a_while(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+static bool spin_until_over(struct srcu_struct *ssp, struct quiesce__srcu_usage *u)
 {
 	uint64_t end = 0;
 
@@ -382,7 +382,7 @@ static bool scan_for_a_while(struct srcu_struct *ssp, struct quiesce__srcu_updat
 	return false;
 }
 
-static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_update *u, const char *call, bool expedited)
+static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_usage *u, const char *call, bool expedited)
 {
 	struct wait w = { .ssp = ssp, .u = u, .call = call };
 
@@ -391,7 +391,7 @@ static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_updat
 		.not_before = &u->force_not_before,
 		.pause = PAUSE, .force_after_ns = FORCE_NORMAL_NS, .expedited = expedited, .start = platform_now_ns(),
 	};
-	w.inside = quiesce__srcu_inside(ssp, awaited(ssp, u));
+	w.inside = quiesce__srcu_inside(ssp, awaited_index(ssp, u));
 	while (!sleep_once(&w))
 		;
 	quiesce__wait_policy_end(&w.policy);
@@ -400,11 +400,11 @@ static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_updat
 /* ---- callers ---- */
 
 /* Run grace periods until grace period @number is over. */
-static void lead(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t number, const char *call, bool expedited)
+static void lead(struct srcu_struct *ssp, struct quiesce__srcu_usage *u, uint64_t number, const char *call, bool expedited)
 {
 	while (!quiesce__srcu_done(u, number)) {
 		begin(u);
-		if (!scan_for_a_while(ssp, u))
+		if (!spin_until_over(ssp, u))
 			wait_for_readers(ssp, u, call, expedited);
 		complete(ssp, u);
 	}
@@ -413,7 +413,7 @@ static void lead(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64
 void quiesce__srcu_wait(struct srcu_struct *ssp, const char *call, bool expedited)
 {
 	struct quiesce__srcu_waiter me = { .expedited = expedited };
-	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+	struct quiesce__srcu_usage *u = quiesce__srcu_enter(ssp);
 	uint32_t how;
 
 	while ((how = quiesce__srcu_join(ssp, u, &me)) == QUIESCE_SRCU_ALONE) {
@@ -454,7 +454,7 @@ void quiesce_synchronize_srcu_expedited(struct srcu_struct *ssp)
 	synchronize(ssp, "synchronize_srcu_expedited", true);
 }
 
-static bool may_lead(struct quiesce__srcu_update *u)
+static bool take_lead(struct quiesce__srcu_usage *u)
 {
 	bool may;
 
@@ -466,12 +466,12 @@ static bool may_lead(struct quiesce__srcu_update *u)
 }
 
 /* Request that holdouts wake the helper, then check whether they have left meanwhile. */
-static bool scan_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+static bool scan_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_usage *u)
 {
 	struct quiesce__wait_policy p;
 	uint64_t now;
 
-	ask(ssp, awaited(ssp, u), quiesce__srcu_yield_for_garbage(u) ? ASK_HELPER | ASK_YIELD : ASK_HELPER);
+	ask(ssp, awaited_index(ssp, u), quiesce__srcu_yield_for_garbage(u) ? ASK_HELPER | ASK_YIELD : ASK_HELPER);
 	/* SR2: full, pairs with SR2 in quiesce__srcu_unlock_slow() */
 	quiesce_fence_full(SR2);
 	if (check_readers(ssp, u))
@@ -488,11 +488,11 @@ static bool scan_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_upda
 
 bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask_readers)
 {
-	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
+	struct quiesce__srcu_usage *u = quiesce__srcu_usage(ssp);
 
 	if (quiesce__srcu_done(u, cookie))
 		return true;
-	if (!may_lead(u))
+	if (!take_lead(u))
 		return ask_readers && quiesce__srcu_try_alone(ssp, u) && quiesce__srcu_done(u, cookie);
 	while (!quiesce__srcu_done(u, cookie)) {
 		begin(u);
@@ -506,7 +506,7 @@ bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask_reader
 
 /* ---- cookies ---- */
 
-uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u)
+uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_usage *u)
 {
 	uint64_t begun;
 
@@ -516,7 +516,7 @@ uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u)
 	return QUIESCE_MUTANT(srcu_cookie_now) ? begun : begun + 1;
 }
 
-bool quiesce__srcu_done(const struct quiesce__srcu_update *u, uint64_t cookie)
+bool quiesce__srcu_done(const struct quiesce__srcu_usage *u, uint64_t cookie)
 {
 	/* SR3: acquire, pairs with SR3 in quiesce__srcu_publish() */
 	uint64_t completed = quiesce_load_acquire(SR3, &u->completed);
@@ -533,7 +533,7 @@ unsigned long quiesce_srcu_batches_completed(struct srcu_struct *ssp)
 
 /* Return what still uses the domain; NULL if nothing does.  Waits for the helper if it is about to return from its
  * last step. */
-static const char *why_in_use(struct srcu_struct *ssp, struct quiesce__srcu_update *u, uint64_t *ret_nr)
+static const char *why_in_use(struct srcu_struct *ssp, struct quiesce__srcu_usage *u, uint64_t *ret_nr)
 {
 	bool led;
 
@@ -551,7 +551,7 @@ static const char *why_in_use(struct srcu_struct *ssp, struct quiesce__srcu_upda
 
 void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp)
 {
-	struct quiesce__srcu_update *u = quiesce__srcu_enter(ssp);
+	struct quiesce__srcu_usage *u = quiesce__srcu_enter(ssp);
 	const char *why;
 	uint64_t nr;
 

@@ -28,7 +28,8 @@ struct quiesce__srcu_alone {
 	uint32_t seen;   /* bit i: index i was seen empty since its fence */
 };
 
-struct quiesce__srcu_update {
+/* The part of a domain that updaters use: grace periods, waiters, and callbacks. */
+struct quiesce__srcu_usage {
 	/* Leaders and waiters share the state of grace periods. */
 	struct quiesce__lock lock; /* guards @led, @waiters and the increment of @begun; innermost */
 	bool led;                  /* a thread leads, or has been chosen to */
@@ -50,12 +51,12 @@ struct quiesce__srcu_update {
 	uint64_t stuck_at, stall_at, checked_at; /* tries that find holdouts: as in struct quiesce__wait_policy */
 	/* State of callbacks; see srcu_callbacks.c. */
 	struct rcu_head *list;     /* callbacks pushed by any thread, the newest first */
-	uint64_t queued, run;      /* number of callbacks queued and run so far */
+	uint64_t queued, nr_run;   /* number of callbacks queued and run so far */
 	uint64_t bytes_in;         /* bytes of all callbacks queued so far; see srcu_garbage.c */
 	uint64_t bytes_reported;   /* bytes of @bytes_in already added to the process-wide sum */
 	uint64_t bytes_taken;      /* value of @bytes_in when @taken was taken */
 	uint64_t bytes_out;        /* bytes already taken off that sum */
-	struct quiesce__lock running; /* held by the thread that takes a step, callbacks included */
+	struct quiesce__lock step_lock; /* held by the thread that takes a step, callbacks included */
 	const struct quiesce_tls_v1 *runner; /* the thread that runs a callback */
 	struct rcu_head *taken;    /* callbacks that wait for @cookie, the oldest first */
 	struct rcu_head *rest, *rest_next, *reversed; /* callbacks on the way to @taken: I6 of srcu_callbacks.c */
@@ -70,18 +71,18 @@ struct quiesce__srcu_update {
 	struct quiesce__overdue late;
 	struct quiesce__job job;
 };
-_Static_assert(sizeof(struct quiesce__srcu_update) <= sizeof(struct quiesce__srcu_space), "the private part has room");
+_Static_assert(sizeof(struct quiesce__srcu_usage) <= sizeof(struct quiesce__srcu_space), "the private part fits");
 _Static_assert(offsetof(struct srcu_struct, pad) == QUIESCE_CACHELINE, "readers load one line");
 
 /* Shared by all domains, because a reader that has left may not access its own. */
 extern struct quiesce__yield quiesce__srcu_yield;
 
-static inline struct quiesce__srcu_update *quiesce__srcu_update(struct srcu_struct *ssp)
+static inline struct quiesce__srcu_usage *quiesce__srcu_usage(struct srcu_struct *ssp)
 {
-	return (struct quiesce__srcu_update *)(void *)&ssp->space;
+	return (struct quiesce__srcu_usage *)(void *)&ssp->space;
 }
 
-static inline struct srcu_struct *quiesce__srcu_domain(struct quiesce__srcu_update *u)
+static inline struct srcu_struct *quiesce__srcu_domain(struct quiesce__srcu_usage *u)
 {
 	return (struct srcu_struct *)(void *)((char *)u - offsetof(struct srcu_struct, space));
 }
@@ -92,14 +93,14 @@ static inline const char *quiesce__srcu_name(const struct srcu_struct *ssp)
 	return ssp->name ? ssp->name : "a domain without a name";
 }
 /* Must precede each operation on grace periods or callbacks of the domain. */
-struct quiesce__srcu_update *quiesce__srcu_enter(struct srcu_struct *ssp);
+struct quiesce__srcu_usage *quiesce__srcu_enter(struct srcu_struct *ssp);
 /* Wait for a grace period that begins after this call.  @call: the program's call, for reports. */
 void quiesce__srcu_wait(struct srcu_struct *ssp, const char *call, bool expedited);
 /* True, and reported, if the calling thread is in a section of the domain, as far as programs built with
  * QUIESCE_DEBUG record it. */
 bool quiesce__srcu_wait_is_misuse(struct srcu_struct *ssp, const char *what);
 /* In a child of fork(): reinitialise the parent's state, unless that was done. */
-void quiesce__srcu_reinit(struct quiesce__srcu_update *u);
+void quiesce__srcu_reinit(struct quiesce__srcu_usage *u);
 /* Report that a section ends with an index that no srcu_read_lock() returned. */
 void quiesce__srcu_bad_index(const struct srcu_struct *ssp, int idx) __attribute__((cold));
 /* False: @ssp is NULL, which has been reported as a misuse of @call. */
@@ -109,25 +110,25 @@ void quiesce__srcu_fork_reinit(void);
 /* srcu_follow.c: states of a waiter: waiting; leads the others; its grace period is completed; goes on alone
  * because the leader is overdue. */
 enum { QUIESCE_SRCU_WAITS, QUIESCE_SRCU_LEADS, QUIESCE_SRCU_COMPLETED, QUIESCE_SRCU_ALONE };
-uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me);
+uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_usage *u, struct quiesce__srcu_waiter *me);
 /* Stop leading; the oldest waiter, if there is one, becomes the leader. */
-void quiesce__srcu_hand_over(struct quiesce__srcu_update *u);
+void quiesce__srcu_hand_over(struct quiesce__srcu_usage *u);
 /* Wake the leader, if it sleeps, to check the counts. */
 void quiesce__srcu_wake_leader(const struct srcu_struct *ssp);
 /* Wait for @needed in a grace period of its own, or until the domain has no leader. */
-void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u, const char *call, uint64_t needed);
-/* Advance the grace period of the thread that holds @running, without sleeping; true: it is over. */
-bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u);
+void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_usage *u, const char *call, uint64_t needed);
+/* Advance the grace period of the thread that holds @step_lock, without sleeping; true: it is over. */
+bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_usage *u);
 /* Request @bits from readers that leave index @idx; 0: no request, and readers leave inline. */
 void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits);
 /* Returns the number of open sections of index @idx. */
 uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx);
 /* Publish that @number and all older grace periods are over, and complete their waiters. */
-void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number);
+void quiesce__srcu_publish(struct quiesce__srcu_usage *u, uint64_t number);
 /* A cookie for the grace period that would begin now.  quiesce__srcu_done() tests whether that grace period is
  * over. */
-uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_update *u);
-bool quiesce__srcu_done(const struct quiesce__srcu_update *u, uint64_t cookie);
+uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_usage *u);
+bool quiesce__srcu_done(const struct quiesce__srcu_usage *u, uint64_t cookie);
 /* Try to complete @cookie without sleeping.  @ask: request that holdouts wake the helper. */
 bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask);
 
@@ -141,41 +142,41 @@ void quiesce__srcu_check_garbage(struct srcu_struct *ssp);
 /* srcu_callbacks.c: take a step of the domain's job; returns the delay until the next step. */
 uint64_t quiesce__srcu_step(struct quiesce__job *job);
 /* The domain of a job; NULL if the job is of another kind. */
-static inline struct quiesce__srcu_update *quiesce__srcu_of_job(struct quiesce__job *job)
+static inline struct quiesce__srcu_usage *quiesce__srcu_of_job(struct quiesce__job *job)
 {
 	if (job->step != quiesce__srcu_step)
 		return NULL;
-	return (struct quiesce__srcu_update *)(void *)((char *)job - offsetof(struct quiesce__srcu_update, job));
+	return (struct quiesce__srcu_usage *)(void *)((char *)job - offsetof(struct quiesce__srcu_usage, job));
 }
 /* True if holdouts may be threads that this process does not have. */
-static inline bool quiesce__srcu_inherits(const struct quiesce__srcu_update *u)
+static inline bool quiesce__srcu_inherits(const struct quiesce__srcu_usage *u)
 {
 	return quiesce_load_relaxed(&u->inherited) != 0; /* Relaxed: only the end of a grace period changes it. */
 }
 /* Call after a grace period: start the job if it has work to do. */
-void quiesce__srcu_schedule(struct quiesce__srcu_update *u);
+void quiesce__srcu_schedule(struct quiesce__srcu_usage *u);
 /* Number of callbacks that have not run, or are running. */
-uint64_t quiesce__srcu_pending(const struct quiesce__srcu_update *u);
+uint64_t quiesce__srcu_pending(const struct quiesce__srcu_usage *u);
 /* Cancel the job: no step is taken until a callback is queued again. */
-void quiesce__srcu_callbacks_stop(struct quiesce__srcu_update *u);
-void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_update *u);
+void quiesce__srcu_callbacks_stop(struct quiesce__srcu_usage *u);
+void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_usage *u);
 /* Start the job of the domain, so that a step is taken. */
-void quiesce__srcu_start(struct quiesce__srcu_update *u);
+void quiesce__srcu_start(struct quiesce__srcu_usage *u);
 
 /* srcu_garbage.c: garbage of all domains.  Count a callback of @bytes before it is queued; true: there is too much. */
-bool quiesce__srcu_count_queued(struct quiesce__srcu_update *u, size_t bytes);
+bool quiesce__srcu_count_queued(struct quiesce__srcu_usage *u, size_t bytes);
 /* True if readers shall yield because there is too much garbage; they do so for part of the time. */
-bool quiesce__srcu_yield_for_garbage(struct quiesce__srcu_update *u);
+bool quiesce__srcu_yield_for_garbage(struct quiesce__srcu_usage *u);
 /* Count a callback that has returned. */
 void quiesce__srcu_count_run(void);
-/* Under @running: add to the process-wide sum all bytes of the domain that it does not include yet. */
-void quiesce__srcu_report_bytes(struct quiesce__srcu_update *u);
-/* Under @running: account for the bytes of @nr callbacks that were taken, or that have run and may be the last
+/* Under @step_lock: add to the process-wide sum all bytes of the domain that it does not include yet. */
+void quiesce__srcu_report_bytes(struct quiesce__srcu_usage *u);
+/* Under @step_lock: account for the bytes of @nr callbacks that were taken, or that have run and may be the last
  * ones. */
-void quiesce__srcu_bytes_taken(struct quiesce__srcu_update *u, uint64_t nr);
-void quiesce__srcu_bytes_run(struct quiesce__srcu_update *u, uint64_t nr);
+void quiesce__srcu_bytes_taken(struct quiesce__srcu_usage *u, uint64_t nr);
+void quiesce__srcu_bytes_run(struct quiesce__srcu_usage *u, uint64_t nr);
 /* In the child of a fork, once for each domain.  @pending: callbacks that are queued, or running in the thread that
  * forked. */
-void quiesce__srcu_garbage_fork_child(struct quiesce__srcu_update *u, uint64_t pending);
+void quiesce__srcu_garbage_fork_child(struct quiesce__srcu_usage *u, uint64_t pending);
 
 #endif

@@ -18,7 +18,7 @@
 /* ---- completion ---- */
 
 /* Under the lock: complete @w, whose memory may be gone afterwards.  Returns the bit of the futex word to wake. */
-static uint32_t complete_waiter(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *w, uint32_t state)
+static uint32_t complete_waiter(struct quiesce__srcu_usage *u, struct quiesce__srcu_waiter *w, uint32_t state)
 {
 	uint32_t side = w->needed & 1;
 
@@ -29,7 +29,7 @@ static uint32_t complete_waiter(struct quiesce__srcu_update *u, struct quiesce__
 	return 1u << side;
 }
 
-static void wake_completed(struct quiesce__srcu_update *u, uint32_t sides)
+static void wake_completed(struct quiesce__srcu_usage *u, uint32_t sides)
 {
 	for (uint32_t i = 0; i < 2; i++)
 		if (sides & 1u << i)
@@ -37,7 +37,7 @@ static void wake_completed(struct quiesce__srcu_update *u, uint32_t sides)
 }
 
 /* Under the lock: complete all waiters whose grace period is over; returns the bits of the futex words to wake. */
-static uint32_t complete_done(struct quiesce__srcu_update *u)
+static uint32_t complete_done(struct quiesce__srcu_usage *u)
 {
 	struct quiesce__srcu_waiter **at = &u->waiters, *w;
 	uint32_t expedite = 0, sides = 0;
@@ -56,13 +56,13 @@ static uint32_t complete_done(struct quiesce__srcu_update *u)
 }
 
 /* Under the lock, without a leader: withdraw requests of an overtaken grace period, as no other thread will. */
-static void ask_nothing(struct srcu_struct *ssp)
+static void withdraw_requests(struct srcu_struct *ssp)
 {
 	for (uint32_t i = 0; i < 2 && !QUIESCE_MUTANT(srcu_request_stays); i++)
 		quiesce__srcu_ask_one(ssp, i, 0);
 }
 
-void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number)
+void quiesce__srcu_publish(struct quiesce__srcu_usage *u, uint64_t number)
 {
 	uint32_t sides;
 
@@ -72,7 +72,7 @@ void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number)
 		/* SR3: release, pairs with SR3 in quiesce__srcu_done() */
 		quiesce_store_release(SR3, &u->completed, number);
 	if (!u->led)
-		ask_nothing(quiesce__srcu_domain(u));
+		withdraw_requests(quiesce__srcu_domain(u));
 	sides = complete_done(u);
 	quiesce__unlock(&u->lock);
 	quiesce__count(srcu_grace_periods);
@@ -80,7 +80,7 @@ void quiesce__srcu_publish(struct quiesce__srcu_update *u, uint64_t number)
 }
 
 /* Stop leading; the oldest waiter, if there is one, becomes the leader. */
-void quiesce__srcu_hand_over(struct quiesce__srcu_update *u)
+void quiesce__srcu_hand_over(struct quiesce__srcu_usage *u)
 {
 	struct quiesce__srcu_waiter **at = &u->waiters, *next;
 	uint32_t sides = 0;
@@ -94,7 +94,7 @@ void quiesce__srcu_hand_over(struct quiesce__srcu_update *u)
 	if (next)
 		sides = complete_waiter(u, next, QUIESCE_SRCU_LEADS);
 	else if ((int64_t)(u->completed - u->number) >= 0)
-		ask_nothing(quiesce__srcu_domain(u));
+		withdraw_requests(quiesce__srcu_domain(u));
 	quiesce__unlock(&u->lock);
 	wake_completed(u, sides);
 }
@@ -102,7 +102,7 @@ void quiesce__srcu_hand_over(struct quiesce__srcu_update *u)
 /* ---- grace periods of followers ---- */
 
 /* Time from which the leader is overdue. */
-static uint64_t late_at(const struct quiesce__srcu_update *u, struct quiesce__overdue *late, uint64_t now)
+static uint64_t overdue_at(const struct quiesce__srcu_usage *u, struct quiesce__overdue *late, uint64_t now)
 {
 	/* Relaxed throughout: an estimate. */
 	uint64_t progress = quiesce_load_relaxed(&u->begun) + quiesce_load_relaxed(&u->completed);
@@ -110,7 +110,7 @@ static uint64_t late_at(const struct quiesce__srcu_update *u, struct quiesce__ov
 	return quiesce__overdue_at(late, now, progress, quiesce_load_relaxed(&u->due));
 }
 
-static void begin(struct quiesce__srcu_update *u, struct quiesce__srcu_alone *a)
+static void begin(struct quiesce__srcu_usage *u, struct quiesce__srcu_alone *a)
 {
 	quiesce__lock(&u->lock);
 	a->number = u->begun + 1;
@@ -138,7 +138,7 @@ static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_alone *a
 	return a->seen == 3;
 }
 
-static bool is_driven(struct quiesce__srcu_update *u)
+static bool is_led(struct quiesce__srcu_usage *u)
 {
 	bool led;
 
@@ -149,12 +149,12 @@ static bool is_driven(struct quiesce__srcu_update *u)
 }
 
 /* The index whose readers delay @a. */
-static uint32_t missing(const struct srcu_struct *ssp, const struct quiesce__srcu_alone *a)
+static uint32_t awaited_index(const struct srcu_struct *ssp, const struct quiesce__srcu_alone *a)
 {
 	return a->seen ? a->seen & 1 : !quiesce_load_relaxed(&ssp->idx); /* Relaxed: a report. */
 }
 
-void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u, const char *call, uint64_t needed)
+void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_usage *u, const char *call, uint64_t needed)
 {
 	struct quiesce__wait_policy p = { .start = platform_now_ns() };
 	struct quiesce__srcu_alone a;
@@ -166,10 +166,10 @@ void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	while (!check_readers(ssp, &a, platform_now_ns() >= quiesce_load_relaxed(&u->due) + QUIESCE_OVERDUE_NS)) {
 		uint64_t now = platform_now_ns();
 
-		if (quiesce__srcu_done(u, needed) || !is_driven(u))
+		if (quiesce__srcu_done(u, needed) || !is_led(u))
 			return;
 		if (quiesce__wait_policy_claim_report(&p, now))
-			quiesce__srcu_report_stall(ssp, call, missing(ssp, &a), now - p.start);
+			quiesce__srcu_report_stall(ssp, call, awaited_index(ssp, &a), now - p.start);
 		quiesce_store_relaxed(&u->alone_until, now + ns + QUIESCE_OVERDUE_NS); /* Relaxed: a hint. */
 		quiesce__count(sleeps);
 		platform_futex_wait(&never, 0, ns);
@@ -178,11 +178,11 @@ void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_upda
 	quiesce__srcu_publish(u, a.number);
 }
 
-bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_update *u)
+bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_usage *u)
 {
 	uint64_t now = platform_now_ns();
 
-	if (now < late_at(u, &u->late, now))
+	if (now < overdue_at(u, &u->late, now))
 		return false;
 	if (quiesce__srcu_done(u, u->alone.number))
 		begin(u, &u->alone);
@@ -195,7 +195,7 @@ bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_updat
 /* ---- followers ---- */
 
 /* Withdraw @me, to go on alone; false if it has been completed, or another follower goes on alone. */
-static bool withdraw(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me, uint64_t now)
+static bool withdraw(struct quiesce__srcu_usage *u, struct quiesce__srcu_waiter *me, uint64_t now)
 {
 	struct quiesce__srcu_waiter **at = &u->waiters;
 	bool may;
@@ -216,7 +216,7 @@ static bool withdraw(struct quiesce__srcu_update *u, struct quiesce__srcu_waiter
 }
 
 /* Sleep until completed, or until the leader is overdue: QUIESCE_SRCU_ALONE. */
-static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
+static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__srcu_usage *u, struct quiesce__srcu_waiter *me)
 {
 	struct quiesce__overdue late = { .since = 0 };
 
@@ -232,7 +232,7 @@ static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__s
 		if (state != QUIESCE_SRCU_WAITS)
 			return state;
 		now = platform_now_ns();
-		at = late_at(u, &late, now);
+		at = overdue_at(u, &late, now);
 		if (now >= at && withdraw(u, me, now))
 			return QUIESCE_SRCU_ALONE;
 		platform_futex_wait(&u->wake_seq[me->needed & 1], seq,
@@ -242,7 +242,7 @@ static uint32_t sleep_until_completed(struct srcu_struct *ssp, struct quiesce__s
 
 /* Returns QUIESCE_SRCU_COMPLETED if the grace period of @me is over, QUIESCE_SRCU_LEADS if the caller is the leader
  * now, or QUIESCE_SRCU_ALONE if the leader is overdue. */
-uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_update *u, struct quiesce__srcu_waiter *me)
+uint32_t quiesce__srcu_join(struct srcu_struct *ssp, struct quiesce__srcu_usage *u, struct quiesce__srcu_waiter *me)
 {
 	quiesce__lock(&u->lock);
 	if (!me->needed)

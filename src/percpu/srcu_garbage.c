@@ -9,7 +9,7 @@
  *     it.  So when the difference is 0, all callbacks that the caller can know of have run, and a caller that has waited
  *     for a domain finds its callbacks counted.
  * I2. The sum includes @bytes_reported less @bytes_out of each domain.  A caller reports before it pushes.  The holder of
- *     @running corrects the error, also downwards, as the sum may include a part of what callers report later.  After the
+ *     @step_lock corrects the error, also downwards, as the sum may include a part of what callers report later.  After the
  *     last callback is taken no caller reports, so @bytes_reported is @bytes_in then, and @bytes_out once it has run.
  * I3. The size of a single callback is not stored: each of a batch counts as the batch's average, the last one as the rest.
  * I4. In a forked child both sums begin at zero, and each domain adds its own share when it is reinitialised: at once if
@@ -32,7 +32,7 @@
 #define SLEEP_MIN_NS 1000000u
 #define SLEEP_MAX_NS 8000000u
 #define FAIR_TRY_NS 100000000u
-#define TOO_MUCH_NS 1000000u /* above the ceiling readers yield for this time, and at most half of the time */
+#define YIELD_NS 1000000u /* above the ceiling readers yield for this time, and at most half of the time */
 
 
 enum { QUEUED, RUN, NR_COUNTS };
@@ -83,13 +83,13 @@ void quiesce__srcu_stats(struct quiesce_stats *stats)
 
 /* ---- bytes ---- */
 
-static void report(struct quiesce__srcu_update *u, int64_t bytes)
+static void report(struct quiesce__srcu_usage *u, int64_t bytes)
 {
 	quiesce_fetch_add_relaxed(&u->bytes_reported, (uint64_t)bytes); /* Relaxed: a sum. */
 	quiesce__garbage_add_srcu(bytes);
 }
 
-bool quiesce__srcu_count_queued(struct quiesce__srcu_update *u, size_t bytes)
+bool quiesce__srcu_count_queued(struct quiesce__srcu_usage *u, size_t bytes)
 {
 	uint64_t before, after;
 
@@ -104,7 +104,7 @@ bool quiesce__srcu_count_queued(struct quiesce__srcu_update *u, size_t bytes)
 	return quiesce__garbage_above_ceiling();
 }
 
-void quiesce__srcu_report_bytes(struct quiesce__srcu_update *u)
+void quiesce__srcu_report_bytes(struct quiesce__srcu_usage *u)
 {
 	/* Relaxed: sums. */
 	int64_t bytes = (int64_t)(quiesce_load_relaxed(&u->bytes_in) - quiesce_load_relaxed(&u->bytes_reported));
@@ -113,7 +113,7 @@ void quiesce__srcu_report_bytes(struct quiesce__srcu_update *u)
 		report(u, bytes);
 }
 
-void quiesce__srcu_bytes_taken(struct quiesce__srcu_update *u, uint64_t nr)
+void quiesce__srcu_bytes_taken(struct quiesce__srcu_usage *u, uint64_t nr)
 {
 	u->nr_taken = nr;
 	/* Relaxed: the list was taken before, so at least its bytes are included. */
@@ -121,7 +121,7 @@ void quiesce__srcu_bytes_taken(struct quiesce__srcu_update *u, uint64_t nr)
 	quiesce__srcu_report_bytes(u);
 }
 
-void quiesce__srcu_bytes_run(struct quiesce__srcu_update *u, uint64_t nr)
+void quiesce__srcu_bytes_run(struct quiesce__srcu_usage *u, uint64_t nr)
 {
 	uint64_t bytes = u->bytes_taken - u->bytes_out;
 
@@ -129,7 +129,7 @@ void quiesce__srcu_bytes_run(struct quiesce__srcu_update *u, uint64_t nr)
 		bytes = nr < u->nr_taken ? bytes / u->nr_taken * nr : 0;
 		u->nr_taken -= nr < u->nr_taken ? nr : 0;
 	}
-	quiesce_store_relaxed(&u->bytes_out, u->bytes_out + bytes); /* Relaxed: under @running; reports read it. */
+	quiesce_store_relaxed(&u->bytes_out, u->bytes_out + bytes); /* Relaxed: under @step_lock; reports read it. */
 	if (!QUIESCE_MUTANT(srcu_bytes_kept))
 		quiesce__garbage_add_srcu(-(int64_t)bytes);
 }
@@ -139,7 +139,7 @@ void quiesce__srcu_bytes_run(struct quiesce__srcu_update *u, uint64_t nr)
 /* Number of callbacks that wait for inherited sections, whose threads may not exist. */
 static uint64_t nr_stuck(struct quiesce__job *job)
 {
-	struct quiesce__srcu_update *u = quiesce__srcu_of_job(job);
+	struct quiesce__srcu_usage *u = quiesce__srcu_of_job(job);
 
 	return u && quiesce__srcu_inherits(u) ? quiesce__srcu_pending(u) : 0;
 }
@@ -180,7 +180,7 @@ bool quiesce__srcu_drain_until(uint64_t deadline)
 
 /* ---- fork ---- */
 
-void quiesce__srcu_garbage_fork_child(struct quiesce__srcu_update *u, uint64_t pending)
+void quiesce__srcu_garbage_fork_child(struct quiesce__srcu_usage *u, uint64_t pending)
 {
 	/* Relaxed throughout: only this thread knows the domain. */
 	uint64_t bytes_in = quiesce_load_relaxed(&u->bytes_in);
@@ -198,7 +198,7 @@ void quiesce__srcu_garbage_fork_child(struct quiesce__srcu_update *u, uint64_t p
 
 static uint64_t reinit(struct quiesce__job *job)
 {
-	struct quiesce__srcu_update *u = quiesce__srcu_of_job(job);
+	struct quiesce__srcu_usage *u = quiesce__srcu_of_job(job);
 
 	if (u)
 		quiesce__srcu_reinit(u);
@@ -214,7 +214,7 @@ void quiesce__srcu_fork_child(void)
 	quiesce__jobs_sum_locked(reinit);
 }
 
-bool quiesce__srcu_yield_for_garbage(struct quiesce__srcu_update *u)
+bool quiesce__srcu_yield_for_garbage(struct quiesce__srcu_usage *u)
 {
 	uint64_t now;
 
@@ -222,8 +222,8 @@ bool quiesce__srcu_yield_for_garbage(struct quiesce__srcu_update *u)
 		return false;
 	now = platform_now_ns();
 	if (now >= u->force_not_before) {
-		quiesce_store_relaxed(&quiesce__srcu_yield.until, now + TOO_MUCH_NS); /* Relaxed: readers may see it late. */
-		u->force_not_before = now + 2 * TOO_MUCH_NS;
+		quiesce_store_relaxed(&quiesce__srcu_yield.until, now + YIELD_NS); /* Relaxed: readers may see it late. */
+		u->force_not_before = now + 2 * YIELD_NS;
 	}
 	return true;
 }

@@ -20,12 +20,12 @@ static void report_domain(struct quiesce__report *r, struct srcu_struct *ssp, ui
 }
 
 /* Estimate of the bytes of callbacks that have not run. */
-static uint64_t bytes_pending(const struct quiesce__srcu_update *u)
+static uint64_t bytes_pending(const struct quiesce__srcu_usage *u)
 {
 	return quiesce_load_relaxed(&u->bytes_in) - quiesce_load_relaxed(&u->bytes_out); /* Relaxed: a report. */
 }
 
-static void report_behind(struct quiesce__report *r, struct quiesce__srcu_update *u)
+static void report_behind(struct quiesce__report *r, struct quiesce__srcu_usage *u)
 {
 	uint32_t callers = 0;
 
@@ -43,18 +43,18 @@ void quiesce__srcu_report_stall(struct srcu_struct *ssp, const char *call, uint3
 
 	quiesce__report_stall(&r, call, ssp, ns);
 	report_domain(&r, ssp, idx);
-	report_behind(&r, quiesce__srcu_update(ssp));
+	report_behind(&r, quiesce__srcu_usage(ssp));
 	quiesce__report_end(&r);
 }
 
 /* Report that a callback of the domain has been running for @ns, or that none has run. */
 void quiesce__srcu_report_barrier(struct srcu_struct *ssp, uint64_t ns)
 {
-	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
+	struct quiesce__srcu_usage *u = quiesce__srcu_usage(ssp);
 	struct quiesce__report r;
 
 	quiesce__report_stall(&r, "srcu_barrier", ssp, ns);
-	quiesce__report_thread(&r, quiesce__lock_holder(&u->running), quiesce__tid());
+	quiesce__report_thread(&r, quiesce__lock_holder(&u->step_lock), quiesce__tid());
 	quiesce__report_add(&r, ", which runs callbacks of %s, of which %llu are left", quiesce__srcu_name(ssp),
 			    (unsigned long long)quiesce__srcu_pending(u));
 	quiesce__report_end(&r);
@@ -62,7 +62,7 @@ void quiesce__srcu_report_barrier(struct srcu_struct *ssp, uint64_t ns)
 
 void quiesce__srcu_check_garbage(struct srcu_struct *ssp)
 {
-	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
+	struct quiesce__srcu_usage *u = quiesce__srcu_usage(ssp);
 	int64_t bytes = quiesce_load_relaxed(&quiesce__garbage_srcu); /* Relaxed: a sum. */
 	struct quiesce_stats stats = { .readers = 0 };
 	struct quiesce__report r;

@@ -19,8 +19,8 @@
  *   FLIPS_EARLY     sections are turned to an index that has not been seen empty (with LIVE)
  *
  * Source: src/percpu/srcu.c begin u->begun + 1 ; quiesce_store_relaxed(&u->begun ; u->seen = 0 ; quiesce_fence_heavy_shared(SR1)
- * Source: src/percpu/srcu.c check_readers quiesce__srcu_inside(ssp, i) ; u->seen |= 1u << i ; quiesce_store_relaxed(&ssp->idx, !active(ssp))
- * Source: src/percpu/srcu.c lead begin(u) ; scan_for_a_while(ssp, u) ; wait_for_readers( ; complete(ssp, u)
+ * Source: src/percpu/srcu.c check_readers quiesce__srcu_inside(ssp, i) ; u->seen |= 1u << i ; quiesce_store_relaxed(&ssp->idx, !active_index(ssp))
+ * Source: src/percpu/srcu.c lead begin(u) ; spin_until_over(ssp, u) ; wait_for_readers( ; complete(ssp, u)
  */
 #ifndef NR
 #define NR 2

@@ -34,7 +34,7 @@ static void setup_static(void)
 static void cleanup(intptr_t domain)
 {
 	cleanup_srcu_struct(world_domain[domain]);
-	sim_assert(!world_domain[domain]->percpu.base && !quiesce__srcu_update(world_domain[domain])->begun);
+	sim_assert(!world_domain[domain]->percpu.base && !quiesce__srcu_usage(world_domain[domain])->begun);
 	world_domain_gone(domain);
 }
 

@@ -260,7 +260,7 @@ void world_readers(int nr)
 
 static void check_domain(struct srcu_struct *ssp)
 {
-	struct quiesce__srcu_update *u = quiesce__srcu_update(ssp);
+	struct quiesce__srcu_usage *u = quiesce__srcu_usage(ssp);
 	bool over = u->begun == u->completed;
 
 	for (uint32_t i = 0; i < 2; i++) {
@@ -271,8 +271,8 @@ static void check_domain(struct srcu_struct *ssp)
 		if (over && ssp->attention[i])
 			sim_fail("attention[%u] is %llu, but no caller waits", i, (unsigned long long)ssp->attention[i]);
 	}
-	sim_assert(!u->led && !u->waiters && !u->lock.word && !u->running.word && !u->waiting);
-	sim_assert(!u->list && !u->taken && u->queued == u->run);
+	sim_assert(!u->led && !u->waiters && !u->lock.word && !u->step_lock.word && !u->waiting);
+	sim_assert(!u->list && !u->taken && u->queued == u->nr_run);
 	sim_assert(u->bytes_in == u->bytes_reported && u->bytes_in == u->bytes_out);
 }
 
