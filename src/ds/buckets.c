@@ -15,7 +15,7 @@
  * I4. From the time that an old array gets a successor, one callback of it is pending, except while memory is too short
  *     to go on: then the next update queues it.  The callback works under the array's lock, and only while the table exists.
  * I5. The overflow lines of a bucket are replaced as a whole (buckets_lines.c), or a new line is linked before them.
- * I6. table->array advances from an array under that array's lock (buckets_resize.c, resized()): if an array is the
+ * I6. table->array advances from an array under that array's lock (buckets_resize.c, finish_resize()): if an array is the
  *     table's, and its lock is held, the table exists.
  * I7. In a child of fork() a callback that was pending in the parent takes no lock, and is parked, unless a thread of the
  *     child has updated the table: it may do so only if no other thread was updating the table at the fork.
@@ -92,7 +92,7 @@ static uint64_t groups_of(uint64_t lines)
 	return (lines + GROUP_LINES - 1) >> GROUP_SHIFT;
 }
 
-uint64_t quiesce__room_of(const struct quiesce__table *table, uint64_t lines)
+uint64_t quiesce__capacity_of(const struct quiesce__table *table, uint64_t lines)
 {
 	return lines == 1 ? table->kind->slots : lines * table->kind->fill;
 }
@@ -251,6 +251,6 @@ void quiesce__table_release(struct quiesce__buckets *array)
 	if (next)
 		call_rcu_sized(&next->rcu, quiesce__array_free_rcu, quiesce__buckets_bytes(next));
 	/* If there is a successor, a pending callback frees the array, and moves no more buckets. */
-	if (!next || quiesce__resize_step(array))
+	if (!next || quiesce__resize_claim_callback(array))
 		call_rcu_sized(&array->rcu, quiesce__array_free_rcu, quiesce__buckets_bytes(array));
 }

@@ -71,7 +71,7 @@ struct quiesce__counts {
 	struct rcu_head rcu;
 };
 
-#define QUIESCE_SHRINK 8 /* a table shrinks when at most this fraction of its room is in use */
+#define QUIESCE_SHRINK 8 /* a table shrinks when at most this fraction of its capacity is in use */
 
 /* Allocate the counts, for the update that makes the first array.  0 or -ENOMEM. */
 int quiesce__counts_begin(struct quiesce__table *table);
@@ -146,7 +146,7 @@ struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64
 void quiesce__array_free(struct quiesce__buckets *array);
 void quiesce__array_free_rcu(struct rcu_head *head);
 /* Number of elements above which an array of @lines lines is too small. */
-uint64_t quiesce__room_of(const struct quiesce__table *table, uint64_t lines);
+uint64_t quiesce__capacity_of(const struct quiesce__table *table, uint64_t lines);
 /* Wait for the holder of a bucket's lock to run, longer as @tries grows. */
 void quiesce__wait_for_holder(uint32_t tries);
 /* Make the first array of a table.  0 or -ENOMEM. */
@@ -157,8 +157,8 @@ static inline uint32_t quiesce__resize_parked(void)
 	return 2 * quiesce__generation();
 }
 
-/* True for the one caller that is to queue the callback of @array. */
-bool quiesce__resize_step(struct quiesce__buckets *array);
+/* Claim to queue the callback of @array; true for one caller. */
+bool quiesce__resize_claim_callback(struct quiesce__buckets *array);
 /* Part of each update: move some buckets of @array if it is being resized; else, unless @change is 0, check whether
  * it should be larger, or, if @change is negative, smaller. */
 void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buckets *array, int change);

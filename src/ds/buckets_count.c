@@ -107,12 +107,12 @@ static uint64_t shared_by_all(const struct quiesce__counts *counts)
 }
 
 /* For a small table: true if it has too many elements, or too few. */
-static bool beyond(const struct quiesce__table *table, uint64_t lines, int change, uint64_t nr)
+static bool is_beyond(const struct quiesce__table *table, uint64_t lines, int change, uint64_t nr)
 {
-	uint64_t room = quiesce__room_of(table, lines);
+	uint64_t capacity = quiesce__capacity_of(table, lines);
 
 	/* Relaxed: a hint. */
-	return change > 0 ? nr > room : nr <= room / QUIESCE_SHRINK && lines > quiesce_load_relaxed(&table->min_lines);
+	return change > 0 ? nr > capacity : nr <= capacity / QUIESCE_SHRINK && lines > quiesce_load_relaxed(&table->min_lines);
 }
 
 static bool is_sampled(uint64_t hash, uint64_t lines)
@@ -123,7 +123,7 @@ static bool is_sampled(uint64_t hash, uint64_t lines)
 /* Account for @nr sampled changes.  True for one of the updates that reach the limit, so that not all at once make
  * sums, and arrays.  That one sets the next limit; if it is lost, another update is chosen after a while.  Each
  * array has its own limit: a late update does not set one that was computed for a larger array. */
-static bool is_time(struct quiesce__buckets *array, uint32_t nr)
+static bool count_sampled(struct quiesce__buckets *array, uint32_t nr)
 {
 	int64_t before = quiesce_fetch_add_relaxed(&array->until_sum, -(int64_t)nr); /* Relaxed: an interval. */
 
@@ -139,24 +139,24 @@ bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__u
 	if (!quiesce_load_relaxed(&counts->wide)) { /* Relaxed: a policy. */
 		quiesce_fetch_add_relaxed(&counts->shared[word], (uint64_t)nr); /* Relaxed: counts order nothing. */
 		/* Relaxed: the value at the last sum. */
-		return beyond(table, lines, change, quiesce_load_relaxed(&counts->others) + shared_by_all(counts));
+		return is_beyond(table, lines, change, quiesce_load_relaxed(&counts->others) + shared_by_all(counts));
 	}
 	for (uint32_t i = 0; i < nr; i++)
 		quiesce__percpu_add(&counts->percpu, counts->shared, word);
-	return is_sampled(u->hash, lines) && is_time(u->array, nr);
+	return is_sampled(u->hash, lines) && count_sampled(u->array, nr);
 }
 
 void quiesce__count_checked(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t sum)
 {
 	static const uint64_t none[NR_WORDS];
 	struct quiesce__counts *counts = table->counts;
-	uint64_t lines = lines_of(array), room = quiesce__room_of(table, lines), low = room / QUIESCE_SHRINK;
-	uint64_t least = 1 + quiesce__percpu_nr(&counts->percpu) / IDS_FOR_ONE, most = room >> (SAMPLE_SHIFT(lines) + 3);
-	uint64_t up = room > sum ? room - sum : 0, down = sum > low ? sum - low : 0, few = up < down ? up : down;
+	uint64_t lines = lines_of(array), capacity = quiesce__capacity_of(table, lines), low = capacity / QUIESCE_SHRINK;
+	uint64_t min = 1 + quiesce__percpu_nr(&counts->percpu) / IDS_FOR_ONE, max = capacity >> (SAMPLE_SHIFT(lines) + 3);
+	uint64_t up = capacity > sum ? capacity - sum : 0, down = sum > low ? sum - low : 0, few = up < down ? up : down;
 
-	least = least < most ? least : most + 1;
+	min = min < max ? min : max + 1;
 	few >>= SAMPLE_SHIFT(lines) + 1;
-	quiesce_store_relaxed(&array->until_sum, (int64_t)(few > least ? few : least)); /* Relaxed: an interval. */
+	quiesce_store_relaxed(&array->until_sum, (int64_t)(few > min ? few : min)); /* Relaxed: an interval. */
 	if (!quiesce_load_relaxed(&counts->wide)) /* Relaxed: a policy. */
 		/* Relaxed: a hint. */
 		quiesce_store_relaxed(&counts->others, quiesce__percpu_inside(&counts->percpu, none, PUT_IN, TAKEN_OUT));

@@ -102,7 +102,7 @@ static struct quiesce__bucket *take_free(struct quiesce__buckets *array, struct 
 
 /* ---- an empty line ---- */
 
-static struct quiesce__bucket *emptied(struct quiesce__bucket *line)
+static struct quiesce__bucket *clear_line(struct quiesce__bucket *line)
 {
 	/* Relaxed: readers that found the line in its old bucket are gone, and a release store will link it. */
 	for (unsigned int i = 0; line && i < 8; i++)
@@ -142,7 +142,7 @@ struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, co
 	struct quiesce__bucket *line = NULL;
 
 	if (quiesce__trylock(&group->lock)) {
-		line = emptied(take_free(array, group, u));
+		line = clear_line(take_free(array, group, u));
 		quiesce__unlock(&group->lock);
 	}
 	return line ? line : take_new(array, u);
@@ -190,7 +190,7 @@ static bool gather(const struct quiesce__table *table, struct quiesce__group *gr
 {
 	struct quiesce__bucket *line, *all = NULL, *next;
 
-	while (nr && ((line = emptied(take_free(u->array, group, u))) || (line = take_new(u->array, u)))) {
+	while (nr && ((line = clear_line(take_free(u->array, group, u))) || (line = take_new(u->array, u)))) {
 		table->kind->link(line, all);
 		all = line;
 		nr--;
@@ -203,7 +203,7 @@ static bool gather(const struct quiesce__table *table, struct quiesce__group *gr
 	return !nr;
 }
 
-static void leave(const struct quiesce__table *table, struct quiesce__group *group, struct quiesce__update *u,
+static void replace_lines(const struct quiesce__table *table, struct quiesce__group *group, struct quiesce__update *u,
 		  const struct quiesce__bucket *line)
 {
 	const struct quiesce__bucket *next;
@@ -243,7 +243,7 @@ void quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__up
 		collect(u->array, group, u);
 	if (group->nr_replaced < REPLACED_MAX && (had = gather(table, group, u, wanted, &fresh))) {
 		table->kind->rebuild(u->line, fresh);
-		leave(table, group, u, old);
+		replace_lines(table, group, u, old);
 	}
 	quiesce__unlock(&group->lock);
 	u->wanted = had ? 0 : wanted;

@@ -7,8 +7,8 @@
 #include "runtime/core.h"
 #include "rcu/reclaim.h"
 
-#define HELP_LINES 4     /* buckets that an update moves */
-#define BATCH_LINES 64   /* buckets that the callback moves in one critical section */
+#define HELP_BUCKETS 4   /* buckets that an update moves */
+#define BATCH_BUCKETS 64 /* buckets that the callback moves in one critical section */
 #define MIN_BATCHES 16   /* batches that the callback moves in one call at least; more until STEP_NS has passed */
 #define STEP_NS 1000000u
 #define TOUCH_GROWTH 8
@@ -19,7 +19,7 @@ static struct quiesce__buckets *array_of(struct rcu_head *head)
 	return (struct quiesce__buckets *)((char *)head - offsetof(struct quiesce__buckets, rcu));
 }
 
-static void failed(struct quiesce__table *table)
+static void count_failure(struct quiesce__table *table)
 {
 	(void)quiesce_fetch_add_relaxed(&table->failures, (uint64_t)1); /* Relaxed: a statistic. */
 }
@@ -40,7 +40,7 @@ static void table_switch(struct quiesce__table *table, struct quiesce__buckets *
 /* The last bucket of @array has moved.  The table exists while the lock of its array is held: the table advances
  * from an array only under that array's lock, and its destruction waits for the lock of the last one.  Locks are
  * taken from older arrays to newer ones; the callback (@locked) holds the first already. */
-static void resized(struct quiesce__table *table, struct quiesce__buckets *array, bool locked)
+static void finish_resize(struct quiesce__table *table, struct quiesce__buckets *array, bool locked)
 {
 	struct quiesce__buckets *next = quiesce_load_relaxed(&array->next); /* Relaxed: set before any bucket moved. */
 
@@ -125,7 +125,7 @@ static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *a
 		quiesce__bucket_unlock(shared, 0);
 	/* BK4: full, pairs with BK4 in move_bucket() and move_batch() */
 	if (quiesce_fetch_add(BK4, &array->unmoved, (uint64_t)-1) == (QUIESCE_MUTANT(table_switch_early) ? 2 : 1))
-		resized(table, array, locked);
+		finish_resize(table, array, locked);
 	return true;
 }
 
@@ -154,13 +154,13 @@ static void touch(struct quiesce__buckets *array, struct quiesce__buckets *next,
 
 /* @missed and a restart of the cursor change under the array's lock, which the callback (@locked) holds already:
  * otherwise a bucket missed after a restart might be forgotten. */
-static void note_begin(struct quiesce__buckets *array, bool locked)
+static void lock_missed(struct quiesce__buckets *array, bool locked)
 {
 	if (!locked && !QUIESCE_MUTANT(table_missed_unlocked))
 		quiesce__lock(&array->lock);
 }
 
-static void note_end(struct quiesce__buckets *array, bool locked)
+static void unlock_missed(struct quiesce__buckets *array, bool locked)
 {
 	if (!locked && !QUIESCE_MUTANT(table_missed_unlocked))
 		quiesce__unlock(&array->lock);
@@ -168,24 +168,24 @@ static void note_end(struct quiesce__buckets *array, bool locked)
 
 /* A bucket before the cursor could not be moved, because memory was short: the cursor will restart when it reaches
  * the end. */
-static void miss(struct quiesce__buckets *array, bool locked)
+static void record_miss(struct quiesce__buckets *array, bool locked)
 {
-	note_begin(array, locked);
+	lock_missed(array, locked);
 	quiesce_store_relaxed(&array->missed, !QUIESCE_MUTANT(table_missed_lost)); /* Relaxed: under the lock. */
-	note_end(array, locked);
+	unlock_missed(array, locked);
 }
 
 /* Restart the cursor; false if there is no reason to.  Buckets that have moved are skipped. */
-static bool begin_anew(struct quiesce__buckets *array, bool locked)
+static bool restart_cursor(struct quiesce__buckets *array, bool locked)
 {
 	if (!quiesce_load_relaxed(&array->missed)) /* Relaxed: a hint. */
 		return false;
-	note_begin(array, locked);
+	lock_missed(array, locked);
 	if (quiesce_load_relaxed(&array->missed)) { /* Relaxed: under the lock. */
 		quiesce_store_relaxed(&array->missed, 0); /* Relaxed: under the lock. */
 		quiesce_store_relaxed(&array->cursor, 0); /* Relaxed: under the lock; a counter. */
 	}
-	note_end(array, locked);
+	unlock_missed(array, locked);
 	return true;
 }
 
@@ -197,7 +197,7 @@ static int move_some(struct quiesce__table *table, struct quiesce__buckets *arra
 	uint64_t lines = lines_of(array), i, end;
 	int result = 0;
 
-	if (quiesce_load_relaxed(&array->cursor) >= lines && !begin_anew(array, locked)) /* Relaxed: a hint. */
+	if (quiesce_load_relaxed(&array->cursor) >= lines && !restart_cursor(array, locked)) /* Relaxed: a hint. */
 		return 0;
 	/* Relaxed: each number is given once; a bucket moves under its lock. */
 	i = quiesce_fetch_add_relaxed(&array->cursor, nr);
@@ -207,8 +207,8 @@ static int move_some(struct quiesce__table *table, struct quiesce__buckets *arra
 	for (; i < end; i++, result++) {
 		if (move_bucket(table, array, i, &u, locked))
 			continue;
-		miss(array, locked);
-		failed(table);
+		record_miss(array, locked);
+		count_failure(table);
 		result = -ENOMEM;
 		break;
 	}
@@ -218,9 +218,9 @@ static int move_some(struct quiesce__table *table, struct quiesce__buckets *arra
 
 /* ---- the callback of an old array ---- */
 
-/* True for the one caller that is to queue the callback.  A callback that was pending in the parent is pending in a
+/* Claim to queue the callback; true for one caller.  A callback that was pending in the parent is pending in a
  * child, too. */
-bool quiesce__resize_step(struct quiesce__buckets *array)
+bool quiesce__resize_claim_callback(struct quiesce__buckets *array)
 {
 	uint32_t found = quiesce_load_relaxed(&array->queued), mine = quiesce__resize_parked() + 1; /* Relaxed: a hint. */
 
@@ -238,7 +238,7 @@ static bool park_inherited(struct quiesce__buckets *array)
 	uint32_t found = quiesce_load_relaxed(&array->queued); /* Relaxed: the exchange decides. */
 
 	return found != quiesce__resize_parked() + 1 && !QUIESCE_MUTANT(table_locks_inherited) &&
-	       /* BK6: full, pairs with BK6 in quiesce__resize_step() */
+	       /* BK6: full, pairs with BK6 in quiesce__resize_claim_callback() */
 	       quiesce_cmpxchg(BK6, &array->queued, &found, found & ~1u);
 }
 
@@ -254,11 +254,11 @@ static enum rest move_batch(struct quiesce__buckets *array)
 	/* BK4: acquire, pairs with BK4 in move_bucket() */
 	if (!array->table || quiesce_load_acquire(BK4, &array->unmoved) == 0)
 		return REST_OVER;
-	if (move_some(array->table, array, BATCH_LINES, true) > 0)
+	if (move_some(array->table, array, BATCH_BUCKETS, true) > 0)
 		return REST_MORE;
 	/* The thread that moves the last bucket takes the lock afterwards, and queues the callback then: so either
 	 * it finds the callback parked here, or the next batch finds no bucket left. */
-	/* BK6: release, pairs with BK6 in quiesce__resize_step() */
+	/* BK6: release, pairs with BK6 in quiesce__resize_claim_callback() */
 	quiesce_store_release(BK6, &array->queued, quiesce__resize_parked());
 	return REST_PARKED;
 }
@@ -300,7 +300,7 @@ static int help(struct quiesce__table *table, struct quiesce__buckets *array, ui
 {
 	int result = move_some(table, array, nr, false);
 
-	if (!QUIESCE_MUTANT(table_turn_lost) && quiesce__resize_step(array))
+	if (!QUIESCE_MUTANT(table_callback_lost) && quiesce__resize_claim_callback(array))
 		call_rcu(&array->rcu, resize_rest);
 	return result;
 }
@@ -350,11 +350,11 @@ int quiesce__first_array(struct quiesce__table *table)
 
 /* The number of elements, never too low.  A sum includes elements that are inserted and removed again while it is
  * made, so two sums must agree before the table grows. */
-static uint64_t sum_of(const struct quiesce__table *table, uint64_t room)
+static uint64_t sum_of(const struct quiesce__table *table, uint64_t capacity)
 {
 	uint64_t sum = quiesce__table_sum(table), again;
 
-	if (sum <= room || QUIESCE_MUTANT(table_sum_once))
+	if (sum <= capacity || QUIESCE_MUTANT(table_sum_once))
 		return sum;
 	again = quiesce__table_sum(table);
 	return again < sum ? again : sum;
@@ -363,25 +363,25 @@ static uint64_t sum_of(const struct quiesce__table *table, uint64_t room)
 /* Check whether the table should grow or shrink.  It grows by one step; the end of that resize checks again. */
 static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array, bool may_shrink)
 {
-	uint64_t lines = lines_of(array), least = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a hint. */
-	uint64_t sum = sum_of(table, quiesce__room_of(table, lines)), wanted = lines;
+	uint64_t lines = lines_of(array), min_lines = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a hint. */
+	uint64_t sum = sum_of(table, quiesce__capacity_of(table, lines)), wanted = lines;
 
 	quiesce__count_checked(table, array, sum);
-	if (quiesce__room_of(table, wanted) < sum)
+	if (quiesce__capacity_of(table, wanted) < sum)
 		wanted *= 2;
-	if (wanted < least)
-		wanted = least;
-	while (may_shrink && wanted > least && sum <= quiesce__room_of(table, wanted) / QUIESCE_SHRINK)
-		wanted = wanted / 4 > least ? wanted / 4 : least;
+	if (wanted < min_lines)
+		wanted = min_lines;
+	while (may_shrink && wanted > min_lines && sum <= quiesce__capacity_of(table, wanted) / QUIESCE_SHRINK)
+		wanted = wanted / 4 > min_lines ? wanted / 4 : min_lines;
 	if (wanted != lines && resize(table, array, wanted))
-		failed(table);
+		count_failure(table);
 }
 
 void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buckets *array, int change)
 {
 	/* BK2: acquire, pairs with BK2 in resize() */
 	if (quiesce_load_consume(BK2, &array->next))
-		help(table, array, HELP_LINES);
+		help(table, array, HELP_BUCKETS);
 	else if (change)
 		maintain_size(table, array, change < 0);
 }
@@ -400,7 +400,7 @@ static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *
 		result = result ? result : 1;
 	/* BK2: acquire, pairs with BK2 in resize() */
 	} else if (quiesce_load_consume(BK2, &array->next)) {
-		result = help(table, array, BATCH_LINES);
+		result = help(table, array, BATCH_BUCKETS);
 		*tries = result ? 0 : *tries + 1;
 		result = result < 0 ? result : 1;
 	} else if (lines_of(array) < lines) {
@@ -424,7 +424,7 @@ int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 
 	if (!quiesce__table_usable(table, "hashtable_reserve() or hashmap_reserve"))
 		return -EINVAL;
-	while (lines <= MAX_LINES && quiesce__room_of(table, lines) < nr)
+	while (lines <= MAX_LINES && quiesce__capacity_of(table, lines) < nr)
 		lines *= 2;
 	if (lines > MAX_LINES)
 		return -ENOMEM;

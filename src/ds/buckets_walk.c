@@ -30,7 +30,8 @@ static uint64_t hash_at(uint64_t position)
 
 /* Set @iter to the bucket of its position, which is in @array and begins with @line.  @mask: union of the masks of
  * all arrays on the way. */
-static void found(struct quiesce__table_iter *iter, const struct quiesce__buckets *array, const struct quiesce__bucket *line, uint64_t mask)
+static void set_bucket(struct quiesce__table_iter *iter, const struct quiesce__buckets *array, const struct quiesce__bucket *line,
+		       uint64_t mask)
 {
 	iter->line = line;
 	iter->index = 0;
@@ -60,7 +61,7 @@ bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__tab
 			break;
 		array = quiesce_load_relaxed(&array->next); /* Relaxed: set before any bucket moved, which was acquired. */
 	}
-	found(iter, array, line, mask);
+	set_bucket(iter, array, line, mask);
 	return true;
 }
 
@@ -81,7 +82,7 @@ bool quiesce__iter_lock(const struct quiesce__table *table, struct quiesce__tabl
 		/* Relaxed: set before any bucket moved, which was acquired. */
 		u->array = quiesce_load_relaxed(&u->array->next);
 	}
-	found(iter, u->array, u->line, mask);
+	set_bucket(iter, u->array, u->line, mask);
 	return true;
 }
 

@@ -407,7 +407,7 @@ int quiesce_hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(
 
 #define CLEAR_AT_ONCE 64
 
-/* Remove objects from the bucket of @u, as many as @ret_objects has room for. */
+/* Remove objects from the bucket of @u, at most CLEAR_AT_ONCE, to @ret_objects. */
 static unsigned int take_some(const struct quiesce__update *u, void **ret_objects)
 {
 	unsigned int nr = 0;
@@ -422,7 +422,7 @@ static unsigned int take_some(const struct quiesce__update *u, void **ret_object
 }
 
 /* hashtable_clear() in progress; the program's function is called in a section. */
-struct clearing {
+struct clear_run {
 	struct quiesce__run run;
 	struct hashtable *ht;
 	struct quiesce__table_iter iter;
@@ -431,7 +431,7 @@ struct clearing {
 };
 
 /* Remove objects from the bucket of the position, and drop them; false if there are no more buckets. */
-static bool clear_some(const struct clearing *c, struct quiesce__table_iter *iter)
+static bool clear_some(const struct clear_run *c, struct quiesce__table_iter *iter)
 {
 	struct hashtable *ht = c->ht;
 	struct quiesce__update u = { .nr_spare = 0 };
@@ -459,7 +459,7 @@ static bool clear_some(const struct clearing *c, struct quiesce__table_iter *ite
 
 static void clear_all(struct quiesce__run *run)
 {
-	struct clearing *c = (struct clearing *)run;
+	struct clear_run *c = (struct clear_run *)run;
 
 	while (clear_some(c, &c->iter))
 		;
@@ -474,7 +474,7 @@ static void clear_ended(struct quiesce__run *run)
 
 void quiesce_hashtable_clear(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
 {
-	struct clearing c = {
+	struct clear_run c = {
 		.run = { .call = "hashtable_clear()", .func = (uintptr_t)drop }, .ht = ht, .drop = drop, .arg = arg,
 	};
 

@@ -101,7 +101,7 @@ void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_
 }
 
 /* hashtable_destroy() in progress; the program's function is called in a section. */
-struct ending {
+struct destroy_run {
 	struct quiesce__run run;
 	struct hashtable rest;
 	void (*drop)(void *object, void *arg);
@@ -110,7 +110,7 @@ struct ending {
 
 static void drop_all(struct quiesce__run *run)
 {
-	struct ending *e = (struct ending *)run;
+	struct destroy_run *e = (struct destroy_run *)run;
 	struct hashtable_iter it;
 	void *object;
 
@@ -123,7 +123,7 @@ static void drop_all(struct quiesce__run *run)
 	}
 }
 
-static void release(struct ending *e)
+static void release(struct destroy_run *e)
 {
 	quiesce__table_release(e->rest.table.array);
 	rcu_read_unlock();
@@ -132,12 +132,12 @@ static void release(struct ending *e)
 /* @drop has ended its thread: objects that were not dropped are leaked. */
 static void drop_ended(struct quiesce__run *run)
 {
-	release((struct ending *)run);
+	release((struct destroy_run *)run);
 }
 
 void quiesce_hashtable_destroy(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
 {
-	struct ending e = {
+	struct destroy_run e = {
 		.run = { .call = "hashtable_destroy()", .func = (uintptr_t)drop },
 		.rest = { .table = { .seed = ht->table.seed, .kind = ht->table.kind, .type = ht->table.type } },
 		.drop = drop,

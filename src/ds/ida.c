@@ -36,8 +36,8 @@ static uint64_t lowest_free(const struct ida *ida, unsigned int from)
 	return index * PER_WORD + __builtin_ctzll(free);
 }
 
-/* Take @id; @hand has as many nodes as quiesce__radix_wants() returned. */
-static void take(struct ida *ida, struct quiesce__radix_nodes *hand, unsigned int id)
+/* Take @id; @spare has as many nodes as quiesce__radix_nodes_needed() returned. */
+static void take(struct ida *ida, struct quiesce__radix_nodes *spare, unsigned int id)
 {
 	uint64_t index = id / PER_WORD, word;
 	unsigned int slot = radix_slot_of(index, 0);
@@ -47,7 +47,7 @@ static void take(struct ida *ida, struct quiesce__radix_nodes *hand, unsigned in
 	if (leaf)
 		quiesce__radix_replace(leaf, index, (void *)(uintptr_t)word);
 	else
-		quiesce__radix_take(&ida->tree, hand, index, (void *)(uintptr_t)word);
+		quiesce__radix_take(&ida->tree, spare, index, (void *)(uintptr_t)word);
 	if (leaf && !~word)
 		quiesce__radix_clear(leaf, slot, RADIX_FREE);
 	if (!leaf)
@@ -58,7 +58,7 @@ struct request {
 	unsigned int min, max, id;
 };
 
-static int try_alloc(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, void *arg)
+static int try_alloc(struct quiesce__radix *tree, struct quiesce__radix_nodes *spare, void *arg)
 {
 	struct ida *ida = (struct ida *)tree; /* the tree is the first member of struct ida */
 	struct request *request = arg;
@@ -69,10 +69,10 @@ static int try_alloc(struct quiesce__radix *tree, struct quiesce__radix_nodes *h
 	if (id > request->max)
 		return -ENOSPC;
 	word_of(ida, id / PER_WORD, &leaf);
-	nr = leaf ? 0 : quiesce__radix_wants(tree, id / PER_WORD);
-	if (nr > hand->nr)
+	nr = leaf ? 0 : quiesce__radix_nodes_needed(tree, id / PER_WORD);
+	if (nr > spare->nr)
 		return nr;
-	take(ida, hand, id);
+	take(ida, spare, id);
 	request->id = id;
 	return 0;
 }

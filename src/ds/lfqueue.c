@@ -36,7 +36,7 @@
 
 #define NEXT_NUMBER 4u
 #define FIRST_PAUSES 8u /* takes a fraction of a microsecond */
-#define MOST_PAUSES 32u
+#define MAX_PAUSES 32u
 
 static bool is_end(uintptr_t word) { return (word & 2) != 0; }
 
@@ -73,7 +73,7 @@ static void back_off(unsigned int *pauses)
 {
 	for (unsigned int i = 0; i < *pauses; i++)
 		quiesce_cpu_relax();
-	if (*pauses < MOST_PAUSES)
+	if (*pauses < MAX_PAUSES)
 		*pauses *= 2;
 }
 

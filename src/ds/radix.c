@@ -45,28 +45,28 @@ static void add_to_count(struct quiesce__radix *tree, size_t n)
 
 /* ---- preallocated nodes, and removed nodes ---- */
 
-bool quiesce__radix_fill(struct quiesce__radix_nodes *hand, unsigned int nr)
+bool quiesce__radix_fill(struct quiesce__radix_nodes *spare, unsigned int nr)
 {
-	while (hand->nr < nr) {
+	while (spare->nr < nr) {
 		struct radix_node *node = aligned_alloc(WAYS, sizeof *node);
 
 		if (!node)
 			return false;
 		memset(node, 0, sizeof *node);
 		node->bits[RADIX_FREE] = ~0ull;
-		node->above = (uintptr_t)hand->first;
-		hand->first = node;
-		hand->nr++;
+		node->above = (uintptr_t)spare->first;
+		spare->first = node;
+		spare->nr++;
 	}
 	return true;
 }
 
-static struct radix_node *take_node(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand)
+static struct radix_node *take_node(struct quiesce__radix *tree, struct quiesce__radix_nodes *spare)
 {
-	struct radix_node *node = hand->first;
+	struct radix_node *node = spare->first;
 
-	hand->first = node_above(node);
-	hand->nr--;
+	spare->first = node_above(node);
+	spare->nr--;
 	tree->nr_nodes++;
 	node->above = 0;
 	return node;
@@ -80,10 +80,10 @@ void quiesce__radix_free(struct radix_node *out)
 	}
 }
 
-void quiesce__radix_empty(struct quiesce__radix_nodes *hand)
+void quiesce__radix_empty(struct quiesce__radix_nodes *spare)
 {
-	quiesce__radix_free(hand->first);
-	*hand = (struct quiesce__radix_nodes){ NULL, 0 };
+	quiesce__radix_free(spare->first);
+	*spare = (struct quiesce__radix_nodes){ NULL, 0 };
 }
 
 static struct radix_node *node_of(struct rcu_head *head)
@@ -196,7 +196,7 @@ static unsigned int shift_for(uint64_t index)
 	return shift;
 }
 
-unsigned int quiesce__radix_wants(const struct quiesce__radix *tree, uint64_t index)
+unsigned int quiesce__radix_nodes_needed(const struct quiesce__radix *tree, uint64_t index)
 {
 	unsigned int shift, goal = shift_for(index);
 	const struct radix_node *node = radix_root(tree, &shift), *below;
@@ -232,17 +232,17 @@ static void occupy(struct radix_node *leaf, unsigned int slot, void *ptr)
 }
 
 /* The root of a tree that is high enough for @index; perhaps a new one, which is not published yet. */
-static struct radix_node *raise(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, uint64_t index, unsigned int *ret_shift)
+static struct radix_node *raise(struct quiesce__radix *tree, struct quiesce__radix_nodes *spare, uint64_t index, unsigned int *ret_shift)
 {
 	unsigned int goal = shift_for(index);
 	struct radix_node *node = radix_root(tree, ret_shift), *above;
 
 	if (!node) {
 		*ret_shift = goal;
-		return take_node(tree, hand);
+		return take_node(tree, spare);
 	}
 	for (; *ret_shift < goal; node = above) {
-		above = take_node(tree, hand);
+		above = take_node(tree, spare);
 		*ret_shift += BITS;
 		if (QUIESCE_MUTANT(radix_grow_early))
 			set_root(tree, above, *ret_shift);
@@ -252,14 +252,14 @@ static struct radix_node *raise(struct quiesce__radix *tree, struct quiesce__rad
 }
 
 /* Allocate a leaf with @index, and the nodes above it up to shift @end. */
-static struct radix_node *branch(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, uint64_t index, void *ptr,
+static struct radix_node *branch(struct quiesce__radix *tree, struct quiesce__radix_nodes *spare, uint64_t index, void *ptr,
 				 unsigned int end)
 {
-	struct radix_node *below = take_node(tree, hand);
+	struct radix_node *below = take_node(tree, spare);
 
 	occupy(below, radix_slot_of(index, 0), ptr);
 	for (unsigned int shift = BITS; shift < end; shift += BITS) {
-		struct radix_node *above = take_node(tree, hand);
+		struct radix_node *above = take_node(tree, spare);
 
 		link_below(above, radix_slot_of(index, shift), below);
 		below = above;
@@ -267,11 +267,11 @@ static struct radix_node *branch(struct quiesce__radix *tree, struct quiesce__ra
 	return below;
 }
 
-void quiesce__radix_take(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, uint64_t index, void *ptr)
+void quiesce__radix_take(struct quiesce__radix *tree, struct quiesce__radix_nodes *spare, uint64_t index, void *ptr)
 {
 	unsigned int shift, old_shift;
 	const struct radix_node *old = radix_root(tree, &old_shift);
-	struct radix_node *root = raise(tree, hand, index, &shift), *node = root, *below;
+	struct radix_node *root = raise(tree, spare, index, &shift), *node = root, *below;
 	unsigned int root_shift = shift;
 
 	for (; shift && (below = radix_peek(node, radix_slot_of(index, shift))); shift -= BITS)
@@ -279,7 +279,7 @@ void quiesce__radix_take(struct quiesce__radix *tree, struct quiesce__radix_node
 	if (shift == 0)
 		occupy(node, radix_slot_of(index, 0), ptr);
 	else
-		link_below(node, radix_slot_of(index, shift), branch(tree, hand, index, ptr, shift));
+		link_below(node, radix_slot_of(index, shift), branch(tree, spare, index, ptr, shift));
 	if (root != old)
 		set_root(tree, root, root_shift);
 	add_to_count(tree, 1);
@@ -343,14 +343,14 @@ struct radix_node *quiesce__radix_give_back(struct quiesce__radix *tree, struct 
 
 int quiesce__radix_update(struct quiesce__radix *tree, struct quiesce__radix_nodes *preload, radix_attempt *attempt, void *arg)
 {
-	struct quiesce__radix_nodes own = { NULL, 0 }, *hand = preload ? preload : &own;
+	struct quiesce__radix_nodes own = { NULL, 0 }, *spare = preload ? preload : &own;
 	int result;
 
 	do {
 		quiesce__lock(&tree->lock);
-		result = attempt(tree, hand, arg);
+		result = attempt(tree, spare, arg);
 		quiesce__unlock(&tree->lock);
-		if (result > 0 && (preload || !quiesce__radix_fill(hand, result)))
+		if (result > 0 && (preload || !quiesce__radix_fill(spare, result)))
 			result = -ENOMEM;
 	} while (result > 0);
 	quiesce__radix_empty(&own);

@@ -41,7 +41,7 @@ struct radix_node {
 	uintptr_t above; /* parent node, and this node's slot there; the next node in a list of preallocated or removed nodes */
 	struct rcu_head rcu;
 } __attribute__((aligned(QUIESCE_CACHELINE)));
-_Static_assert(_Alignof(struct radix_node) == QUIESCE_RADIX_WAYS, "a word has room for six bits beside a node");
+_Static_assert(_Alignof(struct radix_node) == QUIESCE_RADIX_WAYS, "the address of a node leaves six bits of a word free");
 
 static inline unsigned int radix_slot_of(uint64_t index, unsigned int shift)
 {
@@ -83,10 +83,10 @@ void *quiesce__radix_lookup(const struct quiesce__radix *tree, uint64_t index, s
 void quiesce__radix_replace(struct radix_node *leaf, uint64_t index, void *ptr);
 
 /* Number of nodes that must be added before @index can be taken. */
-unsigned int quiesce__radix_wants(const struct quiesce__radix *tree, uint64_t index);
+unsigned int quiesce__radix_nodes_needed(const struct quiesce__radix *tree, uint64_t index);
 
-/* Take @index, which is free; @hand has as many nodes as quiesce__radix_wants() returned. */
-void quiesce__radix_take(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, uint64_t index, void *ptr);
+/* Take @index, which is free; @spare has as many nodes as quiesce__radix_nodes_needed() returned. */
+void quiesce__radix_take(struct quiesce__radix *tree, struct quiesce__radix_nodes *spare, uint64_t index, void *ptr);
 
 /* Free @index, which is taken in @leaf.  Returns the removed nodes, for quiesce__radix_retire() or
  * quiesce__radix_free(), without the lock. */
@@ -101,15 +101,15 @@ uint64_t quiesce__radix_lowest_free(const struct quiesce__radix *tree, uint64_t 
 
 /* ---- functions for callers without the lock ---- */
 
-bool quiesce__radix_fill(struct quiesce__radix_nodes *hand, unsigned int nr);
-void quiesce__radix_empty(struct quiesce__radix_nodes *hand);
+bool quiesce__radix_fill(struct quiesce__radix_nodes *spare, unsigned int nr);
+void quiesce__radix_empty(struct quiesce__radix_nodes *spare);
 void quiesce__radix_retire(struct radix_node *out);
 void quiesce__radix_free(struct radix_node *out); /* immediately: the tree has no readers outside of the lock */
 
 /* Call @attempt under the lock until it returns 0 or an error.  A positive number is the nodes that it needs in
- * @hand, which are allocated without the lock.  @preload: nodes to use instead of allocating any; NULL: none.
+ * @spare, which are allocated without the lock.  @preload: nodes to use instead of allocating any; NULL: none.
  * Return: the last result, or -ENOMEM. */
-typedef int radix_attempt(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, void *arg);
+typedef int radix_attempt(struct quiesce__radix *tree, struct quiesce__radix_nodes *spare, void *arg);
 int quiesce__radix_update(struct quiesce__radix *tree, struct quiesce__radix_nodes *preload, radix_attempt *attempt, void *arg);
 
 /* Free all indices; readers may be in the tree. */

@@ -41,7 +41,7 @@ uint64_t quiesce__radix_lowest_free(const struct quiesce__radix *tree, uint64_t 
 	return found;
 }
 
-static int try_alloc(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, void *arg)
+static int try_alloc(struct quiesce__radix *tree, struct quiesce__radix_nodes *spare, void *arg)
 {
 	const struct radix_request *request = arg;
 	uint32_t next = request->next ? quiesce_load_relaxed(request->next) : 0; /* Relaxed: no order promised. */
@@ -52,13 +52,13 @@ static int try_alloc(struct quiesce__radix *tree, struct quiesce__radix_nodes *h
 		index = quiesce__radix_lowest_free(tree, request->from);
 	if (index > request->max)
 		return -ENOSPC;
-	nr = quiesce__radix_wants(tree, index);
-	if (nr > hand->nr)
+	nr = quiesce__radix_nodes_needed(tree, index);
+	if (nr > spare->nr)
 		return nr;
 	if (request->next)
 		quiesce_store_relaxed(request->next, (uint32_t)index + 1); /* Relaxed: no order promised. */
 	*request->ret_index = (uint32_t)index;
-	quiesce__radix_take(tree, hand, index, request->ptr);
+	quiesce__radix_take(tree, spare, index, request->ptr);
 	return 0;
 }
 

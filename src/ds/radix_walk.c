@@ -110,7 +110,7 @@ const struct radix_node *quiesce__radix_find_leaf(const struct quiesce__radix *t
 	return node;
 }
 
-struct gathering {
+struct gather_state {
 	void **dst;
 	unsigned int nr, n;
 	uint64_t max;
@@ -118,7 +118,7 @@ struct gathering {
 };
 
 /* Gather pointers from @node, whose lowest index is @base, from index @from on.  False: stop, there are enough. */
-static bool gather_in(const struct radix_node *node, unsigned int shift, uint64_t base, uint64_t from, struct gathering *g)
+static bool gather_in(const struct radix_node *node, unsigned int shift, uint64_t base, uint64_t from, struct gather_state *g)
 {
 	unsigned int first = radix_slot_of(from, shift);
 
@@ -141,7 +141,7 @@ static bool gather_in(const struct radix_node *node, unsigned int shift, uint64_
 unsigned int quiesce__radix_gather(const struct quiesce__radix *tree, void **dst, unsigned long start, unsigned long max, unsigned int n,
 				   enum radix_bit which)
 {
-	struct gathering g = { .dst = dst, .n = n, .max = max, .which = which };
+	struct gather_state g = { .dst = dst, .n = n, .max = max, .which = which };
 	unsigned int shift;
 	uint64_t last;
 	const struct radix_node *node = load_root(tree, &shift, &last);

@@ -31,7 +31,7 @@ static bool fits(const struct change *change, const struct radix_node *leaf, con
 	}
 }
 
-static int try_store(struct quiesce__radix *tree, struct quiesce__radix_nodes *hand, void *arg)
+static int try_store(struct quiesce__radix *tree, struct quiesce__radix_nodes *spare, void *arg)
 {
 	struct change *change = arg;
 	struct radix_node *leaf;
@@ -44,10 +44,10 @@ static int try_store(struct quiesce__radix *tree, struct quiesce__radix_nodes *h
 		quiesce__radix_replace(leaf, change->index, change->entry);
 		return 0;
 	}
-	nr = quiesce__radix_wants(tree, change->index);
-	if (nr > hand->nr)
+	nr = quiesce__radix_nodes_needed(tree, change->index);
+	if (nr > spare->nr)
 		return nr;
-	quiesce__radix_take(tree, hand, change->index, change->entry);
+	quiesce__radix_take(tree, spare, change->index, change->entry);
 	return 0;
 }
 
