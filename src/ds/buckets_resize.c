@@ -432,7 +432,7 @@ int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 	do /* Relaxed: a hint.  The last request counts, or one could shrink the table and another enlarge it without end. */
 		result = reserve_step(table, lines, &tries);
 	while (result > 0 && quiesce_load_relaxed(&table->min_lines) == lines);
-	quiesce__free_here();
+	quiesce__free_without_worker();
 	/* Relaxed: a size that could not be allocated is not wanted any more. */
 	if (result < 0 && quiesce_load_relaxed(&table->min_lines) == lines)
 		quiesce_store_relaxed(&table->min_lines, before); /* Relaxed: a hint. */

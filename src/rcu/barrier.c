@@ -125,7 +125,7 @@ static void count_waiter(struct pass_wait *w)
 }
 
 /* Count the caller again, if a callback in the wait has forked and this is the child, which counts no waiter of the parent. */
-static void count_again(struct pass_wait *w)
+static void recount_waiter(struct pass_wait *w)
 {
 	if (w->generation == quiesce__generation())
 		return;
@@ -138,7 +138,7 @@ static bool wait_for_pass(struct pass_wait *w)
 	struct quiesce__wait_policy stalls = { .start = platform_now_ns() };
 	uint64_t number = w->number, deadline = w->deadline;
 
-	for (; !pass_ran(number); count_again(w)) {
+	for (; !pass_ran(number); recount_waiter(w)) {
 		/* CB4: acquire, pairs with CB4 in pass_end() */
 		uint32_t word = quiesce_load_acquire(CB4, &quiesce__pass.done_word);
 		uint64_t now = deadline ? platform_now_ns() : 0;
@@ -146,7 +146,7 @@ static bool wait_for_pass(struct pass_wait *w)
 		if (deadline && now >= deadline)
 			return false;
 		if (!quiesce__worker_ensure()) {
-			quiesce__pass_here(true);
+			quiesce__pass_make_here(true);
 			if (!pass_ran(number))
 				platform_futex_wait(&quiesce__pass.done_word, word, STEP_NS);
 			continue;
@@ -246,15 +246,15 @@ static bool lacks_worker(void)
 static void make_passes(void)
 {
 	for (uint32_t i = 0; i < MAX_PASSES_HERE && !quiesce__nothing_queued(); i++)
-		quiesce__pass_here(true);
+		quiesce__pass_make_here(true);
 }
 
-void quiesce__free_here(void)
+void quiesce__free_without_worker(void)
 {
 	if (quiesce_likely(!lacks_worker()))
 		return;
 	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS) && !quiesce__nothing_queued())
-		quiesce__pass_here(false);
+		quiesce__pass_make_here(false);
 }
 
 /* ---- rcu_throttle() ---- */
@@ -280,7 +280,7 @@ static void urge_worker(bool safe_point)
 	if (quiesce__worker_ensure())
 		quiesce__worker_wake_for_sure();
 	else
-		quiesce__pass_here(safe_point);
+		quiesce__pass_make_here(safe_point);
 	quiesce__helper_wake();
 	if (safe_point)
 		quiesce__jobs_take_steps();

@@ -329,7 +329,7 @@ static void pass_end(uint64_t number, bool callbacks)
 }
 
 /* True if garbage is above half of the ceiling, or a caller has found it above the ceiling. */
-static bool under_pressure(void)
+static bool is_under_pressure(void)
 {
 	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */
 
@@ -360,7 +360,7 @@ static void wait_for_readers(bool pressure)
 static void make_pass(bool callbacks)
 {
 	uint64_t number = pass_begin();
-	bool pressure = under_pressure();
+	bool pressure = is_under_pressure();
 	/* Relaxed: CB7 orders it.  All ready objects are freed if a caller waits (I5). */
 	bool all = pressure || quiesce_load_relaxed(&quiesce__pass.waiting) || !(quiesce__self()->state & QUIESCE_TLS_WORKER);
 
@@ -425,14 +425,14 @@ static bool pass_trylock(void)
 {
 	uint32_t free = 0;
 
-	/* CB8: full, pairs with CB8 in quiesce__pass_here() */
+	/* CB8: full, pairs with CB8 in quiesce__pass_make_here() */
 	if (!quiesce_cmpxchg(CB8, &quiesce__pass.lock.word, &free, quiesce__tid()))
 		return false;
 	quiesce__lock_taken(&quiesce__pass.lock);
 	return true;
 }
 
-void quiesce__pass_here(bool callbacks)
+void quiesce__pass_make_here(bool callbacks)
 {
 	/* CB8: full, pairs with CB8 in pass_trylock() */
 	quiesce_xchg(CB8, &quiesce__pass.again, 1);

@@ -209,7 +209,7 @@ void quiesce__queue_report_freed(struct quiesce__queue *queue)
 
 /* True if a step has been freed since the last report, or no object for free() is left (I2).
  * Relaxed: a policy; the owner reports what it queues later. */
-static bool worth_a_report(const struct quiesce__queue *queue)
+static bool report_is_due(const struct quiesce__queue *queue)
 {
 	return queue->freeing.bytes_out - queue->reported_freed >= quiesce_load_relaxed(&quiesce__queues.report_bytes) ||
 	       (queue->freeing.taken == quiesce_load_relaxed(&queue->frees.queued) && !QUIESCE_MUTANT(cb_emptied_unreported));
@@ -239,7 +239,7 @@ void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
 		return;
 	/* Relaxed: the bytes belong to this @ready or to a later one, and those beyond this one are not counted again. */
 	quiesce_store_relaxed(&from->bytes_out, quiesce_load_relaxed(&queue->ready_bytes));
-	if (worth_a_report(queue))
+	if (report_is_due(queue))
 		quiesce__queue_report_freed(queue);
 }
 

@@ -114,7 +114,7 @@ static void finish_entering(struct quiesce_tls_v1 *self, uint64_t word)
 }
 
 /* The outermost lock of a registered thread. */
-static void counted_lock(struct quiesce_tls_v1 *self)
+static void registered_lock(struct quiesce_tls_v1 *self)
 {
 	/* As in rcu_read_lock(), either the updater sees the word, or the section sees the unlinking. */
 	/* Relaxed: an old number only makes an updater wait for this section needlessly. */
@@ -144,7 +144,7 @@ static QUIESCE_COLD void rare_lock(struct quiesce_tls_v1 *self, uint64_t word, u
 		platform_die();
 	}
 	if (!self->unregistered && quiesce__reader_ensure(self, layout))
-		counted_lock(self);
+		registered_lock(self);
 	else
 		unregistered_lock(self);
 }
@@ -162,7 +162,7 @@ void quiesce__rcu_lock_slow(uint32_t layout)
 		rare_lock(self, word, layout);
 }
 
-static QUIESCE_COLD void after_slow_unlock(struct quiesce_tls_v1 *self)
+static QUIESCE_COLD void serve_requests(struct quiesce_tls_v1 *self)
 {
 	quiesce__init(); /* in the child of a fork without the library's handlers, other threads may wait for this one to initialise it */
 	quiesce__holdouts_notify(self->reader);
@@ -197,7 +197,7 @@ void quiesce__rcu_unlock_slow(void)
 	/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
 	quiesce_store_release(RU2, &self->rcu_word, word & QUIESCE_RCU_FULL);
 	if (quiesce_unlikely(word & QUIESCE_RCU_SLOW))
-		after_slow_unlock(self);
+		serve_requests(self);
 }
 
 /* Record where and when the thread's section began, for reports by other threads; @site NULL: the section has ended. */
@@ -273,7 +273,7 @@ void quiesce_synchronize_rcu(void)
 	if (quiesce__rcu_wait_is_misuse("synchronize_rcu()", quiesce__caller()))
 		return;
 	quiesce__rcu_wait(QUIESCE_NORMAL, "synchronize_rcu");
-	quiesce__free_here();
+	quiesce__free_without_worker();
 }
 
 void quiesce_synchronize_rcu_expedited(void)
@@ -281,7 +281,7 @@ void quiesce_synchronize_rcu_expedited(void)
 	if (quiesce__rcu_wait_is_misuse("synchronize_rcu_expedited()", quiesce__caller()))
 		return;
 	quiesce__rcu_wait(QUIESCE_EXPEDITED, "synchronize_rcu_expedited");
-	quiesce__free_here();
+	quiesce__free_without_worker();
 }
 
 /* ---- polling ---- */

@@ -14,7 +14,7 @@ void quiesce__reclaim_request_gp(uint64_t cookie);
 /* True if the worker runs or is being started. */
 bool quiesce__reclaim_has_worker(void);
 /* Free what kfree_rcu() has queued, if no worker could be started; the caller may sleep, but must not run callbacks. */
-void quiesce__free_here(void);
+void quiesce__free_without_worker(void);
 /* True if all callbacks of which the calling thread can know have run, and all such objects of kfree_rcu() are freed. */
 bool quiesce__nothing_queued(void);
 /* True if @call, made at @caller, would wait for a callback, or a section, of its own thread; that is reported here. */
@@ -51,7 +51,7 @@ uint64_t quiesce__visit_due(void);
 /* True if a queue is carried over to the next pass; it may be in no list. */
 bool quiesce__pass_carries(void);
 /* Make a pass here, or have the thread that makes one make another.  @callbacks: the caller may run callbacks. */
-void quiesce__pass_here(bool callbacks);
+void quiesce__pass_make_here(bool callbacks);
 /* Wait until a pass that begins after this call has run callbacks; false at @deadline (0: none).  @call is the program's, for reports. */
 bool quiesce__pass_wait(const char *call, uint64_t deadline);
 /* True if a caller waits for a pass that has not been made. */

@@ -199,7 +199,7 @@ static void end_help(const struct quiesce__reclaimer *me)
 		if (quiesce__worker_ensure())
 			quiesce__worker_wake();
 		else
-			quiesce__pass_here(true); /* this may be the child's only thread, so no other one makes the pass */
+			quiesce__pass_make_here(true); /* this may be the child's only thread, so no other one makes the pass */
 		return;
 	}
 	quiesce__lock(&shared.lock);

@@ -125,7 +125,7 @@ static void worker_sleep(uint32_t how, uint64_t ns)
 /* ---- working ---- */
 
 /* True if callbacks of the last pass have retired objects, and none has queued its own object again (I3). */
-static bool chain_continues(void)
+static bool is_chained(void)
 {
 	const struct quiesce__queue *own = quiesce__self()->queue;
 
@@ -150,7 +150,7 @@ static void delay_pass(void)
 {
 	uint64_t now = platform_now_ns();
 
-	if (must_not_batch() || (chain_left && chain_continues()))
+	if (must_not_batch() || (chain_left && is_chained()))
 		return;
 	chain_left = CHAIN_NS;
 	if (is_paced(now))
