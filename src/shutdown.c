@@ -38,7 +38,7 @@ static bool all_done(uint64_t deadline, bool srcu)
 
 	srcu = srcu && !QUIESCE_MUTANT(shutdown_srcu_left);
 	count_queued(&before);
-	if (anything_queued(&before, srcu) || !quiesce__hazptr_all_done(deadline))
+	if (anything_queued(&before, srcu) || !quiesce__hazptr_check_all_done(deadline))
 		return false;
 	count_queued(&after);
 	return !anything_queued(&after, srcu) && nr_queued(&after, srcu) == nr_queued(&before, srcu);

@@ -41,10 +41,10 @@ void quiesce__hazptr_init(void)
 	if (!quiesce__reserve_lines(&quiesce__hazptr_lines, 0, MAX_LINES))
 		quiesce__set_fixed_lines(&quiesce__hazptr_lines, fallback, FALLBACK_LINES);
 	quiesce__hazptr_lines.empty = QUIESCE_HAZPTR_FREE;
-	quiesce__hazptr_choose();
+	quiesce__hazptr_fence_chosen();
 }
 
-void quiesce__hazptr_choose(void)
+void quiesce__hazptr_fence_chosen(void)
 {
 	quiesce_shazptr_v1.hazptr_slow = quiesce__fixed.light ? 0 : QUIESCE_HAZPTR_FULL;
 }
@@ -413,7 +413,7 @@ void quiesce__hazptr_fork_child(void)
 {
 	struct quiesce__lines *lines = &quiesce__hazptr_lines;
 
-	quiesce__hazptr_choose(); /* requests of the parent's waiters end */
+	quiesce__hazptr_fence_chosen(); /* requests of the parent's waiters end */
 	quiesce__arena_fork_child(&lines->arena);
 	for (uint32_t i = 0; i < lines->nr; i++) {
 		uintptr_t *line = quiesce__line(lines, i);

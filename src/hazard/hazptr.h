@@ -10,7 +10,7 @@
 /* hazptr.c has the slots. */
 extern struct quiesce__lines quiesce__hazptr_lines;
 void quiesce__hazptr_init(void);
-void quiesce__hazptr_choose(void); /* the fence mode is chosen, before the first use */
+void quiesce__hazptr_fence_chosen(void); /* the fence mode is chosen, before the first use */
 void quiesce__hazptr_fork_child(void);
 void quiesce__hazptr_fork_survivor(const struct quiesce_tls_v1 *self);
 /* The calling thread exits: its own lines get other owners, and it claims no more slots in them. */
@@ -61,7 +61,7 @@ bool quiesce__hazptr_wait_for(const struct hazptr_head *kept, const char *call);
 bool quiesce__hazptr_any_left(void);
 /* True if no retired object is left and no callback runs, at one moment, cohorts aside; the helper is then
  * woken to find that it has no work.  False at @deadline. */
-bool quiesce__hazptr_all_done(uint64_t deadline);
+bool quiesce__hazptr_check_all_done(uint64_t deadline);
 
 void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self);
 bool quiesce__retired_paused(void); /* no callback runs inside the gate */

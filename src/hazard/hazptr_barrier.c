@@ -153,7 +153,7 @@ static void barrier_ended(struct quiesce__run *run)
 	quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
 }
 
-static void barrier(void)
+static void run_barrier(void)
 {
 	struct barrier_run barrier = { .run.call = "call_hazptr()" };
 
@@ -228,7 +228,7 @@ bool quiesce__hazptr_barrier_until(uint64_t deadline)
 	if (deadline)
 		done = poll_until(deadline);
 	else
-		barrier();
+		run_barrier();
 	schedule_if_left();
 	return done;
 }

@@ -77,7 +77,7 @@ static void reinit_queue(struct quiesce__retired_queue *r, const struct quiesce_
 		quiesce__lock_reset(&r->lock, false); /* a sweeper of the parent held it */
 	r->visited = false;
 	r->limit = 0;
-	r->listed = quiesce__retired_waiting(r) != 0;
+	r->listed = quiesce__retired_nr_waiting(r) != 0;
 	if (!r->listed)
 		return;
 	r->next_listed = quiesce__sweep.visits;

@@ -42,7 +42,7 @@ struct hazptr_head *quiesce__hazptr_take(struct hazptr_head **list)
 }
 
 /* Move objects that @set contains from @from to @to. */
-static void keep(struct hazptr_head **from, struct hazptr_head **to, const struct quiesce__hazptr_scan *set)
+static void move_protected(struct hazptr_head **from, struct hazptr_head **to, const struct quiesce__hazptr_scan *set)
 {
 	struct hazptr_head *head;
 
@@ -71,7 +71,7 @@ void quiesce__hazptr_partition(struct hazptr_head *list, struct quiesce__reclaim
 	quiesce__hazptr_scan_begin(&set, r ? r->table : NULL, r ? r->table_used : 0);
 	many = quiesce__hazptr_scan_incomplete(&set);
 	do
-		keep(&ret_parts->ready, &ret_parts->kept, &set);
+		move_protected(&ret_parts->ready, &ret_parts->kept, &set);
 	while (quiesce__hazptr_scan_next(&set));
 	if (many && !own)
 		r = quiesce__retired_new(quiesce__self());

@@ -73,7 +73,7 @@ void quiesce__retired_list(struct quiesce__retired_queue *r)
 
 struct hazptr_head *quiesce__retired_drain(struct quiesce__retired_queue *r, struct hazptr_head *list)
 {
-	uint64_t nr = quiesce__retired_waiting(r);
+	uint64_t nr = quiesce__retired_nr_waiting(r);
 
 	r->swept += nr;
 	if (nr && !QUIESCE_MUTANT(hazptr_drain_unmarked))
@@ -154,7 +154,7 @@ void quiesce__retired_free_orphans(void)
 		return;
 	quiesce__lock(&quiesce__sweep.lock);
 	while ((r = *at)) {
-		if (r->listed || r->visited || quiesce__retired_waiting(r)) {
+		if (r->listed || r->visited || quiesce__retired_nr_waiting(r)) {
 			at = &r->next_orphan;
 			continue;
 		}

@@ -47,7 +47,7 @@ static void push(struct quiesce__retired_queue *r, uintptr_t item)
 	uint64_t queued = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
 
 	quiesce_store_relaxed(quiesce__retired_entry(r, queued), item); /* Relaxed: HP2 publishes it. */
-	/* HP2: release, pairs with HP2 in quiesce__retired_waiting() */
+	/* HP2: release, pairs with HP2 in quiesce__retired_nr_waiting() */
 	quiesce_store_release(HP2, &r->queued, queued + 1);
 }
 
@@ -234,14 +234,14 @@ static void set_limit(struct quiesce__retired_queue *r, uint64_t target)
 	r->max_queued = r->taken + QUIESCE_RETIRED_ENTRIES;
 	if (target > QUIESCE_RETIRED_ENTRIES - 1)
 		target = QUIESCE_RETIRED_ENTRIES - 1;
-	quiesce_store_relaxed(&r->limit, quiesce__retired_waiting(r) ? r->taken + target : 0); /* Relaxed: under the lock. */
+	quiesce_store_relaxed(&r->limit, quiesce__retired_nr_waiting(r) ? r->taken + target : 0); /* Relaxed: under the lock. */
 }
 
 /* Without a helper the owner visits sooner: only it would start the helper for a queue that is listed
  * already. */
 static uint64_t next_target(const struct quiesce__retired_queue *r, uint64_t target)
 {
-	uint64_t soon = quiesce__retired_waiting(r) + TRY_HELPER;
+	uint64_t soon = quiesce__retired_nr_waiting(r) + TRY_HELPER;
 
 	return quiesce_likely(quiesce__helper_running()) || soon > target || QUIESCE_MUTANT(hazptr_helper_tried_late) ? target : soon;
 }
@@ -251,7 +251,7 @@ static uint64_t next_target(const struct quiesce__retired_queue *r, uint64_t tar
  * handlers finds the objects either way. */
 static void move_to_front(struct quiesce__retired_queue *r)
 {
-	uint64_t nr = quiesce__retired_waiting(r), at = (r->taken - r->base) % QUIESCE_RETIRED_ENTRIES;
+	uint64_t nr = quiesce__retired_nr_waiting(r), at = (r->taken - r->base) % QUIESCE_RETIRED_ENTRIES;
 
 	if (nr > FEW || at < nr || at + nr > QUIESCE_RETIRED_ENTRIES)
 		return;
@@ -266,7 +266,7 @@ static void reclaim_batches(struct quiesce_tls_v1 *self, struct quiesce__retired
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		uint64_t run = r->nr_run, again = r->again;
 
-		if (!reclaim_own(self, r) || r->nr_run == run || quiesce__retired_waiting(r) - (r->again - again) < r->batch ||
+		if (!reclaim_own(self, r) || r->nr_run == run || quiesce__retired_nr_waiting(r) - (r->again - again) < r->batch ||
 		    any_for_helper(r))
 			return;
 	}
@@ -279,10 +279,10 @@ static bool reclaim_or_hand_over(struct quiesce_tls_v1 *self, struct quiesce__re
 
 	if (handed && !try_hand_over(self, r, false))
 		return false;
-	if (quiesce__retired_waiting(r) >= (large ? 1 : r->batch))
+	if (quiesce__retired_nr_waiting(r) >= (large ? 1 : r->batch))
 		reclaim_batches(self, r);
 	/* Half the array is protected, or callbacks retire that many objects. */
-	if (quiesce__retired_waiting(r) > QUIESCE_RETIRED_ENTRIES / 2)
+	if (quiesce__retired_nr_waiting(r) > QUIESCE_RETIRED_ENTRIES / 2)
 		handed |= try_hand_over(self, r, true);
 	return handed;
 }
@@ -303,7 +303,7 @@ struct visit {
 
 static void list_if_any(struct quiesce__retired_queue *r)
 {
-	if (quiesce__retired_waiting(r) && !r->listed)
+	if (quiesce__retired_nr_waiting(r) && !r->listed)
 		quiesce__retired_list(r);
 }
 
@@ -319,9 +319,9 @@ static void visit(struct quiesce__run *run)
 	r->bytes = 0;
 	if (self->state & QUIESCE_TLS_IN_HAZPTR) {
 		target = QUIESCE_RETIRED_ENTRIES; /* I5 */
-	} else if (quiesce__retired_waiting(r) >= target || large) {
+	} else if (quiesce__retired_nr_waiting(r) >= target || large) {
 		handed = reclaim_or_hand_over(self, r, large);
-		target = quiesce__retired_waiting(r) + r->batch;
+		target = quiesce__retired_nr_waiting(r) + r->batch;
 	}
 	move_to_front(r);
 	set_limit(r, next_target(r, target));

@@ -121,7 +121,7 @@ struct quiesce__sweep {
 };
 extern struct quiesce__sweep quiesce__sweep;
 
-static inline uint64_t quiesce__retired_waiting(const struct quiesce__retired_queue *r)
+static inline uint64_t quiesce__retired_nr_waiting(const struct quiesce__retired_queue *r)
 {
 	/* HP2: acquire, pairs with HP2 in push() */
 	return quiesce_load_acquire(HP2, &r->queued) - quiesce_load_relaxed(&r->taken); /* Relaxed: under the lock, or a hint. */

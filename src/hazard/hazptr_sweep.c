@@ -176,11 +176,11 @@ static void gather_own(struct quiesce__retired_queue *r)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 
-	if (!r || !quiesce__retired_waiting(r) || !quiesce__trylock(&r->lock))
+	if (!r || !quiesce__retired_nr_waiting(r) || !quiesce__trylock(&r->lock))
 		return;
 	quiesce__gate_enter(&s->running);
 	quiesce_store_relaxed(&r->limit, 0); /* Relaxed: this thread is the owner. */
-	while (quiesce__retired_waiting(r)) {
+	while (quiesce__retired_nr_waiting(r)) {
 		/* Relaxed: under the lock. */
 		uintptr_t address = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)) & ~QUIESCE_RETIRED_BITS;
 		struct hazptr_head *head = (struct hazptr_head *)address, **to = record_seen(address) ? &s->retired_again : &s->fresh;
@@ -290,7 +290,7 @@ static void recheck_drained_queue(struct quiesce__retired_queue *r, bool wait, u
 	struct quiesce__sweep *s = &quiesce__sweep;
 
 	r->visited = false;
-	if (!quiesce__retired_waiting(r) && !owner_has_taken(r))
+	if (!quiesce__retired_nr_waiting(r) && !owner_has_taken(r))
 		return;
 	if (wait ? !lock_until(&r->lock, deadline) : !quiesce__trylock(&r->lock)) {
 		r->visited = true;
@@ -398,11 +398,11 @@ static bool queues_done(void)
 
 	take_listed();
 	for (struct quiesce__retired_queue *r = quiesce__sweep.visits; r && done; r = r->next_listed)
-		done = !quiesce__retired_waiting(r) && !quiesce_load_relaxed(&r->lock.word); /* Relaxed: a hint. */
+		done = !quiesce__retired_nr_waiting(r) && !quiesce_load_relaxed(&r->lock.word); /* Relaxed: a hint. */
 	return done;
 }
 
-bool quiesce__hazptr_all_done(uint64_t deadline)
+bool quiesce__hazptr_check_all_done(uint64_t deadline)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 	bool done;

@@ -346,7 +346,7 @@ void quiesce__shazptr_clear_slow(uintptr_t *slot)
 	uintptr_t value;
 
 	quiesce__init();
-	if (quiesce_unlikely(quiesce__slot_counts(slot))) {
+	if (quiesce_unlikely(quiesce__slot_is_count(slot))) {
 		clear_fallback(slot);
 		return;
 	}

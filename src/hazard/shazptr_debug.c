@@ -45,7 +45,7 @@ static struct owner *owner_of(const uintptr_t *slot)
 	size_t index = (size_t)(slot - quiesce_shazptr_v1.memory);
 
 	/* Relaxed: set before @owners. */
-	return all && index < quiesce_load_relaxed(&nr_owners) && !quiesce__slot_counts(slot) ? &all[index] : NULL;
+	return all && index < quiesce_load_relaxed(&nr_owners) && !quiesce__slot_is_count(slot) ? &all[index] : NULL;
 }
 
 static void record_owner(struct shazptr_guard guard, const void *site)

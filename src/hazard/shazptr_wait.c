@@ -47,7 +47,7 @@ static bool group_blocks(const uintptr_t *group, uint32_t words, uintptr_t addre
 	return false;
 }
 
-static bool held_now(uintptr_t address)
+static bool is_held_now(uintptr_t address)
 {
 	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
 	uintptr_t *group;
@@ -344,13 +344,13 @@ void quiesce_synchronize_shazptr(const void *ptr)
 	quiesce__count(shazptr_waits);
 	skip = quiesce_load_relaxed(&quiesce__settings.skip_self_scan); /* Relaxed: a setting. */
 	if (!skip) {
-		/* If held_now() misses a guard, its reader sees that the object was unlinked; if the reader misses that,
+		/* If is_held_now() misses a guard, its reader sees that the object was unlinked; if the reader misses that,
 		 * the guard is seen. */
 		/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
 		/* SH6: pairs with SH6 in take_new(), quiesce__raise_to() and quiesce__raise_used() */
 		/* SH8: pairs with SH8 in claim_fallback() */
 		quiesce_fence_heavy_shared(SH1);
-		if (quiesce_likely(!held_now(me.address)))
+		if (quiesce_likely(!is_held_now(me.address)))
 			return;
 	}
 	if (wait_is_misuse(me.address, quiesce__caller()))

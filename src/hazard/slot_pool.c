@@ -7,11 +7,11 @@
  *
  * I1. A line in the ring stays there.  Its owner word has the distance to the next line of the ring, in lines of the array.
  * I2. The hand passes a line only if no slot was free in it, and a new line is added behind the hand: so the hand passes every line.
- * I3. A call pays for EARNS lines that it or a later call may search.  A line is added only if no slot was free in as many lines as
- *     were paid for.  Let F of the ring's N lines be full for a whole round of the hand.  The round passes N lines, finds at least N - F
- *     slots, and so pays for EARNS * (N - F) lines: where N exceeds F * EARNS / (EARNS - 1), no line is added in any later round.
- *     So the ring has at most twice the lines that were ever needed at one time, whatever the pattern, and a call searches EARNS lines
- *     on average, also while one thread claims a million slots.  A small ring is always searched whole.
+ * I3. A call pays for PAID_PER_CALL lines that it or a later call may search.  A line is added only if no slot was free in as many lines
+ *     as were paid for.  Let F of the ring's N lines be full for a whole round of the hand.  The round passes N lines, finds at least N -
+ *     F slots, and so pays for PAID_PER_CALL * (N - F) lines: where N exceeds F * PAID_PER_CALL / (PAID_PER_CALL - 1), no line is added
+ *     in any later round. So the ring has at most twice the lines that were ever needed at one time, whatever the pattern, and a call
+ *     searches PAID_PER_CALL lines on average, also while one thread claims a million slots.  A small ring is always searched whole.
  * I4. A signal handler may fork in the middle of a search, and the child may have another array.  The hand is an address, and links are
  *     distances: so the search ends in the parent's lines, which stay mapped, and leaves the child's hand alone.
  *
@@ -20,7 +20,7 @@
 #include "slot_groups.h"
 
 #define SMALL 64u /* a ring of at most so many lines is searched whole, whatever was paid for */
-#define EARNS 2u  /* lines that each call pays for: I3 */
+#define PAID_PER_CALL 2u  /* lines that each call pays for: I3 */
 
 #define WORDS (2 * (ptrdiff_t)QUIESCE_LINE_WORDS)
 
@@ -34,15 +34,15 @@ static uint64_t link_to(const uintptr_t *line, const uintptr_t *next)
 	return QUIESCE_OWNER_ALL | (uint32_t)((next - line) / WORDS);
 }
 
-/* Claim a slot in a line of the ring, from the hand on, passing at most @most lines; @ret_passed is their number. */
-static uintptr_t *search(const struct quiesce__pool_type *type, uintptr_t what, uint32_t most, uint32_t *ret_passed)
+/* Claim a slot in a line of the ring, from the hand on, passing at most @max lines; @ret_passed is their number. */
+static uintptr_t *search(const struct quiesce__pool_type *type, uintptr_t what, uint32_t max, uint32_t *ret_passed)
 {
 	uintptr_t **hand = &type->lines->pool.hand;
 	/* SH4: pairs with SH4 in quiesce__pool_add() and search() */
 	uintptr_t *begin = quiesce_load_consume(SH4, hand), *line = begin, *slot = NULL;
 	uint32_t passed = 0;
 
-	while (line && !(slot = type->claim(line, what)) && passed < most) {
+	while (line && !(slot = type->claim(line, what)) && passed < max) {
 		/* SH4: pairs with SH4 in quiesce__pool_add() */
 		line = next_of(line, quiesce_load_consume(SH4, quiesce__line_owner(line)));
 		passed++;
@@ -75,7 +75,7 @@ void quiesce__pool_add(const struct quiesce__pool_type *type, uintptr_t *line)
 
 static void pay_for(struct quiesce__pool *pool, uint32_t nr, uint32_t paid, uint32_t passed)
 {
-	uint32_t left = paid + EARNS > passed ? paid + EARNS - passed : 0;
+	uint32_t left = paid + PAID_PER_CALL > passed ? paid + PAID_PER_CALL - passed : 0;
 
 	left = left < nr ? left : nr;
 	if (left != paid)

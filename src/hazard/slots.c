@@ -97,7 +97,7 @@ static enum quiesce_slots kind_from_environment(enum quiesce_slots best)
 	return best;
 }
 
-void quiesce__slots_choose(void)
+void quiesce__slots_fence_chosen(void)
 {
 	struct quiesce_shazptr_v1 *v = &quiesce_shazptr_v1;
 
@@ -119,7 +119,7 @@ void quiesce__slots_init(void)
 	quiesce__slots.kind = kind;
 	v->id = kind == QUIESCE_SLOTS_THREAD ? 0 : platform_rseq_id(kind == QUIESCE_SLOTS_MM_CID);
 	make_array(v->id ? (uint32_t)platform_nr_possible_cpus() : 0);
-	quiesce__slots_choose();
+	quiesce__slots_fence_chosen();
 }
 
 /* ---- scans ---- */

@@ -35,7 +35,7 @@ extern struct quiesce__yield quiesce__slots_yield;
 
 /* Reserve the array; at initialisation, and when a fence mode is chosen before first use. */
 void quiesce__slots_init(void);
-void quiesce__slots_choose(void);
+void quiesce__slots_fence_chosen(void);
 void quiesce__slots_fork_child(void);
 
 /* A scan reads three ranges of groups: blocks of ids, lines, and lines of hazptr.h. */
@@ -72,7 +72,7 @@ uint32_t quiesce__slots_lines(void);
 uint32_t quiesce__slots_fallback(uint32_t index);
 
 /* True if @slot is a count of fallback guards of this process. */
-static inline bool quiesce__slot_counts(const uintptr_t *slot)
+static inline bool quiesce__slot_is_count(const uintptr_t *slot)
 {
 	const uintptr_t *counts = quiesce_load_relaxed(&quiesce__slots.fallback); /* Relaxed: fixed. */
 

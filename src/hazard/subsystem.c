@@ -13,8 +13,8 @@ static void init(void)
 
 static void fence_chosen(void)
 {
-	quiesce__slots_choose();
-	quiesce__hazptr_choose();
+	quiesce__slots_fence_chosen();
+	quiesce__hazptr_fence_chosen();
 }
 
 static void stats(struct quiesce_stats *stats)

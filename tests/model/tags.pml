@@ -25,7 +25,7 @@
  *
  * Source: src/hazard/shazptr_scan.c scan_slot quiesce__slot_read(slot) ; QUIESCE_SLOT_TAG ; for_each_match(address, is_new, slot) ; tag(slot, value) ; for_each_match(address, block, slot)
  * Source: src/hazard/shazptr_scan.c tag quiesce_cmpxchg(SH7, slot, &value, value | QUIESCE_SLOT_TAG) ; quiesce_store_relaxed(quiesce__shazptr_scan.tagged_in
- * Source: src/hazard/shazptr_wait.c quiesce_synchronize_shazptr quiesce_fence_heavy_shared(SH1) ; held_now(
+ * Source: src/hazard/shazptr_wait.c quiesce_synchronize_shazptr quiesce_fence_heavy_shared(SH1) ; is_held_now(
  */
 #define NR 2
 #ifndef NLOOP
