@@ -86,14 +86,14 @@ struct percpu_rw_semaphore {
  * reader either sees the lock closed, or its count is seen. */
 QUIESCE_FAST void quiesce__percpu_down_read(struct percpu_rw_semaphore *sem)
 {
-	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_idle() */
+	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_set_idle() */
 	if (quiesce_unlikely(!quiesce_count_acquire(PW2, &sem->open, QUIESCE__ENTERED)))
 		quiesce__percpu_down_read_slow(QUIESCE_LAYOUT, sem);
 }
 
 QUIESCE_FAST bool quiesce__percpu_down_read_trylock(struct percpu_rw_semaphore *sem)
 {
-	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_idle() */
+	/* PW2: acquire, pairs with PW2 in quiesce__rwsem_set_idle() */
 	return quiesce_likely(quiesce_count_acquire(PW2, &sem->open, QUIESCE__ENTERED)) ||
 	       quiesce__percpu_down_read_until(QUIESCE_LAYOUT, sem, 0);
 }

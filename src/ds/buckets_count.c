@@ -151,7 +151,7 @@ void quiesce__count_checked(struct quiesce__table *table, struct quiesce__bucket
 	static const uint64_t none[NR_WORDS];
 	struct quiesce__counts *counts = table->counts;
 	uint64_t lines = lines_of(array), capacity = quiesce__capacity_of(table, lines), low = capacity / QUIESCE_SHRINK;
-	uint64_t min = 1 + quiesce__percpu_nr(&counts->percpu) / IDS_FOR_ONE, max = capacity >> (SAMPLE_SHIFT(lines) + 3);
+	uint64_t min = 1 + quiesce__percpu_nr_sets(&counts->percpu) / IDS_FOR_ONE, max = capacity >> (SAMPLE_SHIFT(lines) + 3);
 	uint64_t up = capacity > sum ? capacity - sum : 0, down = sum > low ? sum - low : 0, few = up < down ? up : down;
 
 	min = min < max ? min : max + 1;

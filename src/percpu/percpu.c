@@ -75,14 +75,14 @@ uint64_t quiesce__percpu_open_word(const struct quiesce_percpu *percpu)
 	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
 	const char *base = quiesce_load_acquire(PC1, &percpu->base);
 
-	if (!quiesce__percpu_sequences() || quiesce__slots.kind != QUIESCE_SLOTS_MM_CID)
+	if (!quiesce__percpu_uses_sequences() || quiesce__slots.kind != QUIESCE_SLOTS_MM_CID)
 		return 0;
 	return 0 - (uint64_t)(uintptr_t)base;
 }
 
 /* ---- places in chunks; under the lock ---- */
 
-static uint32_t size_of(uint32_t words)
+static uint32_t size_index(uint32_t words)
 {
 	return words == 4;
 }
@@ -94,7 +94,7 @@ static uint32_t nr_places(const struct chunk *chunk)
 
 static void link_chunk(struct chunk *chunk)
 {
-	struct chunk **list = &partial[size_of(chunk->words)];
+	struct chunk **list = &partial[size_index(chunk->words)];
 
 	chunk->next = *list;
 	chunk->at = list;
@@ -134,7 +134,7 @@ static struct chunk *new_chunk(void)
 }
 
 /* Prefer an empty chunk of the same size, because its clean places need not be cleared. */
-static struct chunk *empty_chunk(uint32_t size)
+static struct chunk *take_empty_chunk(uint32_t size)
 {
 	uint32_t from = spare[size] ? size : !size;
 	struct chunk *chunk = spare[from];
@@ -143,13 +143,13 @@ static struct chunk *empty_chunk(uint32_t size)
 	return chunk ? chunk : new_chunk();
 }
 
-static struct chunk *partial_chunk(uint32_t words)
+static struct chunk *find_partial_chunk(uint32_t words)
 {
-	struct chunk *chunk = partial[size_of(words)];
+	struct chunk *chunk = partial[size_index(words)];
 
 	if (chunk)
 		return chunk;
-	chunk = empty_chunk(size_of(words));
+	chunk = take_empty_chunk(size_index(words));
 	if (!chunk)
 		return NULL;
 	if (chunk->words && chunk->words != words)
@@ -171,7 +171,7 @@ static uint32_t free_place(const struct chunk *chunk)
 
 /* Relaxed throughout: no thread counts in a free place.  A word that already has its start value is not
  * written, so that untouched pages stay untouched. */
-static void clean(char *base, uint32_t words)
+static void clear_words(char *base, uint32_t words)
 {
 	for (size_t id = 0; id < nr_ids; id++)
 		for (uint32_t i = 0; i < words; i++) {
@@ -184,7 +184,7 @@ static void clean(char *base, uint32_t words)
 
 static char *take(uint32_t words)
 {
-	struct chunk *chunk = partial_chunk(words);
+	struct chunk *chunk = find_partial_chunk(words);
 	uint64_t bit;
 	uint32_t place;
 	char *base;
@@ -198,7 +198,7 @@ static char *take(uint32_t words)
 		unlink_chunk(chunk);
 	base = (char *)chunk + PAGE + place * words * WORD;
 	if (!(chunk->clean[place / MAP_BITS] & bit))
-		clean(base, words);
+		clear_words(base, words);
 	chunk->clean[place / MAP_BITS] &= ~bit;
 	return base;
 }
@@ -215,10 +215,10 @@ static void give_back(const char *base)
 	if (chunk->used)
 		return;
 	unlink_chunk(chunk);
-	if (spare[size_of(chunk->words)])
+	if (spare[size_index(chunk->words)])
 		platform_release(chunk, chunk->bytes);
 	else
-		spare[size_of(chunk->words)] = chunk;
+		spare[size_index(chunk->words)] = chunk;
 }
 
 /* ---- objects ---- */
@@ -279,7 +279,7 @@ bool quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32
 
 	if (!base) {
 		add_locked(shared + index);
-	} else if (!quiesce__percpu_sequences()) {
+	} else if (!quiesce__percpu_uses_sequences()) {
 		add_locked((uint64_t *)(void *)(base + (set_of_thread() << QUIESCE_PERCPU_SHIFT)) + index);
 	/* PC2: release, pairs with PC2 in sum() */
 	} else if (quiesce_count_release_always(PC2, percpu, index * WORD)) {
@@ -306,7 +306,7 @@ static uint64_t sum(const char *base, uint32_t index)
 	return total;
 }
 
-uint64_t quiesce__percpu_nr(const struct quiesce_percpu *percpu)
+uint64_t quiesce__percpu_nr_sets(const struct quiesce_percpu *percpu)
 {
 	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
 	return quiesce_load_acquire(PC1, &percpu->base) ? nr_ids : 0;

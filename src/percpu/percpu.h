@@ -35,7 +35,7 @@ bool quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32
 uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t entered, uint32_t left);
 
 /* Number of sets that a sum reads; 0 if there are none. */
-uint64_t quiesce__percpu_nr(const struct quiesce_percpu *percpu);
+uint64_t quiesce__percpu_nr_sets(const struct quiesce_percpu *percpu);
 
 /* In a child of fork(): count every holder as left, because the child has none of these threads. */
 void quiesce__percpu_count_all_left(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t entered, uint32_t left);
@@ -44,7 +44,7 @@ void quiesce__percpu_count_all_left(struct quiesce_percpu *percpu, uint64_t *sha
 uint64_t quiesce__percpu_total(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t index);
 
 /* True if threads of this process count in restartable sequences; valid once a counter has been allocated. */
-static inline bool quiesce__percpu_sequences(void)
+static inline bool quiesce__percpu_uses_sequences(void)
 {
 	return quiesce__sequences.area != 0;
 }

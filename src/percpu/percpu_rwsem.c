@@ -224,7 +224,7 @@ static bool queue_reader(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	return wait_in_queue(sem, &w, deadline);
 }
 
-void quiesce__rwsem_idle(struct rcu_sync *rss, bool idle)
+void quiesce__rwsem_set_idle(struct rcu_sync *rss, bool idle)
 {
 	struct percpu_rw_semaphore *sem = (struct percpu_rw_semaphore *)(void *)((char *)rss - offsetof(struct percpu_rw_semaphore, rss));
 
@@ -240,7 +240,7 @@ static QUIESCE_COLD void open_first(uint32_t layout, struct percpu_rw_semaphore 
 	if (quiesce__percpu_open(&sem->percpu, WORDS) || !quiesce__trylock(&sem->rss.lock))
 		return;
 	if (rcu_sync_is_idle(&sem->rss))
-		quiesce__rwsem_idle(&sem->rss, true);
+		quiesce__rwsem_set_idle(&sem->rss, true);
 	quiesce__unlock(&sem->rss.lock);
 }
 
@@ -249,7 +249,7 @@ static bool may_open(const struct percpu_rw_semaphore *sem)
 {
 	if (!quiesce_load_relaxed(&sem->percpu.base))
 		return true;
-	return quiesce__percpu_sequences() && !quiesce_load_relaxed(&sem->open) && !quiesce_load_relaxed(&sem->rss.gp_state) &&
+	return quiesce__percpu_uses_sequences() && !quiesce_load_relaxed(&sem->open) && !quiesce_load_relaxed(&sem->rss.gp_state) &&
 	       quiesce__percpu_open_word(&sem->percpu);
 }
 
@@ -259,7 +259,7 @@ bool quiesce__percpu_down_read_until(uint32_t layout, struct percpu_rw_semaphore
 		open_first(layout, sem);
 	/* Count in a sequence by a call, for programs whose inline code cannot read the thread's id. */
 	/* RS1: acquire, pairs with RS1 in set_state() */
-	if (quiesce__percpu_sequences() && !quiesce_load_relaxed(&sem->rss.gp_state) && /* Relaxed: a hint. */
+	if (quiesce__percpu_uses_sequences() && !quiesce_load_relaxed(&sem->rss.gp_state) && /* Relaxed: a hint. */
 	    quiesce_count_unless(RS1, &sem->percpu, QUIESCE__ENTERED, &sem->rss.gp_state))
 		return true;
 	/* Relaxed: a hint.  Readers that only try are not counted, or they might keep the writer's sum from zero
@@ -290,7 +290,7 @@ bool quiesce_percpu_down_read_timeout(struct percpu_rw_semaphore *sem, uint64_t 
 void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem)
 {
 	/* PC2: release, pairs with PC2 in sum() */
-	if (quiesce__percpu_sequences() && !quiesce_load_relaxed(&sem->rss.gp_state) && /* Relaxed: a hint. */
+	if (quiesce__percpu_uses_sequences() && !quiesce_load_relaxed(&sem->rss.gp_state) && /* Relaxed: a hint. */
 	    quiesce_count_release_unless(PC2, &sem->percpu, QUIESCE__LEFT, &sem->rss.gp_state))
 		return;
 	leave(sem);
@@ -551,7 +551,7 @@ int quiesce_percpu_init_rwsem(uint32_t layout, struct percpu_rw_semaphore *sem)
 	*sem = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT;
 	err = quiesce__percpu_open(&sem->percpu, WORDS);
 	if (!err)
-		quiesce__rwsem_idle(&sem->rss, true);
+		quiesce__rwsem_set_idle(&sem->rss, true);
 	return err;
 }
 
@@ -564,7 +564,7 @@ void quiesce_percpu_rwsem_after_fork_child(struct percpu_rw_semaphore *sem)
 	quiesce__lock_reset(&sem->lock, false);
 	sem->first = sem->last = NULL;
 	sem->rss = (struct rcu_sync){ .ops = &quiesce_rwsem_sync };
-	quiesce__rwsem_idle(&sem->rss, true);
+	quiesce__rwsem_set_idle(&sem->rss, true);
 	/* Relaxed: no thread uses the lock yet. */
 	quiesce_store_relaxed(&sem->owner, NULL);
 	quiesce_store_relaxed(&sem->block, 0);

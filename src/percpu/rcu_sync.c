@@ -48,7 +48,7 @@ static void fence_wait(void *domain)
 {
 	(void)domain;
 	/* Readers of a percpu_rwsem check in a sequence whether the lock is open, and count in the same sequence. */
-	if (quiesce__percpu_sequences() && !QUIESCE_MUTANT(rwsem_plain_fence))
+	if (quiesce__percpu_uses_sequences() && !QUIESCE_MUTANT(rwsem_plain_fence))
 		/* A sequence that missed the closed word has counted before the writer sums; one that has not
 		 * counted restarts, and finds it closed. */
 		/* PW1: pairs with PW1 in quiesce__percpu_down_read_until() */
@@ -77,7 +77,7 @@ const struct rcu_sync_ops quiesce_rcu_sync_rcu = { rcu_wait, rcu_call, rcu_wait_
 const struct rcu_sync_ops quiesce_rcu_sync_rcu_expedited = { rcu_wait_expedited, rcu_call, rcu_wait_for_calls, NULL };
 const struct rcu_sync_ops quiesce_rcu_sync_fence = { fence_wait, fence_call, fence_barrier, NULL };
 /* Readers of a percpu_rwsem check another word, in a sequence; the idle function updates it. */
-const struct rcu_sync_ops quiesce_rwsem_sync = { fence_wait, fence_call, fence_barrier, quiesce__rwsem_idle };
+const struct rcu_sync_ops quiesce_rwsem_sync = { fence_wait, fence_call, fence_barrier, quiesce__rwsem_set_idle };
 
 static const struct rcu_sync_ops *ops_of(const struct rcu_sync *rss)
 {
@@ -222,7 +222,7 @@ static void wait_ended(struct quiesce__run *run)
 }
 
 /* Take the place of an enter whose thread has ended; false if another updater has taken it. */
-static bool take_place(struct rcu_sync *rss)
+static bool take_enter(struct rcu_sync *rss)
 {
 	bool mine;
 
@@ -247,7 +247,7 @@ void quiesce_rcu_sync_enter(struct rcu_sync *rss)
 	bool first;
 
 	quiesce__init();
-	for (first = quiesce__rcu_sync_enter_begin(rss); !first; first = take_place(rss))
+	for (first = quiesce__rcu_sync_enter_begin(rss); !first; first = take_enter(rss))
 		if (QUIESCE_MUTANT(sync_no_wait) || wait_until_passed(rss))
 			return;
 	quiesce__rcu_sync_wait(rss);

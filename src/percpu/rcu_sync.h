@@ -16,6 +16,6 @@ void quiesce__rcu_sync_enter_end(struct rcu_sync *rss, bool first);
 void quiesce__rcu_sync_fork_child(void);
 
 /* percpu_rwsem.c: open or close the fast path of readers. */
-void quiesce__rwsem_idle(struct rcu_sync *rss, bool idle);
+void quiesce__rwsem_set_idle(struct rcu_sync *rss, bool idle);
 
 #endif

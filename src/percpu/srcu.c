@@ -128,7 +128,7 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 	}
 	/* Relaxed: a missed request costs a timed sleep (I5). */
 	attention = quiesce_load_relaxed(&ssp->attention[idx]);
-	if (!attention && quiesce__percpu_sequences()) {
+	if (!attention && quiesce__percpu_uses_sequences()) {
 		if (!quiesce_load_relaxed(&ssp->leave[idx])) /* Relaxed: a hint. */
 			open_domain(ssp);
 		/* Count in a sequence by a call, for programs whose inline code cannot read the thread's id. */
@@ -205,7 +205,7 @@ QUIESCE_COLD void quiesce__srcu_reinit(struct quiesce__srcu_usage *u)
 	quiesce__lock(&reinit_lock);
 	if (quiesce_load_relaxed(&u->generation) != generation_now()) { /* Relaxed: under the lock. */
 		forget_parent(quiesce__srcu_domain(u), u);
-		/* SR6: release, pairs with SR6 in quiesce__srcu_enter() */
+		/* SR6: release, pairs with SR6 in quiesce__srcu_prepare() */
 		quiesce_store_release(SR6, &u->generation, generation_now());
 	}
 	quiesce__unlock(&reinit_lock);
@@ -216,7 +216,7 @@ void quiesce__srcu_fork_reinit(void)
 	quiesce__lock_reset(&reinit_lock, false);
 }
 
-struct quiesce__srcu_usage *quiesce__srcu_enter(struct srcu_struct *ssp)
+struct quiesce__srcu_usage *quiesce__srcu_prepare(struct srcu_struct *ssp)
 {
 	struct quiesce__srcu_usage *u = quiesce__srcu_usage(ssp);
 
@@ -236,7 +236,7 @@ int quiesce_init_srcu_struct(uint32_t layout, struct srcu_struct *ssp, const cha
 
 	quiesce__check_layout(layout);
 	*ssp = (struct srcu_struct){ .name = name };
-	quiesce__srcu_enter(ssp);
+	quiesce__srcu_prepare(ssp);
 	err = quiesce__percpu_open(&ssp->percpu, QUIESCE_SRCU_WORDS);
 	if (!err)
 		open_domain(ssp);
@@ -245,7 +245,7 @@ int quiesce_init_srcu_struct(uint32_t layout, struct srcu_struct *ssp, const cha
 
 void quiesce_srcu_after_fork_child(struct srcu_struct *ssp)
 {
-	struct quiesce__srcu_usage *u = quiesce__srcu_enter(ssp);
+	struct quiesce__srcu_usage *u = quiesce__srcu_prepare(ssp);
 
 	if (quiesce_unlikely(!quiesce__is_child("srcu_after_fork_child()")))
 		return;
@@ -413,7 +413,7 @@ static void lead(struct srcu_struct *ssp, struct quiesce__srcu_usage *u, uint64_
 void quiesce__srcu_wait(struct srcu_struct *ssp, const char *call, bool expedited)
 {
 	struct quiesce__srcu_waiter me = { .expedited = expedited };
-	struct quiesce__srcu_usage *u = quiesce__srcu_enter(ssp);
+	struct quiesce__srcu_usage *u = quiesce__srcu_prepare(ssp);
 	uint32_t how;
 
 	while ((how = quiesce__srcu_join(ssp, u, &me)) == QUIESCE_SRCU_ALONE) {
@@ -471,7 +471,7 @@ static bool scan_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_usag
 	struct quiesce__wait_policy p;
 	uint64_t now;
 
-	ask(ssp, awaited_index(ssp, u), quiesce__srcu_yield_for_garbage(u) ? ASK_HELPER | ASK_YIELD : ASK_HELPER);
+	ask(ssp, awaited_index(ssp, u), quiesce__srcu_request_yields(u) ? ASK_HELPER | ASK_YIELD : ASK_HELPER);
 	/* SR2: full, pairs with SR2 in quiesce__srcu_unlock_slow() */
 	quiesce_fence_full(SR2);
 	if (check_readers(ssp, u))
@@ -526,7 +526,7 @@ bool quiesce__srcu_done(const struct quiesce__srcu_usage *u, uint64_t cookie)
 
 unsigned long quiesce_srcu_batches_completed(struct srcu_struct *ssp)
 {
-	return quiesce_load_relaxed(&quiesce__srcu_enter(ssp)->completed); /* Relaxed: no order is promised. */
+	return quiesce_load_relaxed(&quiesce__srcu_prepare(ssp)->completed); /* Relaxed: no order is promised. */
 }
 
 /* ---- the end of a domain ---- */
@@ -551,7 +551,7 @@ static const char *why_in_use(struct srcu_struct *ssp, struct quiesce__srcu_usag
 
 void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp)
 {
-	struct quiesce__srcu_usage *u = quiesce__srcu_enter(ssp);
+	struct quiesce__srcu_usage *u = quiesce__srcu_prepare(ssp);
 	const char *why;
 	uint64_t nr;
 

@@ -92,8 +92,9 @@ static inline const char *quiesce__srcu_name(const struct srcu_struct *ssp)
 {
 	return ssp->name ? ssp->name : "a domain without a name";
 }
-/* Must precede each operation on grace periods or callbacks of the domain. */
-struct quiesce__srcu_usage *quiesce__srcu_enter(struct srcu_struct *ssp);
+/* Initialise the domain, or reinitialise it in a child of fork(), if that is due; precedes each operation on its grace periods and
+ * callbacks. */
+struct quiesce__srcu_usage *quiesce__srcu_prepare(struct srcu_struct *ssp);
 /* Wait for a grace period that begins after this call.  @call: the program's call, for reports. */
 void quiesce__srcu_wait(struct srcu_struct *ssp, const char *call, bool expedited);
 /* True, and reported, if the calling thread is in a section of the domain, as far as programs built with
@@ -161,12 +162,12 @@ uint64_t quiesce__srcu_pending(const struct quiesce__srcu_usage *u);
 void quiesce__srcu_callbacks_stop(struct quiesce__srcu_usage *u);
 void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_usage *u);
 /* Start the job of the domain, so that a step is taken. */
-void quiesce__srcu_start(struct quiesce__srcu_usage *u);
+void quiesce__srcu_start_job(struct quiesce__srcu_usage *u);
 
 /* srcu_garbage.c: garbage of all domains.  Count a callback of @bytes before it is queued; true: there is too much. */
 bool quiesce__srcu_count_queued(struct quiesce__srcu_usage *u, size_t bytes);
-/* True if readers shall yield because there is too much garbage; they do so for part of the time. */
-bool quiesce__srcu_yield_for_garbage(struct quiesce__srcu_usage *u);
+/* Request that readers yield, for part of the time, if there is too much garbage; true if so. */
+bool quiesce__srcu_request_yields(struct quiesce__srcu_usage *u);
 /* Count a callback that has returned. */
 void quiesce__srcu_count_run(void);
 /* Under @step_lock: add to the process-wide sum all bytes of the domain that it does not include yet. */

@@ -102,7 +102,7 @@ static void count_run(struct step *s, bool last)
 
 	/* The function may have forked, and this may be the child: another thread of the child may be
 	 * reinitialising the counts, and it treats this thread as inside the function. */
-	quiesce__srcu_enter(quiesce__srcu_domain(u));
+	quiesce__srcu_prepare(quiesce__srcu_domain(u));
 	if (last)
 		quiesce__srcu_bytes_run(u, s->nr);
 	quiesce__srcu_count_run();
@@ -227,7 +227,7 @@ uint64_t quiesce__srcu_step(struct quiesce__job *job)
 	struct quiesce__srcu_usage *u = quiesce__srcu_of_job(job);
 	struct step s = { .run.call = "call_srcu()", .u = u };
 
-	quiesce__srcu_enter(quiesce__srcu_domain(u)); /* the job may have been listed by the parent of this process */
+	quiesce__srcu_prepare(quiesce__srcu_domain(u)); /* the job may have been listed by the parent of this process */
 	if (!quiesce__trylock(&u->step_lock))
 		return RETRY_NS;
 	quiesce__run(&s.run, step_locked, step_ended);
@@ -237,7 +237,7 @@ uint64_t quiesce__srcu_step(struct quiesce__job *job)
 
 /* ---- callers ---- */
 
-void quiesce__srcu_start(struct quiesce__srcu_usage *u)
+void quiesce__srcu_start_job(struct quiesce__srcu_usage *u)
 {
 	quiesce__job_start(&u->job);
 }
@@ -262,7 +262,7 @@ static QUIESCE_COLD void expedite(struct quiesce__srcu_usage *u)
 	const struct quiesce_tls_v1 *self = quiesce__self();
 
 	quiesce_store_relaxed(&u->expedite, 1); /* Relaxed: a hint. */
-	quiesce__srcu_start(u);
+	quiesce__srcu_start_job(u);
 	/* The caller may be in a section of this domain.  Relaxed: a setting. */
 	if (quiesce_load_relaxed(&quiesce__settings.throttle) && !rcu_read_lock_held() &&
 	    !(self->state & (QUIESCE_TLS_CALLBACKS | QUIESCE_TLS_IN_HEAP)))
@@ -276,7 +276,7 @@ void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*fu
 
 	if (!quiesce__srcu_exists(ssp, "call_srcu"))
 		return;
-	u = quiesce__srcu_enter(ssp);
+	u = quiesce__srcu_prepare(ssp);
 	if (quiesce_unlikely(!head || !func)) {
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "call_srcu() with a NULL %s", head ? "function" : "rcu_head");
 		return;
@@ -284,7 +284,7 @@ void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*fu
 	head->func = func;
 	above = quiesce__srcu_count_queued(u, bytes);
 	if (push(u, head))
-		quiesce__srcu_start(u);
+		quiesce__srcu_start_job(u);
 	else if (quiesce_unlikely(!quiesce__helper_running()))
 		quiesce__helper_ensure();
 	if (quiesce_unlikely(above))
@@ -302,7 +302,7 @@ uint64_t quiesce__srcu_pending(const struct quiesce__srcu_usage *u)
 void quiesce__srcu_schedule(struct quiesce__srcu_usage *u)
 {
 	if (quiesce__srcu_pending(u) || !wanted_is_over(u))
-		quiesce__srcu_start(u);
+		quiesce__srcu_start_job(u);
 }
 
 static bool all_run(const struct quiesce__srcu_usage *u, uint64_t queued)
@@ -344,7 +344,7 @@ static void wait_until_run(struct quiesce__run *run)
 		/* SR8: acquire, pairs with SR8 in wake_barriers() */
 		uint32_t word = quiesce_load_acquire(SR8, &u->done_word);
 
-		quiesce__srcu_start(u);
+		quiesce__srcu_start_job(u);
 		quiesce__jobs_take_steps();
 		if (all_run(u, queued))
 			return;
@@ -371,7 +371,7 @@ void quiesce_srcu_barrier(struct srcu_struct *ssp)
 
 	if (!quiesce__srcu_exists(ssp, "srcu_barrier"))
 		return;
-	u = quiesce__srcu_enter(ssp);
+	u = quiesce__srcu_prepare(ssp);
 	w.queued = quiesce_load_relaxed(&u->queued); /* Relaxed: callbacks that the caller knows of are included. */
 	if (barrier_is_misuse(ssp, u) || all_run(u, w.queued))
 		return;
@@ -385,14 +385,14 @@ void quiesce_srcu_barrier(struct srcu_struct *ssp)
 
 struct rcu_gp_seq quiesce_get_state_synchronize_srcu(struct srcu_struct *ssp)
 {
-	struct rcu_gp_seq seq = { quiesce__srcu_cookie(quiesce__srcu_enter(ssp)) };
+	struct rcu_gp_seq seq = { quiesce__srcu_cookie(quiesce__srcu_prepare(ssp)) };
 
 	return seq;
 }
 
 struct rcu_gp_seq quiesce_start_poll_synchronize_srcu(struct srcu_struct *ssp)
 {
-	struct quiesce__srcu_usage *u = quiesce__srcu_enter(ssp);
+	struct quiesce__srcu_usage *u = quiesce__srcu_prepare(ssp);
 	struct rcu_gp_seq seq = { quiesce__srcu_cookie(u) };
 	uint64_t old = quiesce_load_relaxed(&u->wanted); /* Relaxed: the exchange decides. */
 
@@ -403,7 +403,7 @@ struct rcu_gp_seq quiesce_start_poll_synchronize_srcu(struct srcu_struct *ssp)
 		/* SR7: full, pairs with SR7 in push() */
 		if (quiesce_cmpxchg(SR7, &u->wanted, &old, seq.value))
 			break;
-	quiesce__srcu_start(u);
+	quiesce__srcu_start_job(u);
 	return seq;
 }
 
@@ -421,7 +421,7 @@ static bool claim_part(struct quiesce__srcu_usage *u, uint64_t cookie)
 
 int quiesce_poll_state_synchronize_srcu(struct srcu_struct *ssp, struct rcu_gp_seq seq)
 {
-	struct quiesce__srcu_usage *u = quiesce__srcu_enter(ssp);
+	struct quiesce__srcu_usage *u = quiesce__srcu_prepare(ssp);
 	bool done = !seq.value || quiesce__srcu_done(u, seq.value);
 
 	if (!done && claim_part(u, seq.value)) {

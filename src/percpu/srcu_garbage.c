@@ -214,7 +214,7 @@ void quiesce__srcu_fork_child(void)
 	quiesce__jobs_sum_locked(reinit);
 }
 
-bool quiesce__srcu_yield_for_garbage(struct quiesce__srcu_usage *u)
+bool quiesce__srcu_request_yields(struct quiesce__srcu_usage *u)
 {
 	uint64_t now;
 
