@@ -101,7 +101,7 @@ int quiesce_shutdown(uint64_t timeout_ns)
 			return -ETIMEDOUT;
 		/* The last work of a thread may queue a callback, which starts another thread. */
 		refused += !stop_threads(deadline);
-		if (quiesce__threads_gone() && all_done(deadline, drained))
+		if (quiesce__threads_await_end() && all_done(deadline, drained))
 			return drained ? 0 : -ETIMEDOUT;
 	} while (!is_over(deadline) && refused < REFUSED_MAX);
 	return is_over(deadline) ? -ETIMEDOUT : -EBUSY;

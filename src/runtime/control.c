@@ -104,7 +104,7 @@ void quiesce__init_slow(void)
 		return;
 	platform_signals_block(&mask);
 	initialise();
-	quiesce__fork_notice();
+	quiesce__fork_detect();
 	platform_signals_restore(&mask);
 	errno = saved;
 }

@@ -107,7 +107,7 @@ static inline void quiesce__fix_mode(void)
 
 /* These handle fork(), and the exit of a thread. */
 void quiesce__fork_init(void);
-void quiesce__fork_notice(void);
+void quiesce__fork_detect(void);
 /* In a child whose survivor has not re-entered the library: true if @self, the calling thread, is known to
  * have been created in the child. */
 bool quiesce__fork_is_new(const struct quiesce_tls_v1 *self);

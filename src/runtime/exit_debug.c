@@ -5,7 +5,7 @@
 #include "subsystem.h"
 
 #if !defined(QUIESCE_SIM) /* a simulated process has no destructors */
-__attribute__((destructor)) static void process_exits(void)
+__attribute__((destructor)) static void report_process(void)
 {
 	quiesce__each_subsystem(process_report, quiesce__self());
 }

@@ -132,7 +132,7 @@ bool quiesce__fork_is_new(const struct quiesce_tls_v1 *self)
 }
 
 /* Signals are blocked. */
-void quiesce__fork_notice(void)
+void quiesce__fork_detect(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 

@@ -65,7 +65,7 @@ struct heavy {
 	struct side side[2];
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
-static QUIESCE_COLD void __attribute__((noreturn)) no_fence(int err, int why)
+static QUIESCE_COLD void __attribute__((noreturn)) die_without_fence(int err, int why)
 {
 	if (why == -ESTALE)
 		quiesce__say("this process was restored from a checkpoint without the restartable sequences of its threads: slots and "
@@ -86,7 +86,7 @@ static QUIESCE_COLD void fence_by_turns(int why)
 	int err = why == -ESTALE ? why : QUIESCE_MUTANT(heavy_no_turns) ? 0 : platform_fence_by_turns();
 
 	if (err)
-		no_fence(err, why);
+		die_without_fence(err, why);
 	/* Relaxed: it only limits how often the message is printed. */
 	if (!quiesce_load_relaxed(&said) && !quiesce_fetch_add_relaxed(&said, 1u))
 		quiesce__say("membarrier worked at start-up and now fails (%s): instead, each waiter takes a turn on the CPU of each "
@@ -172,10 +172,10 @@ static void hand_over(struct heavy *h, uint32_t number)
  * estimate. */
 static void record_cost(struct heavy *h, uint64_t ns)
 {
-	uint64_t most = 2 * (uint64_t)quiesce_load_relaxed(&h->cost_ns) + LATE_MIN_NS;
+	uint64_t max = 2 * (uint64_t)quiesce_load_relaxed(&h->cost_ns) + LATE_MIN_NS;
 
-	most = most < COST_MAX_NS ? most : COST_MAX_NS;
-	quiesce_store_relaxed(&h->cost_ns, (uint32_t)(ns < most ? ns : most));
+	max = max < COST_MAX_NS ? max : COST_MAX_NS;
+	quiesce_store_relaxed(&h->cost_ns, (uint32_t)(ns < max ? ns : max));
 }
 
 /* Execute a membarrier, complete the callers that it serves, and offer the lead to a caller that arrived

@@ -82,7 +82,7 @@ static struct {
 
 /* ---- sets of CPUs ---- */
 
-static bool no_cpu(const struct platform_cpus *cpus)
+static bool has_no_cpu(const struct platform_cpus *cpus)
 {
 	for (size_t i = 0; i < PLATFORM_CPU_WORDS; i++)
 		if (cpus->bits[i])
@@ -124,7 +124,7 @@ static void default_cpus(struct platform_cpus *ret)
 	}
 	*ret = all;
 	subtract(ret, &threads.avoided);
-	if (no_cpu(ret))
+	if (has_no_cpu(ret))
 		*ret = all;
 }
 
@@ -259,7 +259,7 @@ struct life {
 	uint32_t generation; /* number of forks; the list of a later generation has none of the earlier threads */
 };
 
-static void live(struct quiesce__run *run)
+static void run_main(struct quiesce__run *run)
 {
 	((struct life *)run)->main();
 }
@@ -293,7 +293,7 @@ static void thread_main(void *arg)
 	life.over = kind->over;
 	platform_thread_begin(kind->name, &kind->how);
 	quiesce__unlock(&threads.lock);
-	quiesce__run(&life.run, live, end_life);
+	quiesce__run(&life.run, run_main, end_life);
 	end_life(&life.run);
 }
 
@@ -337,7 +337,7 @@ static bool any_left_of_all(void)
 	return left;
 }
 
-bool quiesce__threads_gone(void)
+bool quiesce__threads_await_end(void)
 {
 	uint32_t never = 0;
 
@@ -378,7 +378,7 @@ static int choose_cpus(struct platform_cpus *cpus, const struct quiesce_thread_a
 			return -ENODEV;
 		intersect(cpus, &node);
 	}
-	return no_cpu(cpus) ? -EINVAL : 0;
+	return has_no_cpu(cpus) ? -EINVAL : 0;
 }
 
 static int choose(struct kind *kind, const struct quiesce_thread_attr *attr)

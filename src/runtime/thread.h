@@ -14,8 +14,8 @@ bool quiesce__thread_claim_start(enum quiesce_thread which);
 bool quiesce__thread_start(enum quiesce_thread which, void (*main)(void), void (*over)(void));
 /* Return the attributes of a thread for which the program has chosen none. */
 void quiesce__thread_defaults(struct platform_thread *ret);
-/* True if no thread of the library is left, for the kernel too.  Waits at most 2 ms for threads that are about to end. */
-bool quiesce__threads_gone(void);
+/* Wait, at most 2 ms, until no thread of the library is left, for the kernel too; false if one is. */
+bool quiesce__threads_await_end(void);
 /* Return whether the last start has failed. */
 bool quiesce__thread_failed(enum quiesce_thread which);
 /* Record whether the last start failed; callers other than thread.c are tests. */

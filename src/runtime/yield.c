@@ -11,7 +11,7 @@ static struct {
 	uint32_t others;
 } counts[SHARDS];
 
-static bool reads_clock(uint32_t cpu)
+static bool claim_clock(uint32_t cpu)
 {
 	uint32_t others = quiesce_load_relaxed(&counts[cpu].others) + 1; /* Relaxed: two readers may count as one. */
 
@@ -24,7 +24,7 @@ QUIESCE_COLD bool quiesce__yield(const struct quiesce__yield *yield)
 	uint32_t cpu = platform_cpu() % SHARDS;
 	bool requested = quiesce_load_relaxed(&yield->cpus) & 1ull << cpu; /* Relaxed: a reader may see the request late. */
 
-	if (!requested && !reads_clock(cpu))
+	if (!requested && !claim_clock(cpu))
 		return true;
 	if (platform_now_ns() >= quiesce_load_relaxed(&yield->until)) /* Relaxed: a reader may see the request late. */
 		return false;
