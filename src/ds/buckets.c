@@ -211,7 +211,7 @@ bool quiesce__table_is_empty(const struct quiesce__table *table)
 }
 
 /* Detach @array; false if it is not the table's any more. */
-static bool take_away(struct quiesce__table *table, struct quiesce__buckets *array)
+static bool detach_array(struct quiesce__table *table, struct quiesce__buckets *array)
 {
 	bool is_last;
 
@@ -235,7 +235,7 @@ struct quiesce__buckets *quiesce__table_detach(struct quiesce__table *table)
 
 	do /* BK3: acquire, pairs with BK3 in table_switch() */
 		array = quiesce_load_consume(BK3, &table->array);
-	while (array && !take_away(table, array));
+	while (array && !detach_array(table, array));
 	quiesce__counts_end(table);
 	return array;
 }

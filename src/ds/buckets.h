@@ -131,7 +131,7 @@ struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, co
 					      struct quiesce__update *u);
 /* Shorten the locked bucket of @u, if it is too long after a removal from an overflow line (@behind) or from the
  * first line.  If that needs lines that are not to be had, quiesce__update_done() tries again. */
-void quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__update *u, bool behind);
+void quiesce__bucket_compact(const struct quiesce__table *table, struct quiesce__update *u, bool behind);
 /* Lock a bucket; false if it has moved. */
 bool quiesce__bucket_lock(struct quiesce__bucket *line);
 void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags);

@@ -217,7 +217,7 @@ static void replace_lines(const struct quiesce__table *table, struct quiesce__gr
 		begin_to_wait(group, u);
 }
 
-void quiesce__bucket_tidy(const struct quiesce__table *table, struct quiesce__update *u, bool behind)
+void quiesce__bucket_compact(const struct quiesce__table *table, struct quiesce__update *u, bool behind)
 {
 	const struct quiesce__bucket *old = table->kind->follow(u->line), *line;
 	uint64_t nr, lines = 0, wanted;
@@ -257,7 +257,7 @@ static void shorten(struct quiesce__table *table, struct quiesce__update *u)
 			return;
 	if (quiesce__update_begin(table, u, u->hash))
 		return;
-	quiesce__bucket_tidy(table, u, true); /* another update may have shortened the bucket meanwhile */
+	quiesce__bucket_compact(table, u, true); /* another update may have shortened the bucket meanwhile */
 	quiesce__update_end(table, u, 0);
 }
 

@@ -155,7 +155,7 @@ static uint64_t hash_of(const struct quiesce__table *table, uint64_t key)
 }
 
 /* Undo a move that has failed: remove the pairs that were copied, which are all before word @end. */
-static void unmove(const struct quiesce__table *table, const struct quiesce__bucket *from, struct quiesce__buckets *to,
+static void undo_move(const struct quiesce__table *table, const struct quiesce__bucket *from, struct quiesce__buckets *to,
 		   const uint64_t *end)
 {
 	for (; from && !QUIESCE_MUTANT(table_move_kept); from = follow(from))
@@ -182,7 +182,7 @@ static bool move_line(const struct quiesce__table *table, const struct quiesce__
 		if (!value)
 			continue;
 		if (!place(to, line, key, value, u)) {
-			unmove(table, first, to, &from->word[i]);
+			undo_move(table, first, to, &from->word[i]);
 			return false;
 		}
 	}
@@ -288,7 +288,7 @@ static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t
 		found = word_at(line, i + 1);
 		set_value(line, i, value);
 		if (!value)
-			quiesce__bucket_tidy(&map->table, &u, line != u.line);
+			quiesce__bucket_compact(&map->table, &u, line != u.line);
 	}
 	quiesce__update_end(&map->table, &u, found && !value ? -1 : 0);
 	quiesce__update_done(&map->table, &u);
@@ -334,7 +334,7 @@ int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uin
 		else if (fresh && !place(u.array, u.line, key, fresh, &u))
 			err = -EAGAIN;
 		if (old && !fresh)
-			quiesce__bucket_tidy(&map->table, &u, line != u.line);
+			quiesce__bucket_compact(&map->table, &u, line != u.line);
 		quiesce__update_end(&map->table, &u, err ? 0 : !!fresh - !!old);
 		if (err && quiesce__update_spare(&u))
 			err = -ENOMEM;
@@ -363,7 +363,7 @@ static bool clear_bucket(struct hashmap *map, struct quiesce__table_iter *iter)
 				nr++;
 			}
 	if (nr)
-		quiesce__bucket_tidy(&map->table, &u, true);
+		quiesce__bucket_compact(&map->table, &u, true);
 	quiesce__iter_leave(iter);
 	quiesce__update_end(&map->table, &u, -nr);
 	return true;
@@ -409,7 +409,7 @@ static void enter(struct quiesce__table_iter *iter)
 }
 
 /* True if the key was in the first line when that was entered: a copy in an overflow line has been visited there. */
-static bool seen(const struct quiesce__table_iter *iter, uint64_t key)
+static bool was_seen(const struct quiesce__table_iter *iter, uint64_t key)
 {
 	for (unsigned int i = 1; i < QUIESCE_MAP_LINK && !QUIESCE_MUTANT(map_walk_twice); i += 2)
 		if (iter->seen[i - 1] == key && iter->seen[i])
@@ -428,7 +428,7 @@ static bool next_in_line(struct quiesce__table_iter *iter, uint64_t *ret_key, ui
 			*ret_value = iter->seen[i];
 			if (*ret_value)
 				return true;
-		} else if (read_pair(iter->line, i, ret_key, ret_value) && !seen(iter, *ret_key)) {
+		} else if (read_pair(iter->line, i, ret_key, ret_value) && !was_seen(iter, *ret_key)) {
 			return true;
 		}
 	}

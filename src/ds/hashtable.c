@@ -165,7 +165,7 @@ static void *object_at(const uint64_t *word)
 /* ---- moving ---- */
 
 /* Undo a move that has failed: remove the objects that were copied, which are all before @end. */
-static void unmove(const struct quiesce__table *table, const struct quiesce__bucket *from, struct quiesce__buckets *to,
+static void undo_move(const struct quiesce__table *table, const struct quiesce__bucket *from, struct quiesce__buckets *to,
 		   const void *end)
 {
 	for (; from && !QUIESCE_MUTANT(table_move_kept); from = line_behind(from))
@@ -198,7 +198,7 @@ static bool move_line(const struct quiesce__table *table, const struct quiesce__
 			continue;
 		hash = hash_of(table, (void *)(uintptr_t)word);
 		if (!place(to, quiesce__bucket_in(to, hash), (void *)(uintptr_t)word, hash, u)) {
-			unmove(table, first, to, (void *)(uintptr_t)word);
+			undo_move(table, first, to, (void *)(uintptr_t)word);
 			return false;
 		}
 	}
@@ -304,7 +304,7 @@ int quiesce_hashtable_set(struct hashtable *ht, void *object, void **ret_old)
 static void remove_word(const struct quiesce__table *table, struct quiesce__update *u, uint64_t *word)
 {
 	take_out(word);
-	quiesce__bucket_tidy(table, u, word < u->line->word || word > u->line->word + HASHTABLE_SLOTS);
+	quiesce__bucket_compact(table, u, word < u->line->word || word > u->line->word + HASHTABLE_SLOTS);
 }
 
 /* Remove @object, or an object with @key if that is not NULL; or replace it by @fresh. */
@@ -447,7 +447,7 @@ static bool clear_some(const struct clear_run *c, struct quiesce__table_iter *it
 	}
 	nr = take_some(&u, object);
 	if (nr)
-		quiesce__bucket_tidy(&ht->table, &u, true);
+		quiesce__bucket_compact(&ht->table, &u, true);
 	if (nr < CLEAR_AT_ONCE)
 		quiesce__iter_leave(iter);
 	quiesce__update_end(&ht->table, &u, -(int)nr);

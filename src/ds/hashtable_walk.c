@@ -19,7 +19,7 @@ static void enter(struct quiesce__table_iter *iter)
 
 /* True if the object was in the first line when that was entered: the same object in the last word, or in an
  * overflow line, has been visited there. */
-static bool seen(const struct quiesce__table_iter *iter, uint64_t word)
+static bool was_seen(const struct quiesce__table_iter *iter, uint64_t word)
 {
 	for (unsigned int i = 1; i < QUIESCE_TABLE_LAST && !QUIESCE_MUTANT(table_walk_twice); i++)
 		if (iter->seen[i - 1] == word)
@@ -40,7 +40,7 @@ static void *next_in_bucket(struct quiesce__table_iter *iter)
 			iter->first = false;
 			iter->index = 1;
 		} else if (is_object(word) && ((iter->first && (i < QUIESCE_TABLE_LAST || QUIESCE_MUTANT(table_walk_last))) ||
-					       !seen(iter, word))) {
+					       !was_seen(iter, word))) {
 			return (void *)(uintptr_t)word;
 		}
 	}

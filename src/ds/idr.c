@@ -47,7 +47,7 @@ int quiesce_idr_preload(struct idr_nodes *preload)
 
 void quiesce_idr_preload_end(struct idr_nodes *preload)
 {
-	quiesce__radix_empty(&preload->nodes);
+	quiesce__radix_free_spare(&preload->nodes);
 }
 
 int quiesce_idr_replace(struct idr *idr, void *ptr, unsigned long id, void **ret_old)

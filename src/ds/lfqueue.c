@@ -48,14 +48,14 @@ static uintptr_t follow(uintptr_t word)
 }
 
 /* Advance the tail from @last to @next; false if it was not at @last. */
-static bool pass_tail(struct lfq_queue *q, uintptr_t *last, uintptr_t next)
+static bool advance_tail(struct lfq_queue *q, uintptr_t *last, uintptr_t next)
 {
 	/* LQ2: release, pairs with LQ2 in quiesce__lfq_enqueue() and try_enqueue() */
 	return quiesce_cmpxchg(LQ2, &q->tail, last, next);
 }
 
 /* Replace the node @head, which @number has closed, by that number. */
-static void pass_head(struct lfq_queue *q, uintptr_t head, uintptr_t number)
+static void advance_head(struct lfq_queue *q, uintptr_t head, uintptr_t number)
 {
 	/* LQ3: full, pairs with LQ3 in try_dequeue() and try_first() */
 	(void)quiesce_cmpxchg(LQ3, &q->head, &head, number);
@@ -90,19 +90,19 @@ static bool put(struct lfq_queue *q, uintptr_t last, struct lfq_node *node, unsi
 /* The tail is @number: insert @node if the head is @number, too.  Else advance the tail to the value of the head. */
 static bool try_first(struct lfq_queue *q, uintptr_t number, struct lfq_node *node, unsigned int *pauses)
 {
-	/* LQ3: acquire, pairs with LQ3 in quiesce__lfq_put(), pass_head() and try_dequeue() */
+	/* LQ3: acquire, pairs with LQ3 in quiesce__lfq_put(), advance_head() and try_dequeue() */
 	uintptr_t head = quiesce_load_acquire(LQ3, &q->head);
 
 	if (head == number)
 		return put(q, number, node, pauses);
 	guess_end(q, number + 1);
-	(void)pass_tail(q, &number, head);
+	(void)advance_tail(q, &number, head);
 	return false;
 }
 
 static bool try_enqueue(struct lfq_queue *q, struct lfq_node *node, unsigned int *pauses)
 {
-	/* LQ2: acquire, pairs with LQ2 in quiesce__lfq_put() and pass_tail() */
+	/* LQ2: acquire, pairs with LQ2 in quiesce__lfq_put() and advance_tail() */
 	uintptr_t last = quiesce_load_acquire(LQ2, &q->tail), next;
 
 	if (quiesce__lfq_is_number(last))
@@ -113,8 +113,8 @@ static bool try_enqueue(struct lfq_queue *q, struct lfq_node *node, unsigned int
 		return put(q, last, node, pauses);
 	}
 	if (quiesce__lfq_is_number(next))
-		pass_head(q, last, next);
-	(void)pass_tail(q, &last, next);
+		advance_head(q, last, next);
+	(void)advance_tail(q, &last, next);
 	return false;
 }
 
@@ -128,13 +128,13 @@ void quiesce_lfq_enqueue(struct lfq_queue *q, struct lfq_node *node)
 
 /* Advance the tail past @head if it is there, before the head advances to @next.  If @next has a successor, the
  * tail has passed, so the tail is rarely loaded. */
-static void let_tail_pass(struct lfq_queue *q, uintptr_t head, uintptr_t next)
+static void advance_tail_past(struct lfq_queue *q, uintptr_t head, uintptr_t next)
 {
 	if (!is_end(follow(next)) || QUIESCE_MUTANT(lfq_tail_left))
 		return;
 	/* Relaxed: the thread that linked @next has read @head there, so no older value is read. */
 	if (quiesce_load_relaxed(&q->tail) == head)
-		(void)pass_tail(q, &head, next);
+		(void)advance_tail(q, &head, next);
 }
 
 /* @head is the last node, and has the end mark @end: close it, so that it belongs to the caller. */
@@ -146,19 +146,19 @@ static bool take_last(struct lfq_queue *q, uintptr_t head, uintptr_t end)
 	if (!quiesce_cmpxchg(LQ1, quiesce__lfq_link(head), &end, number))
 		return false;
 	if (!QUIESCE_MUTANT(lfq_tail_first))
-		pass_head(q, head, number);
+		advance_head(q, head, number);
 	/* The tail may still be the number before @head: then it never comes to @head. */
-	if (!QUIESCE_MUTANT(lfq_last_left) && !pass_tail(q, &before, number) && before == head)
-		(void)pass_tail(q, &head, number);
+	if (!QUIESCE_MUTANT(lfq_last_left) && !advance_tail(q, &before, number) && before == head)
+		(void)advance_tail(q, &head, number);
 	if (QUIESCE_MUTANT(lfq_tail_first))
-		pass_head(q, head, number);
+		advance_head(q, head, number);
 	return true;
 }
 
 /* Make one attempt to dequeue; false if it has to be repeated. */
 static bool try_dequeue(struct lfq_queue *q, uintptr_t *ret_word)
 {
-	/* LQ3: acquire, pairs with LQ3 in quiesce__lfq_put(), pass_head() and try_dequeue() */
+	/* LQ3: acquire, pairs with LQ3 in quiesce__lfq_put(), advance_head() and try_dequeue() */
 	uintptr_t head = quiesce_load_acquire(LQ3, &q->head), next, old = head;
 
 	*ret_word = 0;
@@ -166,13 +166,13 @@ static bool try_dequeue(struct lfq_queue *q, uintptr_t *ret_word)
 		return true;
 	next = follow(head);
 	if (quiesce__lfq_is_number(next)) {
-		pass_head(q, head, next);
+		advance_head(q, head, next);
 		return true;
 	}
 	*ret_word = head;
 	if (is_end(next))
 		return take_last(q, head, next);
-	let_tail_pass(q, head, next);
+	advance_tail_past(q, head, next);
 	/* LQ3: full, pairs with LQ3 in try_dequeue() and try_first() */
 	return quiesce_cmpxchg(LQ3, &q->head, &old, next);
 }

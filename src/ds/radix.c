@@ -80,7 +80,7 @@ void quiesce__radix_free(struct radix_node *out)
 	}
 }
 
-void quiesce__radix_empty(struct quiesce__radix_nodes *spare)
+void quiesce__radix_free_spare(struct quiesce__radix_nodes *spare)
 {
 	quiesce__radix_free(spare->first);
 	*spare = (struct quiesce__radix_nodes){ NULL, 0 };
@@ -113,7 +113,7 @@ static void free_tree_rcu(struct rcu_head *head)
 
 /* Called in a section, because call_rcu() does not throttle its caller there, whatever the settings: the caller may
  * hold locks. */
-static void after_readers(struct radix_node *node, void (*func)(struct rcu_head *head), size_t nr)
+static void call_after_readers(struct radix_node *node, void (*func)(struct rcu_head *head), size_t nr)
 {
 	rcu_read_lock();
 	quiesce_call_rcu(&node->rcu, func, nr * sizeof *node);
@@ -131,7 +131,7 @@ void quiesce__radix_retire(struct radix_node *out)
 	if (QUIESCE_MUTANT(radix_free_now))
 		quiesce__radix_free(out);
 	else
-		after_readers(out, free_chain_rcu, nr);
+		call_after_readers(out, free_chain_rcu, nr);
 }
 
 /* ---- bits ---- */
@@ -232,7 +232,8 @@ static void occupy(struct radix_node *leaf, unsigned int slot, void *ptr)
 }
 
 /* The root of a tree that is high enough for @index; perhaps a new one, which is not published yet. */
-static struct radix_node *raise(struct quiesce__radix *tree, struct quiesce__radix_nodes *spare, uint64_t index, unsigned int *ret_shift)
+static struct radix_node *grow_root(struct quiesce__radix *tree, struct quiesce__radix_nodes *spare, uint64_t index,
+				    unsigned int *ret_shift)
 {
 	unsigned int goal = shift_for(index);
 	struct radix_node *node = radix_root(tree, ret_shift), *above;
@@ -252,7 +253,7 @@ static struct radix_node *raise(struct quiesce__radix *tree, struct quiesce__rad
 }
 
 /* Allocate a leaf with @index, and the nodes above it up to shift @end. */
-static struct radix_node *branch(struct quiesce__radix *tree, struct quiesce__radix_nodes *spare, uint64_t index, void *ptr,
+static struct radix_node *new_branch(struct quiesce__radix *tree, struct quiesce__radix_nodes *spare, uint64_t index, void *ptr,
 				 unsigned int end)
 {
 	struct radix_node *below = take_node(tree, spare);
@@ -271,7 +272,7 @@ void quiesce__radix_take(struct quiesce__radix *tree, struct quiesce__radix_node
 {
 	unsigned int shift, old_shift;
 	const struct radix_node *old = radix_root(tree, &old_shift);
-	struct radix_node *root = raise(tree, spare, index, &shift), *node = root, *below;
+	struct radix_node *root = grow_root(tree, spare, index, &shift), *node = root, *below;
 	unsigned int root_shift = shift;
 
 	for (; shift && (below = radix_peek(node, radix_slot_of(index, shift))); shift -= BITS)
@@ -279,7 +280,7 @@ void quiesce__radix_take(struct quiesce__radix *tree, struct quiesce__radix_node
 	if (shift == 0)
 		occupy(node, radix_slot_of(index, 0), ptr);
 	else
-		link_below(node, radix_slot_of(index, shift), branch(tree, spare, index, ptr, shift));
+		link_below(node, radix_slot_of(index, shift), new_branch(tree, spare, index, ptr, shift));
 	if (root != old)
 		set_root(tree, root, root_shift);
 	add_to_count(tree, 1);
@@ -295,7 +296,7 @@ static void vacate(struct radix_node *node, unsigned int slot)
 	quiesce__radix_set(node, slot, RADIX_FREE);
 }
 
-static struct radix_node *take_out(struct quiesce__radix *tree, struct radix_node *node, struct radix_node *out)
+static struct radix_node *unlink_node(struct quiesce__radix *tree, struct radix_node *node, struct radix_node *out)
 {
 	node->above = (uintptr_t)out;
 	tree->nr_nodes--;
@@ -303,7 +304,7 @@ static struct radix_node *take_out(struct quiesce__radix *tree, struct radix_nod
 }
 
 /* Remove the roots that use slot 0 only (R1).  Returns @out with these added. */
-static struct radix_node *lower(struct quiesce__radix *tree, struct radix_node *out)
+static struct radix_node *shrink_root(struct quiesce__radix *tree, struct radix_node *out)
 {
 	unsigned int shift;
 	struct radix_node *root = radix_root(tree, &shift), *below;
@@ -315,7 +316,7 @@ static struct radix_node *lower(struct quiesce__radix *tree, struct radix_node *
 		set_root(tree, below, shift);
 		if (QUIESCE_MUTANT(radix_shrink_clears))
 			set_slot(root, 0, NULL);
-		out = take_out(tree, root, out);
+		out = unlink_node(tree, root, out);
 	}
 	return out;
 }
@@ -335,10 +336,10 @@ struct radix_node *quiesce__radix_give_back(struct quiesce__radix *tree, struct 
 			vacate(above, node->above % WAYS);
 		else
 			set_root(tree, NULL, 0);
-		out = take_out(tree, node, out);
+		out = unlink_node(tree, node, out);
 	}
 	add_to_count(tree, -1);
-	return lower(tree, out);
+	return shrink_root(tree, out);
 }
 
 int quiesce__radix_update(struct quiesce__radix *tree, struct quiesce__radix_nodes *preload, radix_attempt *attempt, void *arg)
@@ -353,7 +354,7 @@ int quiesce__radix_update(struct quiesce__radix *tree, struct quiesce__radix_nod
 		if (result > 0 && (preload || !quiesce__radix_fill(spare, result)))
 			result = -ENOMEM;
 	} while (result > 0);
-	quiesce__radix_empty(&own);
+	quiesce__radix_free_spare(&own);
 	return result;
 }
 
@@ -375,5 +376,5 @@ void quiesce__radix_destroy(struct quiesce__radix *tree)
 	if (!root)
 		return;
 	root->above = shift;
-	after_readers(root, free_tree_rcu, nr);
+	call_after_readers(root, free_tree_rcu, nr);
 }

@@ -102,7 +102,7 @@ uint64_t quiesce__radix_lowest_free(const struct quiesce__radix *tree, uint64_t 
 /* ---- functions for callers without the lock ---- */
 
 bool quiesce__radix_fill(struct quiesce__radix_nodes *spare, unsigned int nr);
-void quiesce__radix_empty(struct quiesce__radix_nodes *spare);
+void quiesce__radix_free_spare(struct quiesce__radix_nodes *spare);
 void quiesce__radix_retire(struct radix_node *out);
 void quiesce__radix_free(struct radix_node *out); /* immediately: the tree has no readers outside of the lock */
 

@@ -74,7 +74,7 @@ QUIESCE_FAST bool quiesce__lfq_put(struct lfq_queue *q, uintptr_t last, struct l
 
 QUIESCE_FAST void quiesce__lfq_enqueue(struct lfq_queue *q, struct lfq_node *node)
 {
-	/* LQ2: acquire, pairs with LQ2 in quiesce__lfq_put() and pass_tail() */
+	/* LQ2: acquire, pairs with LQ2 in quiesce__lfq_put() and advance_tail() */
 	uintptr_t last = quiesce_load_acquire(LQ2, &q->tail);
 
 	if (quiesce_unlikely(!quiesce__lfq_put(q, last, node)))
