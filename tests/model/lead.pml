@@ -87,7 +87,7 @@ inline rouse()
 #endif
 }
 
-inline have_thread(r)
+inline ensure_thread(r)
 {
 	if
 	:: running -> r = true
@@ -116,7 +116,7 @@ inline take_lead_if_needed(r)
 
 inline pass_on(r)
 {
-	have_thread(r);
+	ensure_thread(r);
 	atomic {
 		next = NW;
 		if
@@ -181,7 +181,7 @@ proctype caller(byte me; bool skips)
 	bool r = false;
 
 	if
-	:: skips -> have_thread(r)
+	:: skips -> ensure_thread(r)
 	:: else
 	fi;
 	atomic {

@@ -169,7 +169,7 @@ inline visit()
 }
 
 /* An owner that finds the lock taken, also after a fence, does not wait. */
-inline at_limit()
+inline visit_at_limit()
 {
 	if
 	:: atomic { !locked -> locked = true; drain_owner() }; visit()
@@ -191,7 +191,7 @@ proctype owner()
 		d_step { drain_owner(); p = n + 1; held = n; queued++ };
 		n++;
 		if
-		:: queued >= limit -> at_limit()
+		:: queued >= limit -> visit_at_limit()
 		:: queued < limit
 		fi;
 		called = called | bit(n - 1)

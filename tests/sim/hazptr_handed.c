@@ -98,7 +98,7 @@ static void stays_with_item(void *unused)
 	hazptr_free(NULL, slot);
 }
 
-static void setup_notes(void)
+static void setup_proxies(void)
 {
 	world_begin();
 	sim_spawn(stays_with_item, NULL, "reader");
@@ -106,15 +106,15 @@ static void setup_notes(void)
 	sim_spawn(retires_by_address, NULL, "updater");
 }
 
-static void setup_notes_wide(void)
+static void setup_proxies_wide(void)
 {
-	setup_notes();
+	setup_proxies();
 	sim_config()->nr_cpus = 3;
 }
 
-static void setup_full_notes(void)
+static void setup_full_proxies(void)
 {
-	setup_notes();
+	setup_proxies();
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
@@ -147,7 +147,7 @@ static void lists_a_note(void *unused)
 	world_set(&listed, 1);
 }
 
-static void setup_notes_listed(void)
+static void setup_proxies_listed(void)
 {
 	held = listed = 0;
 	world_begin();
@@ -155,10 +155,10 @@ static void setup_notes_listed(void)
 	sim_spawn(lists_a_note, NULL, "updater");
 }
 
-/* There is no memory for queues and notes, so a retirer waits. */
-static void setup_no_notes(void)
+/* There is no memory for queues and proxies, so a retirer waits. */
+static void setup_no_proxies(void)
 {
-	setup_notes();
+	setup_proxies();
 	sim_config()->arm_exit_failures = -1;
 }
 
@@ -376,11 +376,11 @@ const struct sim_scenario hazptr_handed_scenarios[] = {
 	SCENARIO(handed, "callbacks run in the helper only"),
 	SCENARIO(handed_wide, "... a CPU for every thread"),
 	SCENARIO(full_handed, "... without membarrier"),
-	SCENARIO(notes, "objects without a head"),
-	SCENARIO(notes_wide, "... a CPU for every thread"),
-	SCENARIO(full_notes, "... without membarrier"),
-	SCENARIO(notes_listed, "... in lists"),
-	SCENARIO(no_notes, "... without memory"),
+	SCENARIO(proxies, "objects without a head"),
+	SCENARIO(proxies_wide, "... a CPU for every thread"),
+	SCENARIO(full_proxies, "... without membarrier"),
+	SCENARIO(proxies_listed, "... in lists"),
+	SCENARIO(no_proxies, "... without memory"),
 	SCENARIO(sized, "a few large objects are a batch"),
 	SCENARIO(rests, "batches come as the helper is about to rest"),
 	SCENARIO(full_rests, "... without membarrier"),

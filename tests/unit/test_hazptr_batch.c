@@ -112,7 +112,7 @@ static void garbage_without_heads_is_bounded(void **state)
 	all_are_gone();
 }
 
-/* Use more than a chunk of notes, all of which are returned. */
+/* Use more than a chunk of proxies, all of which are returned. */
 static void *retire_in_turns(void *unused)
 {
 	for (int turn = 0; turn < 4; turn++) {
@@ -134,7 +134,7 @@ static long pages_of_this_process(void)
 	return size;
 }
 
-/* Memory that grows once is the stack of a helper or the like; lost notes would make memory grow in each round. */
+/* Memory that grows once is the stack of a helper or the like; lost proxies would make memory grow in each round. */
 static void notes_are_used_again(void **state)
 {
 	int grew = 0;
@@ -153,7 +153,7 @@ static void notes_are_used_again(void **state)
 
 enum { AT_ONCE = 8 };
 
-/* Wait until each thread has a queue with notes of its own. */
+/* Wait until each thread has a queue with proxies of its own. */
 static void *retire_one_beside_others(void *all)
 {
 	hazptr_retire(born(), dies);
@@ -184,7 +184,7 @@ static void notes_of_threads_are_used_again(void **state)
 	assert_in_range(grew, 0, 20);
 }
 
-/* Two threads that search for notes at the same time both find some where there are plenty. */
+/* Two threads that search for proxies at the same time both find some where there are plenty. */
 enum { STARTERS = 4, STARTED = 1000 };
 
 static void *retire_one(void *unused)
