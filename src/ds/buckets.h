@@ -64,7 +64,7 @@ struct quiesce__counts {
 	/* Read by every update; not written while the table counts per CPU. */
 	uint64_t shared[2];
 	struct quiesce_percpu percpu;
-	uint32_t wide;   /* true: updates count per CPU */
+	uint32_t per_cpu; /* true: updates count per CPU */
 	uint64_t others; /* elements that the last sum found outside @shared; for a table that does not count per CPU */
 	/* Only some updates write @gp_ns, the time of the last request of a grace period for replaced lines. */
 	uint64_t gp_ns __attribute__((aligned(QUIESCE_CACHELINE)));
@@ -78,7 +78,7 @@ int quiesce__counts_begin(struct quiesce__table *table);
 /* Free the counts after a grace period, at the end of a table.  To be called in a section. */
 void quiesce__counts_end(struct quiesce__table *table);
 /* Choose how to count, for a table that gets or has an array of @lines lines. */
-void quiesce__counts_widen(struct quiesce__table *table, uint64_t lines);
+void quiesce__counts_choose_mode(struct quiesce__table *table, uint64_t lines);
 uint64_t quiesce__table_sum(const struct quiesce__table *table);
 /* Add @change elements for the bucket that @u has locked.  True: the update should check the sum. */
 bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__update *u, int change);

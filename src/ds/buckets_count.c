@@ -65,16 +65,16 @@ void quiesce__counts_end(struct quiesce__table *table)
 		call_rcu(&counts->rcu, counts_free);
 }
 
-void quiesce__counts_widen(struct quiesce__table *table, uint64_t lines)
+void quiesce__counts_choose_mode(struct quiesce__table *table, uint64_t lines)
 {
 	struct quiesce__counts *counts = table->counts;
-	uint32_t wide = lines >= PERCPU_LINES;
+	uint32_t per_cpu = lines >= PERCPU_LINES;
 
 	/* Without memory for sets all updates share the two words. */
-	if (wide && !quiesce_load_relaxed(&counts->wide) && quiesce__percpu_open(&counts->percpu, NR_WORDS)) /* Relaxed: a policy. */
-		wide = 0;
-	if (quiesce_load_relaxed(&counts->wide) != wide)      /* Relaxed: a policy; all sums read all words. */
-		quiesce_store_relaxed(&counts->wide, wide); /* Relaxed: a policy. */
+	if (per_cpu && !quiesce_load_relaxed(&counts->per_cpu) && quiesce__percpu_open(&counts->percpu, NR_WORDS)) /* Relaxed: a policy. */
+		per_cpu = 0;
+	if (quiesce_load_relaxed(&counts->per_cpu) != per_cpu)      /* Relaxed: a policy; all sums read all words. */
+		quiesce_store_relaxed(&counts->per_cpu, per_cpu); /* Relaxed: a policy. */
 }
 
 uint64_t quiesce__table_sum(const struct quiesce__table *table)
@@ -136,7 +136,7 @@ bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__u
 	uint32_t word = change > 0 ? PUT_IN : TAKEN_OUT, nr = (uint32_t)(change > 0 ? change : -change);
 	uint64_t lines = lines_of(u->array);
 
-	if (!quiesce_load_relaxed(&counts->wide)) { /* Relaxed: a policy. */
+	if (!quiesce_load_relaxed(&counts->per_cpu)) { /* Relaxed: a policy. */
 		quiesce_fetch_add_relaxed(&counts->shared[word], (uint64_t)nr); /* Relaxed: counts order nothing. */
 		/* Relaxed: the value at the last sum. */
 		return is_beyond(table, lines, change, quiesce_load_relaxed(&counts->others) + shared_by_all(counts));
@@ -157,7 +157,7 @@ void quiesce__count_checked(struct quiesce__table *table, struct quiesce__bucket
 	min = min < max ? min : max + 1;
 	few >>= SAMPLE_SHIFT(lines) + 1;
 	quiesce_store_relaxed(&array->until_sum, (int64_t)(few > min ? few : min)); /* Relaxed: an interval. */
-	if (!quiesce_load_relaxed(&counts->wide)) /* Relaxed: a policy. */
+	if (!quiesce_load_relaxed(&counts->per_cpu)) /* Relaxed: a policy. */
 		/* Relaxed: a hint. */
 		quiesce_store_relaxed(&counts->others, quiesce__percpu_inside(&counts->percpu, none, PUT_IN, TAKEN_OUT));
 }

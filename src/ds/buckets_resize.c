@@ -34,7 +34,7 @@ static void table_switch(struct quiesce__table *table, struct quiesce__buckets *
 {
 	/* BK3: release, pairs with BK3 in quiesce__buckets_of() and quiesce__update_begin() and quiesce__table_count() */
 	quiesce_store_release(BK3, &table->array, next);
-	quiesce__counts_widen(table, lines_of(next));
+	quiesce__counts_choose_mode(table, lines_of(next));
 }
 
 /* The last bucket of @array has moved.  The table exists while the lock of its array is held: the table advances
@@ -242,25 +242,25 @@ static bool park_inherited(struct quiesce__buckets *array)
 	       quiesce_cmpxchg(BK6, &array->queued, &found, found & ~1u);
 }
 
-enum rest {
-	REST_MORE,
-	REST_PARKED, /* parked until an update queues it: memory is short, or other threads move the last buckets */
-	REST_OVER,
+enum batch_result {
+	BATCH_MORE,
+	BATCH_PARKED, /* parked until an update queues it: memory is short, or other threads move the last buckets */
+	BATCH_OVER,
 };
 
 /* Under the lock.  The table exists while there are buckets left, because its destruction waits for the lock then. */
-static enum rest move_batch(struct quiesce__buckets *array)
+static enum batch_result move_batch(struct quiesce__buckets *array)
 {
 	/* BK4: acquire, pairs with BK4 in move_bucket() */
 	if (!array->table || quiesce_load_acquire(BK4, &array->unmoved) == 0)
-		return REST_OVER;
+		return BATCH_OVER;
 	if (move_some(array->table, array, BATCH_BUCKETS, true) > 0)
-		return REST_MORE;
+		return BATCH_MORE;
 	/* The thread that moves the last bucket takes the lock afterwards, and queues the callback then: so either
 	 * it finds the callback parked here, or the next batch finds no bucket left. */
 	/* BK6: release, pairs with BK6 in quiesce__resize_claim_callback() */
 	quiesce_store_release(BK6, &array->queued, quiesce__resize_parked());
-	return REST_PARKED;
+	return BATCH_PARKED;
 }
 
 /* A grace period after the last move, the thread that made it has left its section, and so has switched the array. */
@@ -275,7 +275,7 @@ static void resize_rest(struct rcu_head *head)
 	uint64_t end = platform_now_ns() + STEP_NS;
 	size_t bytes = quiesce__buckets_bytes(array);
 	uint32_t batches = 0;
-	enum rest rest;
+	enum batch_result result;
 
 	if (park_inherited(array))
 		return;
@@ -283,15 +283,15 @@ static void resize_rest(struct rcu_head *head)
 		/* Without a worker, a poll outside of a section may wait for readers, and locks are held here. */
 		rcu_read_lock();
 		quiesce__lock(&array->lock);
-		rest = move_batch(array);
+		result = move_batch(array);
 		quiesce__unlock(&array->lock);
 		rcu_read_unlock();
-	} while (rest == REST_MORE && (++batches < MIN_BATCHES || platform_now_ns() < end));
+	} while (result == BATCH_MORE && (++batches < MIN_BATCHES || platform_now_ns() < end));
 	/* The size is reported only once the array is garbage: no updater has to wait because a table is being
 	 * resized. */
-	if (rest == REST_OVER)
+	if (result == BATCH_OVER)
 		call_rcu_sized(head, array_left_rcu, bytes);
-	else if (rest == REST_MORE)
+	else if (result == BATCH_MORE)
 		call_rcu(head, resize_rest);
 }
 
@@ -315,7 +315,7 @@ static int resize(struct quiesce__table *table, struct quiesce__buckets *array, 
 	if (!fresh)
 		return -ENOMEM;
 	if (lines > lines_of(array))
-		quiesce__counts_widen(table, lines);
+		quiesce__counts_choose_mode(table, lines);
 	/* BK2: full, pairs with BK2 in quiesce__resize_maintain() and quiesce__table_stats() and reserve_step() */
 	if (!quiesce_cmpxchg(BK2, &array->next, &none, fresh)) {
 		quiesce__array_free(fresh);
@@ -341,7 +341,7 @@ int quiesce__first_array(struct quiesce__table *table)
 		fresh = quiesce__array_new(table, 1);
 	if (!fresh)
 		return -ENOMEM;
-	quiesce__counts_widen(table, lines_of(fresh));
+	quiesce__counts_choose_mode(table, lines_of(fresh));
 	/* BK3: full, pairs with BK3 in quiesce__buckets_of() and quiesce__update_begin() */
 	if (!quiesce_cmpxchg(BK3, &table->array, &none, fresh))
 		quiesce__array_free(fresh);
