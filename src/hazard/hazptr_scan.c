@@ -37,7 +37,7 @@ static void check_slot(struct quiesce__hazptr_scan *set, const uintptr_t *slot)
 	if (quiesce_likely(!address))
 		return;
 	if (quiesce_unlikely(address == (uintptr_t)SHAZPTR_WILDCARD))
-		set->everything = true;
+		set->protects_all = true;
 	else
 		add(set, address);
 }
@@ -99,7 +99,7 @@ void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *tab
 	/* HP1: pairs with HP1 in quiesce__hazptr_set_fast() and quiesce__hazptr_set_slow() */
 	quiesce_fence_heavy_shared(HP1);
 	set->fence_ns = (uint32_t)(platform_now_ns() - begin);
-	set->everything = quiesce__slots_fallback(0) || quiesce__slots_fallback(1);
+	set->protects_all = quiesce__slots_fallback(0) || quiesce__slots_fallback(1);
 	quiesce__slots_ranges(set->range);
 	for (uint32_t i = 0; i < QUIESCE_NR_RANGES && QUIESCE_MUTANT(hazptr_scan_skips_last_line); i++)
 		set->range[i].nr -= set->range[i].nr != 0;

@@ -30,7 +30,7 @@ struct quiesce__hazptr_scan {
 	uint32_t nr, max;   /* number of entries of this round, and its maximum */
 	uint32_t fence_ns;  /* duration of the heavy fence */
 	uint32_t slots;     /* number of slots scanned so far */
-	bool everything;    /* a wildcard or a fallback guard protects every address */
+	bool protects_all;  /* a wildcard or a fallback guard protects every address */
 	/* These fields are the position of the next round. */
 	struct quiesce__slot_range range[QUIESCE_NR_RANGES];
 	uint32_t in, next, slot;
@@ -54,7 +54,7 @@ static inline bool quiesce__hazptr_scan_has(const struct quiesce__hazptr_scan *s
 {
 	uint32_t hash;
 
-	if (quiesce_unlikely(set->everything))
+	if (quiesce_unlikely(set->protects_all))
 		return true;
 	if (!set->nr)
 		return false;

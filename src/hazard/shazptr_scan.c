@@ -319,7 +319,7 @@ void quiesce__shazptr_scan_if_late(uint64_t scans, uint64_t due)
 	scan_locked();
 }
 
-/* ---- by the leader ---- */
+/* ---- functions of the leader ---- */
 
 /* One scan for all waiters; true if none is left. */
 bool quiesce__shazptr_scan_once(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slots.c - the array of hazard slots near CPUs and threads; claims are in shazptr.c.
+/* slots.c - the array of hazard slots, by CPU and by thread; claims are in shazptr.c.
  *
  *   array:    | blocks of ids: concurrency ids or CPUs | two counts of fallback guards | bits of lines: live, vacant | lines |
  *   a block:  | 63 slots, count | the scan's words |

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slots.h - the array of hazard slots near CPUs and threads, and how scans walk over it. */
+/* slots.h - the array of hazard slots, by CPU and by thread, and how scans walk over it. */
 #ifndef QUIESCE_SLOTS_H
 #define QUIESCE_SLOTS_H
 
