@@ -46,7 +46,7 @@ static struct {
 	uint64_t visit_at; /* time of the next visit to the unfreed queues; PLATFORM_FOREVER: there are none */
 	uint64_t visited;  /* number of visits to queues, ever */
 	uint64_t max_taken; /* largest number of addresses that this pass has taken from one queue */
-	bool callbacks;    /* the pass runs callbacks */
+	bool runs_callbacks;
 	bool needs_gp;     /* the pass needs a grace period */
 } pass = { .visit_at = PLATFORM_FOREVER };
 
@@ -83,7 +83,7 @@ static void take_unlisted(struct quiesce__queue *queue)
 		pass.queues = queue;
 	}
 	count_visit();
-	if (pass.callbacks) /* spilled objects may be callbacks, so all of them count as callbacks */
+	if (pass.runs_callbacks) /* spilled objects may be callbacks, so all of them count as callbacks */
 		quiesce__spill_take(&queue->spill);
 	taken = queue->callbacks_snap.nr + queue->frees_snap.nr;
 	quiesce__take_snapshot(&queue->callbacks_snap, &queue->callbacks);
@@ -136,7 +136,7 @@ static void take_all(void)
 	take_carried();
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++)
 		take_listed(&quiesce__queues.shard[i]);
-	pass.needs_gp |= (pass.callbacks && quiesce__spill_take_of_shards()) || quiesce__gp_wanted();
+	pass.needs_gp |= (pass.runs_callbacks && quiesce__spill_take_of_shards()) || quiesce__gp_wanted();
 }
 
 /* ---- reclaiming ---- */
@@ -364,7 +364,7 @@ static void make_pass(bool callbacks)
 	/* Relaxed: CB7 orders it.  All ready objects are freed if a caller waits (I5). */
 	bool all = pressure || quiesce_load_relaxed(&quiesce__pass.waiting) || !(quiesce__self()->state & QUIESCE_TLS_WORKER);
 
-	pass.callbacks = callbacks;
+	pass.runs_callbacks = callbacks;
 	take_all();
 	if (pass.needs_gp)
 		wait_for_readers(pressure);

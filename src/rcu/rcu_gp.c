@@ -214,12 +214,12 @@ static bool take_lead(void)
  * which the first leads. */
 static void hand_over(uint64_t number)
 {
-	bool alone = quiesce_load_relaxed(&state.started) == number; /* Relaxed: followers sleep for a limited time. */
+	bool newest = quiesce_load_relaxed(&state.started) == number; /* Relaxed: followers sleep for a limited time. */
 
 	/* GP2: full, pairs with GP2 in take_lead() */
 	quiesce_xchg(GP2, &state.led, 0);
-	wake(&state.side[~number & 1], alone ? 1 : INT32_MAX);
-	if (!alone)
+	wake(&state.side[~number & 1], newest ? 1 : INT32_MAX);
+	if (!newest)
 		wake(&state.side[number & 1], INT32_MAX);
 }
 
@@ -237,7 +237,7 @@ static void gp_lead(enum quiesce__urgency urgency, const char *call)
 	hand_over(number);
 }
 
-/* ---- alone ---- */
+/* ---- without the leader ---- */
 
 /* True if a follower need not finish its own grace period: the cookie is done, or there is no leader any more, and the follower can lead,
  * with wake-ups and forced yields. */

@@ -21,7 +21,7 @@
  *     entry that another thread has just added and not claimed yet; that thread then adds one, and takes another entry.  So once all
  *     claims are complete it is the number of free entries.  Meanwhile it may be negative; callers test for 0 only.
  *     A claim tries the entry that was given back last, then MAX_TRIED entries from where the hand stands, and takes a new one if all
- *     of them have owners.  Only claims move the hand, and always on: a round of N
+ *     of them have owners.  Only claims move the hand, and always forward: a round of N
  *     entries adds at most N / MAX_TRIED, and finds every free one.  So there are at most a fifteenth more than were ever needed at a
  *     time, and a registration reads a few lines, however many threads there are.
  * I6. Scanners wait for each other only where there are more of them than places, and no walk holds up more than the exits of one

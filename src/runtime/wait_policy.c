@@ -10,7 +10,7 @@
  *     in the next one.
  * I2. The end of a window is a time that readers check, so it is observed even if the waiter does not run.
  *     RCU readers withdraw the request then, so that later readers take the fast path again.
- * I3. Whether the delaying reader is preempted is unknown: only the kernel could say, by calls that a sandbox
+ * I3. Whether the delaying reader is preempted is unknown: only the kernel knows, and reports it by calls that a sandbox
  *     may forbid.  So a window is judged by its effect, and as long as windows have none, the pauses
  *     between them grow.
  * I4. The time between two checks of a wait counts as at most a quarter of the stall limit.  Where it was
