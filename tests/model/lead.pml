@@ -114,7 +114,7 @@ inline take_lead_if_needed(r)
 	atomic { r = !leading && any_left; leading = leading || r }
 }
 
-inline pass_on(r)
+inline pass_lead(r)
 {
 	ensure_thread(r);
 	atomic {
@@ -156,7 +156,7 @@ inline stop_leading(r)
 #endif
 		if
 		:: r ->
-			pass_on(r);
+			pass_lead(r);
 #ifdef TRUSTS
 			r = false
 #else
