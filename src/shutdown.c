@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* shutdown.c - run every queued callback of every kind, then stop the library's threads. */
-#include "hazard/hazptr.h"
+#include "hazptr/hazptr.h"
 #include "runtime/helper.h"
 #include "runtime/thread.h"
 #include "rcu/reclaim.h"
-#include "hazard/shazptr.h"
-#include "percpu/srcu_all.h"
+#include "shazptr/shazptr.h"
+#include "srcu/srcu_all.h"
 
 #include <errno.h>
 

@@ -21,7 +21,7 @@
  */
 #include "percpu.h"
 
-#include "hazard/slots.h"
+#include "slots/slots.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "percpu.h"
 #include "rcu_sync.h"
-#include "srcu_all.h"
+#include "srcu/srcu_all.h"
 
 static void fork_child(void)
 {

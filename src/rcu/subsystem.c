@@ -2,21 +2,17 @@
 /* subsystem.c - the functions of RCU that the runtime calls. */
 #include "runtime/subsystem.h"
 
-#include "qsbr.h"
 #include "queue.h"
 #include "rcu.h"
 #include "reclaim.h"
-#include "urcu_words.h"
 
 static void fork_prepare(void)
 {
 	quiesce__lock(&quiesce__queues.lock);
-	quiesce__urcu_fork_prepare();
 }
 
 static void fork_parent(void)
 {
-	quiesce__urcu_fork_parent();
 	quiesce__unlock(&quiesce__queues.lock);
 }
 
@@ -27,7 +23,6 @@ static void fork_child(void)
 	quiesce__holdouts_fork_child();
 	quiesce__holdout_hook_fork_child();
 	quiesce__rcu_fork_child();
-	quiesce__urcu_fork_child();
 	quiesce__lock_reset(&quiesce__queues.lock, false);
 	/* If a callback in the worker called fork(), the worker is the child's only thread. */
 	quiesce__worker = (struct quiesce__worker){
@@ -39,7 +34,6 @@ static void fork_child(void)
 
 static void fork_survivor(struct quiesce_tls_v1 *self)
 {
-	quiesce__urcu_fork_survivor(self);
 	self->queue = NULL; /* the queue is the parent's, and has been listed for the child's passes */
 }
 
@@ -72,7 +66,6 @@ static void process_report(const struct quiesce_tls_v1 *self)
 static void reader_end(struct quiesce_tls_v1 *self)
 {
 	quiesce__unregistered_leave(self);
-	quiesce__qsbr_thread_end(self);
 	/* RU2: release, pairs with RU2 in quiesce__rcu_blocks() */
 	quiesce_store_release(RU2, &self->rcu_word, QUIESCE_RCU_UNREG);
 }

@@ -17,8 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FAULTS = [
     ("layers", "src/platform/platform.h", None, '#include "rcu/rcu.h"\n', "a floor above"),
     ("layers", "src/runtime/core.h", None, "#include <quiesce/rcu.h>\n", "a floor above"),
-    ("layers", "src/rcu/rcu.c", None, '#include "hazard/slots.h"\n', "a floor above"),
-    ("layers", "src/hazard/slots.c", None, "#if defined(__x86_64__)\n#endif\n", "asks for"),
+    ("layers", "src/rcu/rcu.c", None, '#include "slots/slots.h"\n', "a floor above"),
+    ("layers", "src/slots/slots.c", None, "#if defined(__x86_64__)\n#endif\n", "asks for"),
     ("layers", "include/quiesce/base.h", None, "#include <quiesce/rcu.h>\n", "a floor above"),
     ("layers", "tools/quiesce/planted.c", None, '#include "../../src/rcu/rcu.h"\n', "private to the library"),
     ("atomics", "src/runtime/lock.c", None, "int f(int *p);\nint f(int *p) { return __atomic_load_n(p, 5); }\n", "__atomic_load_n"),

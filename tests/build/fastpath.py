@@ -349,7 +349,7 @@ def examine(compiler, flags, objdump, arch, limits, opt, tmp):
         yield from examine_counted(functions, arch, COUNTED_LIMITS[limits], COUNTED_OPERANDS[limits])
     if CALL_LIMITS[limits] and "-fPIC" in flags:
         flags += [f"-I{opt.library}", "-D_GNU_SOURCE"]
-        functions = compile_one(compiler, flags, objdump, f"{opt.library}/hazard/hazptr_retire.c", tmp)
+        functions = compile_one(compiler, flags, objdump, f"{opt.library}/hazptr/hazptr_retire.c", tmp)
         yield from examine_call(functions, arch, CALL_LIMITS[limits])
 
 

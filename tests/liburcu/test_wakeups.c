@@ -7,7 +7,7 @@
 #include <quiesce/control.h>
 
 #define HOLD_NS 100000000u
-#define ROUND_NS 1000000u /* the longest time that src/rcu/urcu_words.c backs off for */
+#define ROUND_NS 1000000u /* the longest time that src/urcu/urcu_words.c backs off for */
 
 static uint32_t inside, left;
 static uint64_t nr_short;

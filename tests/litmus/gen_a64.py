@@ -37,8 +37,8 @@ CLAIM_SOURCE = SLOT_H + " quiesce__shazptr_claim quiesce__claim_own( ; quiesce_f
 OWN_SOURCE = "include/quiesce/detail/claim.h quiesce__claim_own quiesce_load_acquire(SH2, slot) ; quiesce_store_release(SH2, slot, value)"
 AGAIN_SOURCE = SH_H + " quiesce__shazptr_attempt quiesce__shazptr_claim( ; quiesce_load_acquire(SH3, where)"
 CLEAR_SOURCE = SLOT_H + " quiesce__shazptr_release quiesce_store_release(SH2, slot, (uintptr_t)0)"
-SLOT_SOURCE = "src/hazard/slots.h quiesce__slot_read quiesce_load_acquire(SH2, slot)"
-WAIT_SOURCE = "src/hazard/shazptr_wait.c quiesce_synchronize_shazptr quiesce_fence_heavy_shared(SH1) ; is_held_now("
+SLOT_SOURCE = "src/slots/slots.h quiesce__slot_read quiesce_load_acquire(SH2, slot)"
+WAIT_SOURCE = "src/shazptr/shazptr_wait.c quiesce_synchronize_shazptr quiesce_fence_heavy_shared(SH1) ; is_held_now("
 GUARD_SOURCES = [CLAIM_SOURCE, OWN_SOURCE, AGAIN_SOURCE, CLEAR_SOURCE, WAIT_SOURCE, SLOT_SOURCE]
 HP_H = "include/quiesce/hazptr.h"
 FIRST = [["LDR W1,[X12]"]]
@@ -52,7 +52,7 @@ STALE = r"0:X1=1 /\ 0:X3=1 /\ 0:X4=1 /\ 1:X6=1 /\ " + TOOK_PLACE
 SLOT_SOURCES = [HP_H + " quiesce__hazptr_attempt quiesce_load_relaxed(where) ; quiesce__hazptr_set( ; quiesce_load_acquire(SH3, where)",
                 HP_H + " quiesce__hazptr_set_fast quiesce_store_release(SH2, &slot->value, value) ; quiesce_fence_light(HP1)",
                 HP_H + " quiesce__hazptr_clear quiesce_store_release(SH2, &slot->value, (uintptr_t)0)",
-                "src/hazard/hazptr_scan.c quiesce__hazptr_scan_begin quiesce_fence_heavy_shared(HP1) ; scan_all(set)", SLOT_SOURCE]
+                "src/hazptr/hazptr_scan.c quiesce__hazptr_scan_begin quiesce_fence_heavy_shared(HP1) ; scan_all(set)", SLOT_SOURCE]
 GP_SOURCES = [LOCK_SOURCE, UNLOCK_SOURCE, ADVANCE_SOURCE, SCAN_SOURCE]
 
 
@@ -134,7 +134,7 @@ FAMILIES = [
      "NNNNNN", CLAIM + AGAIN + USE + UNLOCK,
      [UNLINK + HEAVY + ["MOV W2,#1", "STLR W2,[X16]"], ["LDAR W5,[X16]", "CBZ W5,L0"] + SCAN + FREE],
      r"0:X3=1 /\ 0:X4=9 /\ 2:X5=1 /\ " + TOOK_PLACE,
-     GUARD_SOURCES + ["src/hazard/shazptr_wait.c join_queue quiesce__lock( ; quiesce__shazptr_scan.queue = me ; quiesce__unlock("]),
+     GUARD_SOURCES + ["src/shazptr/shazptr_wait.c join_queue quiesce__lock( ; quiesce__shazptr_scan.queue = me ; quiesce__unlock("]),
     ("guard-again", "The scan sees only the next guard (2), which another thread claimed: the first one is over.  3: empty.",
      "N", USE + [["MOV W1,#3", "STLR W1,[X11]"]], [["LDAR W5,[X11]", "CMP W5,#3", "B.NE L1", "MOV W1,#2", "STLR W1,[X11]", "L1:"],
                          ["LDAR W2,[X11]", "CMP W2,#2", "B.NE L0"] + FREE],

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lead.pml - the leader that scans for waiters for hazard pointers: no waiter may be forgotten.
  *
- * As in src/hazard/shazptr_wait.c: a caller queues and leads if there is no leader; a leader that stops while
+ * As in src/shazptr/shazptr_wait.c: a caller queues and leads if there is no leader; a leader that stops while
  * a waiter is left passes leading on, under the lock, to the scan thread or, if there is none, to
  * a waiter.  The thread sleeps while there is nothing to lead; it may fail to start, and it
  * is asked to end at any time.  The result of a scan is left open: each waiter is completed or not.
@@ -20,11 +20,11 @@
  *   COMPLETED_LEADS  a waiter that is made the leader, and completed before it leads, still counts as the leader (with LATE)
  *   KEEPS       a leader that stops checks for waiters before it takes the lock
  *
- * Source: src/hazard/shazptr_wait.c join_queue quiesce__lock( ; quiesce__shazptr_scan.queue = me ; leads = may_lead && !quiesce__shazptr_scan.leading ; quiesce__unlock(
- * Source: src/hazard/shazptr_wait.c stop_leading keep_or_drop_lead() ; pass_lead() ; !quiesce__shazptr_thread_running() && take_lead_if_needed()
- * Source: src/hazard/shazptr_wait.c pass_lead ensure_thread() ; quiesce__lock( ; quiesce__shazptr_complete(next, QUIESCE_LEADS ; quiesce__unlock( ; wake_thread()
- * Source: src/hazard/shazptr_wait.c thread_exit quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0) ; take_lead_if_needed() ; stop_leading()
- * Source: src/hazard/shazptr_wait.c wait_for_completion quiesce_cmpxchg(SH5 ; QUIESCE_COMPLETED ; QUIESCE_LEADS ; scan_for_leader( ; platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP
+ * Source: src/shazptr/shazptr_wait.c join_queue quiesce__lock( ; quiesce__shazptr_scan.queue = me ; leads = may_lead && !quiesce__shazptr_scan.leading ; quiesce__unlock(
+ * Source: src/shazptr/shazptr_wait.c stop_leading keep_or_drop_lead() ; pass_lead() ; !quiesce__shazptr_thread_running() && take_lead_if_needed()
+ * Source: src/shazptr/shazptr_wait.c pass_lead ensure_thread() ; quiesce__lock( ; quiesce__shazptr_complete(next, QUIESCE_LEADS ; quiesce__unlock( ; wake_thread()
+ * Source: src/shazptr/shazptr_wait.c thread_exit quiesce_store_relaxed(&quiesce__shazptr_scan.running, 0) ; take_lead_if_needed() ; stop_leading()
+ * Source: src/shazptr/shazptr_wait.c wait_for_completion quiesce_cmpxchg(SH5 ; QUIESCE_COMPLETED ; QUIESCE_LEADS ; scan_for_leader( ; platform_futex_wait(&me->state, QUIESCE_WAITS_ASLEEP
  */
 #ifndef NW
 #define NW 2

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* limit.pml - retired objects: each must be reclaimed once no slot protects it, and none before.
  *
- * As in src/hazard/hazptr_retire.c, src/hazard/hazptr_sweep.c and src/hazard/hazptr_helper.c: an owner unlinks objects and pushes them to
+ * As in src/hazptr/hazptr_retire.c, src/hazptr/hazptr_sweep.c and src/hazptr/hazptr_helper.c: an owner unlinks objects and pushes them to
  * its queue (its store goes through a store buffer), reads its limit, and at the limit tries the lock.  If it gets it,
  * and there is a batch, it reclaims or hands over; it sets the next limit, 0 if the queue is empty, lists the queue
  * if it is not, and checks whether a sweep is scheduled.  The helper takes objects that were handed over, drains the queue if it
@@ -22,10 +22,10 @@
  *   NO_HEAVY     HP1: no fence before the slot is read
  *   NO_RECHECK    a barrier that has swept does not check whether an object came meanwhile (with BARRIER)
  *
- * Source: src/hazard/hazptr_retire.c queue push(r, item) ; quiesce_fence_mode(HP4) ; quiesce_load_relaxed(&r->limit) ; visit_at_limit(r
- * Source: src/hazard/hazptr_queue.c quiesce__retired_drain quiesce__retired_nr_waiting(r) ; quiesce_store_relaxed(&r->limit, 0) ; quiesce_store_relaxed(&r->taken
- * Source: src/hazard/hazptr_sweep.c recheck_drained quiesce_fence_full(HP6) ; recheck_drained_queue(r
- * Source: src/hazard/hazptr_helper.c schedule_next_step set_scheduled( ; quiesce_fence_full(HP5) ; anything_left(ns)
+ * Source: src/hazptr/hazptr_retire.c queue push(r, item) ; quiesce_fence_mode(HP4) ; quiesce_load_relaxed(&r->limit) ; visit_at_limit(r
+ * Source: src/hazptr/hazptr_queue.c quiesce__retired_drain quiesce__retired_nr_waiting(r) ; quiesce_store_relaxed(&r->limit, 0) ; quiesce_store_relaxed(&r->taken
+ * Source: src/hazptr/hazptr_sweep.c recheck_drained quiesce_fence_full(HP6) ; recheck_drained_queue(r
+ * Source: src/hazptr/hazptr_helper.c schedule_next_step set_scheduled( ; quiesce_fence_full(HP5) ; anything_left(ns)
  */
 #ifndef N
 #define N 3

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* srcu.pml - grace periods of a domain: they must be long enough, and end.
  *
- * As in src/percpu/srcu.c.  Counts of a reader go through a store buffer of two entries; a heavy fence drains the
+ * As in src/srcu/srcu.c.  Counts of a reader go through a store buffer of two entries; a heavy fence drains the
  * buffers, one CPU after the other.  A sum reads the counts of leaves, and then those of entries, in two steps.  Counts are kept
  * modulo 4: no more sections are open at once.  Updaters share grace periods: one leads, others wait until they are completed.
  *
@@ -18,9 +18,9 @@
  *   NO_FLIP         srcu_no_flip (with LIVE)
  *   FLIPS_EARLY     sections are turned to an index that has not been seen empty (with LIVE)
  *
- * Source: src/percpu/srcu.c begin u->begun + 1 ; quiesce_store_relaxed(&u->begun ; u->seen = 0 ; quiesce_fence_heavy_shared(SR1)
- * Source: src/percpu/srcu.c check_readers quiesce__srcu_inside(ssp, i) ; u->seen |= 1u << i ; quiesce_store_relaxed(&ssp->idx, !active_index(ssp))
- * Source: src/percpu/srcu.c lead begin(u) ; spin_until_over(ssp, u) ; wait_for_readers( ; complete(ssp, u)
+ * Source: src/srcu/srcu.c begin u->begun + 1 ; quiesce_store_relaxed(&u->begun ; u->seen = 0 ; quiesce_fence_heavy_shared(SR1)
+ * Source: src/srcu/srcu.c check_readers quiesce__srcu_inside(ssp, i) ; u->seen |= 1u << i ; quiesce_store_relaxed(&ssp->idx, !active_index(ssp))
+ * Source: src/srcu/srcu.c lead begin(u) ; spin_until_over(ssp, u) ; wait_for_readers( ; complete(ssp, u)
  */
 #ifndef NR
 #define NR 2

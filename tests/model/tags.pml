@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tags.pml - readers protect the same address repeatedly: a waiter completes, and not too early.
  *
- * As in src/hazard/shazptr_wait.c and src/hazard/shazptr_scan.c: two objects are found through one address (a bucket).
+ * As in src/shazptr/shazptr_wait.c and src/shazptr/shazptr_scan.c: two objects are found through one address (a bucket).
  * An updater unlinks its object, loads every slot, and queues if one holds the address.  The
  * leader takes the queue, puts a tag into each slot that holds the address in its first scan for
  * a waiter, and remembers for each waiter whether the tag is newer than the waiter
@@ -23,9 +23,9 @@
  * and of progress, with LIVE:
  *   NO_TAGS      a slot that holds the address blocks
  *
- * Source: src/hazard/shazptr_scan.c scan_slot quiesce__slot_read(slot) ; QUIESCE_SLOT_TAG ; for_each_match(address, is_new, slot) ; tag(slot, value) ; for_each_match(address, block, slot)
- * Source: src/hazard/shazptr_scan.c tag quiesce_cmpxchg(SH7, slot, &value, value | QUIESCE_SLOT_TAG) ; quiesce_store_relaxed(quiesce__shazptr_scan.tagged_in
- * Source: src/hazard/shazptr_wait.c quiesce_synchronize_shazptr quiesce_fence_heavy_shared(SH1) ; is_held_now(
+ * Source: src/shazptr/shazptr_scan.c scan_slot quiesce__slot_read(slot) ; QUIESCE_SLOT_TAG ; for_each_match(address, is_new, slot) ; tag(slot, value) ; for_each_match(address, block, slot)
+ * Source: src/shazptr/shazptr_scan.c tag quiesce_cmpxchg(SH7, slot, &value, value | QUIESCE_SLOT_TAG) ; quiesce_store_relaxed(quiesce__shazptr_scan.tagged_in
+ * Source: src/shazptr/shazptr_wait.c quiesce_synchronize_shazptr quiesce_fence_heavy_shared(SH1) ; is_held_now(
  */
 #define NR 2
 #ifndef NLOOP

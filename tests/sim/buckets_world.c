@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "ds/buckets.h"
+#include "table/buckets.h"
 
 #define NR_ITEMS 120
 #define MAX_OPS 96

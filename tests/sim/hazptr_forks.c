@@ -2,7 +2,7 @@
 /* hazptr_forks.c - scenarios: the child of a fork has one thread, and the objects that the parent's threads have retired. */
 #include "hazptr_world.h"
 
-#include "hazard/hazptr.h"
+#include "hazptr/hazptr.h"
 #include "runtime/core.h"
 
 static uint32_t forked;

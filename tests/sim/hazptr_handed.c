@@ -3,7 +3,7 @@
 #include "hazptr_world.h"
 
 #include "runtime/helper.h"
-#include "hazard/hazptr_retired.h"
+#include "hazptr/hazptr_retired.h"
 
 /* ---- the helper runs callbacks, whatever other threads do ---- */
 

@@ -2,7 +2,7 @@
 /* hazptr_owners.c - scenarios: owners of slots: contexts, slots handed over, signal handlers, threads that come and go. */
 #include "hazptr_world.h"
 
-#include "hazard/hazptr.h"
+#include "hazptr/hazptr.h"
 
 /* ---- contexts ---- */
 

@@ -2,7 +2,7 @@
 /* hazptr_retired.c - scenarios: queues of retired objects, callbacks that retire, and objects that ended threads leave. */
 #include "hazptr_world.h"
 
-#include "hazard/hazptr_retired.h"
+#include "hazptr/hazptr_retired.h"
 #include "runtime/helper.h"
 
 static void two_updates(void *place)

@@ -2,7 +2,7 @@
 /* hazptr_slots.c - scenarios: readers protect, and scans find their slots; many slots, several rounds, reused addresses. */
 #include "hazptr_world.h"
 
-#include "hazard/hazptr.h"
+#include "hazptr/hazptr.h"
 
 static void setup_basic(void)
 {

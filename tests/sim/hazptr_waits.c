@@ -2,7 +2,7 @@
 /* hazptr_waits.c - scenarios: hazptr_barrier(), synchronize_hazptr(); every wait ends, and not too early. */
 #include "hazptr_world.h"
 
-#include "hazard/hazptr.h"
+#include "hazptr/hazptr.h"
 
 /* ---- hazptr_barrier(): callbacks of objects retired before it have run when it returns ---- */
 

@@ -2,8 +2,8 @@
 /* shazptr_claims.c - scenarios: the places where claims find a slot, on every kind of machine. */
 #include "shazptr_world.h"
 
-#include "hazard/slot_groups.h"
-#include "hazard/slots.h"
+#include "slots/slot_groups.h"
+#include "slots/slots.h"
 
 static void setup_basic(void)
 {

@@ -2,7 +2,7 @@
 /* shazptr_forks.c - scenarios: guards, claims and clears of a process that forks. */
 #include "shazptr_world.h"
 
-#include "hazard/slots.h"
+#include "slots/slots.h"
 #include "runtime/core.h"
 
 /* The child of a fork has one thread, whose guards are the parent's, and new slots. */

@@ -2,7 +2,7 @@
 /* shazptr_guards.c - scenarios: guards handed over, signal handlers, threads that come and go; forks are in shazptr_forks.c. */
 #include "shazptr_world.h"
 
-#include "hazard/slots.h"
+#include "slots/slots.h"
 #include "runtime/core.h"
 
 /* ---- hand-over: the guard is cleared by another thread ---- */

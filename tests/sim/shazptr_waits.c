@@ -2,8 +2,8 @@
 /* shazptr_waits.c - scenarios: many waiters, the scan thread, and that every wait ends. */
 #include "shazptr_world.h"
 
-#include "hazard/shazptr.h"
-#include "hazard/slots.h"
+#include "shazptr/shazptr.h"
+#include "slots/slots.h"
 
 static void setup_sharing(void)
 {

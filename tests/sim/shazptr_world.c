@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "shazptr_world.h"
 
-#include "hazard/slots.h"
+#include "slots/slots.h"
 
 static struct item items[NR_ITEMS];
 struct item *world_place[NR_PLACES];

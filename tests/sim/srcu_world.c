@@ -2,7 +2,7 @@
 #include "srcu_world.h"
 
 #include "rcu/garbage.h"
-#include "percpu/srcu_all.h"
+#include "srcu/srcu_all.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "driver.h"
 #include "platform/platform.h"
 
-#include "percpu/srcu.h"
+#include "srcu/srcu.h"
 
 #define NR_DOMAINS 2
 #define NR_ITEMS 100

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hazard/slots.h"
+#include "slots/slots.h"
 
 #define WORKERS 20 /* the first ones get a line of their own, the others claim near their CPU */
 #define MAX_HELD 10

@@ -10,7 +10,7 @@ static unsigned int nr_pauses;
 #define quiesce_lfq_enqueue counted_enqueue
 #define quiesce_lfq_dequeue counted_dequeue
 #define quiesce_lfq_destroy counted_destroy
-#include "ds/lfqueue.c"
+#include "queue/lfqueue.c"
 
 #include "testing.h"
 

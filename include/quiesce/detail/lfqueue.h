@@ -2,7 +2,7 @@
 /* quiesce/detail/lfqueue.h - private: the inline steps of a queue with several producers and
  * consumers.
  *
- * ds/lfqueue.h is the manual; src/ds/lfqueue.c has the theory, and the steps that are out of line.
+ * ds/lfqueue.h is the manual; src/queue/lfqueue.c has the theory, and the steps that are out of line.
  */
 #ifndef QUIESCE_DETAIL_LFQUEUE_H
 #define QUIESCE_DETAIL_LFQUEUE_H

@@ -2,7 +2,7 @@
 /* quiesce/detail/urcu_words.h - grace periods over words that code of liburcu writes, which was
  * inlined into programs; private, for the objects with liburcu's names.
  *
- * The words of a reader and of the domain are where that code expects them.  src/rcu/urcu_words.c
+ * The words of a reader and of the domain are where that code expects them.  src/urcu/urcu_words.c
  * describes how the code writes them, which is fixed.
  */
 #ifndef QUIESCE_DETAIL_URCU_WORDS_H

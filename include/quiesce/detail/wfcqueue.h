@@ -2,7 +2,7 @@
 /* quiesce/detail/wfcqueue.h - private: the steps of a queue with several producers, and one
  * consumer at a time.
  *
- * ds/wfcqueue.h is the manual, with the table of concurrent calls; src/ds/wfcqueue.c has the
+ * ds/wfcqueue.h is the manual, with the table of concurrent calls; src/queue/wfcqueue.c has the
  * theory. */
 #ifndef QUIESCE_DETAIL_WFCQUEUE_H
 #define QUIESCE_DETAIL_WFCQUEUE_H

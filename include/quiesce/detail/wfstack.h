@@ -2,7 +2,7 @@
 /* quiesce/detail/wfstack.h - private: the steps of a stack whose push is one exchange, and then a
  * link.
  *
- * ds/wfstack.h is the manual, with the table of concurrent calls; src/ds/wfstack.c has the theory.
+ * ds/wfstack.h is the manual, with the table of concurrent calls; src/queue/wfstack.c has the theory.
  */
 #ifndef QUIESCE_DETAIL_WFSTACK_H
 #define QUIESCE_DETAIL_WFSTACK_H

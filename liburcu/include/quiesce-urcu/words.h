@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* quiesce-urcu/words.h - readers that nest, by a word of the thread and one of the flavour; private.
  *
- * The code that liburcu has inlined into programs built for it does the same: src/rcu/urcu_words.c waits for both.
+ * The code that liburcu has inlined into programs built for it does the same: src/urcu/urcu_words.c waits for both.
  */
 #ifndef QUIESCE_URCU_WORDS_H
 #define QUIESCE_URCU_WORDS_H

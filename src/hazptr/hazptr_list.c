@@ -4,7 +4,7 @@
  * HP3  object pushed to a list | list taken
  */
 #include "hazptr_retired.h"
-#include "shazptr.h"
+#include "shazptr/shazptr.h"
 
 void quiesce__hazptr_push_chain(struct hazptr_head **list, struct hazptr_head *first, struct hazptr_head *last)
 {

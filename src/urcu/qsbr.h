@@ -3,7 +3,7 @@
 #ifndef QUIESCE_SRC_QSBR_H
 #define QUIESCE_SRC_QSBR_H
 
-#include "rcu.h"
+#include "rcu/rcu.h"
 
 /* Unregister the thread, which ends, if it is registered. */
 void quiesce__qsbr_thread_end(struct quiesce_tls_v1 *self);

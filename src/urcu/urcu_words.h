@@ -6,6 +6,6 @@
 void quiesce__urcu_fork_prepare(void);
 void quiesce__urcu_fork_parent(void);
 void quiesce__urcu_fork_child(void);
-void quiesce__urcu_fork_survivor(const struct quiesce_tls_v1 *self);
+void quiesce__urcu_fork_survivor(struct quiesce_tls_v1 *self);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* radix_walk.c - search for the next index up or down, for readers. */
-#include "ds/radix.h"
+#include "radix/radix.h"
 
 #define BITS QUIESCE_RADIX_BITS
 #define WAYS QUIESCE_RADIX_WAYS

@@ -11,7 +11,7 @@
  * WS1  object written, then pushed                  | found on top, or all taken, then the objects read
  * WS2  link stored, which is a push's last access   | link read, then the node returned to the caller
  */
-#include "ds/wait_link.h"
+#include "queue/wait_link.h"
 
 #include <quiesce/ds/wfstack.h>
 

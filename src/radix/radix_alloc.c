@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* radix_alloc.c - search for free indices, and their allocation. */
-#include "ds/radix.h"
+#include "radix/radix.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* radix.c - updates of the tree; its idea, invariants and barriers are in radix.h. */
-#include "ds/radix.h"
+#include "radix/radix.h"
 #include "platform/platform.h"
 #include "rcu/reclaim.h"
 #include "runtime/lock.h"

@@ -47,7 +47,7 @@
  */
 #include <quiesce/detail/urcu_words.h>
 
-#include "rcu.h"
+#include "rcu/rcu.h"
 #include "runtime/readers.h"
 #include "runtime/report.h"
 #include "runtime/wait_policy.h"
@@ -427,7 +427,7 @@ static void forget_others(struct quiesce_urcu_domain *d, const struct quiesce_tl
 	quiesce__unlock(&d->lock);
 }
 
-void quiesce__urcu_fork_survivor(const struct quiesce_tls_v1 *self)
+void quiesce__urcu_fork_survivor(struct quiesce_tls_v1 *self)
 {
 	quiesce__lock(&domains_lock);
 	for (struct quiesce_urcu_domain *d = domains; d; d = d->next)

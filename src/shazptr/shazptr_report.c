@@ -2,7 +2,7 @@
 /* shazptr_report.c - reports of long waits for guards, and of the guards that block them. */
 #include "shazptr.h"
 
-#include "hazptr.h"
+#include "hazptr/hazptr.h"
 
 /* ---- slots ---- */
 

@@ -15,7 +15,7 @@
 #ifndef QUIESCE_HAZPTR_SCAN_H
 #define QUIESCE_HAZPTR_SCAN_H
 
-#include "slots.h"
+#include "slots/slots.h"
 
 #if defined(QUIESCE_SIM)
 #define QUIESCE_HAZARDS_SMALL 2u

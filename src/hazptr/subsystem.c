@@ -3,7 +3,7 @@
 #include "runtime/subsystem.h"
 
 #include "hazptr.h"
-#include "shazptr.h"
+#include "shazptr/shazptr.h"
 
 static void init(void)
 {

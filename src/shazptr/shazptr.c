@@ -29,7 +29,7 @@
  *      attention is the child's, then the counts are | counts found, then attention set
  * SH4  the line as its owner leaves it, then let go | taken, then claimed in
  */
-#include "hazptr.h"
+#include "hazptr/hazptr.h"
 #include "rcu/rcu.h"
 #include "shazptr.h"
 

@@ -20,7 +20,7 @@
 #include "hazptr.h"
 
 #include "rcu/rcu.h"
-#include "shazptr.h"
+#include "shazptr/shazptr.h"
 
 #include <errno.h>
 #include <string.h>

@@ -16,7 +16,7 @@
  * WF1  node filled in, then linked        | link followed, then the node read
  * WF2  a link cleared, then tail exchanged | tail exchanged, then the link found there written
  */
-#include "ds/wait_link.h"
+#include "queue/wait_link.h"
 #include "platform/platform.h"
 
 #include <quiesce/ds/wfcqueue.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr.h - general hazard pointers, as the files of src/hazard see them. */
+/* hazptr.h - general hazard pointers, for the files of src/hazptr, src/shazptr and src/slots. */
 #ifndef QUIESCE_SRC_HAZPTR_H
 #define QUIESCE_SRC_HAZPTR_H
 

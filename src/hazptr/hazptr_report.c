@@ -2,7 +2,7 @@
 /* hazptr_report.c - report retired objects when they become many. */
 #include "hazptr_retired.h"
 
-#include "shazptr.h"
+#include "shazptr/shazptr.h"
 
 #define SMALL 64u /* assumed size of an object whose size is not known */
 #define CHECK_NS 50000000u

@@ -8,7 +8,7 @@
 #include "runtime/helper.h"
 #include "runtime/overdue.h"
 #include "runtime/wait_policy.h"
-#include "percpu.h"
+#include "percpu/percpu.h"
 #include "runtime/yield.h"
 
 #define QUIESCE_SRCU_WORDS 4u /* entered[0], entered[1], left[0], left[1] */

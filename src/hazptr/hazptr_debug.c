@@ -7,7 +7,7 @@
 #include "runtime/debug_pending.h"
 #include "runtime/held.h"
 #include "runtime/run.h"
-#include "shazptr.h"
+#include "shazptr/shazptr.h"
 
 /* ---- slots ---- */
 

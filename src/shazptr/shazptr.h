@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr.h - simple hazard pointers, for the files of src/hazard. */
+/* shazptr.h - simple hazard pointers, for the files of src/shazptr, src/hazptr and src/slots. */
 #ifndef QUIESCE_SRC_SHAZPTR_H
 #define QUIESCE_SRC_SHAZPTR_H
 
 #include "runtime/report.h"
 #include "runtime/wait_policy.h"
-#include "slots.h"
+#include "slots/slots.h"
 
 #define QUIESCE_SHAZPTR_BUCKETS 64u
 

@@ -5,7 +5,7 @@
  * put to sleep.  If it was preempted, the waiter must leave the CPU to it whatever the priorities of the two: so yielding
  * is not enough.  No thread wakes a sleeper here: that would cost each push a check of another word, for a rare case.
  */
-#include "ds/wait_link.h"
+#include "queue/wait_link.h"
 
 #include "platform/platform.h"
 

@@ -4,7 +4,7 @@
  * A slot is free in the tree if a bit of its word is 0; a word without a set bit is not in the tree.  Every call takes the
  * lock.
  */
-#include "ds/radix.h"
+#include "radix/radix.h"
 #include "runtime/core.h"
 #include "runtime/lock.h"
 

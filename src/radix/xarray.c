@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* xarray.c - a sparse array of pointers, in order, with marks, in a tree; see radix.h. */
-#include "ds/radix.h"
+#include "radix/radix.h"
 #include "runtime/core.h"
 #include "runtime/lock.h"
 

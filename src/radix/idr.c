@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* idr.c - allocation of ids for pointers, in a tree that records which ids are free; see radix.h. */
-#include "ds/radix.h"
+#include "radix/radix.h"
 #include "runtime/lock.h"
 
 #include <quiesce/ds/idr.h>

@@ -27,10 +27,10 @@
  */
 #include "slots.h"
 
-#include "hazptr.h"
+#include "hazptr/hazptr.h"
 #include "rcu/rcu.h"
 #include "runtime/settings.h"
-#include "shazptr.h"
+#include "shazptr/shazptr.h"
 
 #include <string.h>
 
