@@ -93,7 +93,7 @@ static bool any_hung(void)
 	for (int i = 0; i < NR_PROGRESS; i++) {
 		uint64_t now = quiesce_load_relaxed(&torture.progress[i]);
 
-		if (!changed[i] || now != progress[i] || !torture_has_writer(i))
+		if (!changed[i] || now != progress[i] || !(torture.kind->writers >> i & 1))
 			changed[i] = now_ns();
 		progress[i] = now;
 		hung |= now_ns() - changed[i] > HUNG_S * 1000000000ull;
@@ -152,8 +152,10 @@ static void finish(uint64_t *begin)
 
 static void set_up(const struct job *job)
 {
+	const void *calls;
+
 	torture.op = job->op;
-	torture.kind = torture_kind_of(job->op);
+	torture.kind = torture_kind_of(job->op, &calls);
 	torture.job = job;
 	torture.nr_readers = job->nr_readers ? job->readers[0] : CROWD * cpus_online();
 	torture.tally = aligned_alloc(128, (size_t)torture_nr_tallies() * sizeof(*torture.tally));
@@ -163,8 +165,8 @@ static void set_up(const struct job *job)
 	pool_init();
 	for (int i = 0; i < (job->op->object ? NR_POINTERS : 1); i++)
 		torture.current[i] = pool_get();
-	if (torture.kind && torture.kind->set_up)
-		torture.kind->set_up();
+	if (torture.kind->set_up)
+		torture.kind->set_up(calls);
 	torture_catch_signal();
 	next_regime(0);
 	torture.readers = (struct team){ .nr = torture.nr_readers, .body = torture_reader };
@@ -197,7 +199,9 @@ int torture_child(const struct job *job)
 
 static bool fits(const struct op *op)
 {
-	return torture_kind_of(op) || (op->read && op->read->lock && ((op->retire && op->polled && op->pointer) || op->object));
+	const void *calls;
+
+	return torture_kind_of(op, &calls) != NULL;
 }
 
 static int nr_modes(const struct options *options, const struct op *const *types, int nr)
