@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "doctor.h"
+#include "emit.h"
 #include "peers.h"
-#include "team.h"
 
 struct findings {
 	json_t *list;
@@ -72,6 +72,15 @@ bool find_threads(struct findings *f, const char *topic, int nr)
 	return !err;
 }
 
+bool try_team(struct findings *f, const char *topic, struct team *team)
+{
+	if (!find_threads(f, topic, team->nr))
+		return false;
+	team_start(team);
+	team_join(team);
+	return true;
+}
+
 static void print_field(FILE *out, const char *text, char end)
 {
 	fputc('"', out);
@@ -100,15 +109,11 @@ static void print_csv(FILE *out, const json_t *list)
 
 static void print_json(FILE *out, json_t *list)
 {
-	struct host host;
-	json_t *root;
+	json_t *document = emit_document(json_array(), &(struct results){ 0 });
 
-	host_read(&host);
-	root = json_pack("{si s{ss si ss ss} s[] sO}", "schema", 1, "host", "cpu", host.cpu, "cores", host.cores,
-			 "kernel", host.kernel, "build", host_build_type(), "rows", "doctor", list);
-	json_dumpf(root, out, JSON_INDENT(1));
-	fputc('\n', out);
-	json_decref(root);
+	json_object_del(document, "notes");
+	json_object_set(document, "doctor", list);
+	emit_document_print(out, document);
 }
 
 /* The last part: the libraries that peers load must not change the findings before it. */
@@ -151,12 +156,6 @@ static int run(const struct options *options)
 	return status ? status : found;
 }
 
-static bool fits(const struct op *op)
-{
-	(void)op;
-	return false;
-}
-
 const struct subcommand doctor_command = {
 	.name = "doctor",
 	.what = "Facilities of this kernel, C library and sandbox, and the paths in use.",
@@ -169,6 +168,5 @@ const struct subcommand doctor_command = {
 	       "moved code after the link; then, or if there is no verdict, the exit status is 1. It names the functions that have "
 	       "sequences.",
 	.accepts = OPT_DOCTOR,
-	.fits = fits,
 	.run = run,
 };

@@ -14,13 +14,18 @@
 
 #include "cgroup.h"
 #include "doctor.h"
-#include "team.h"
 
 #if defined(__has_include) && __has_include(<sys/rseq.h>)
 #include <sys/rseq.h>
-#define HAVE_GLIBC_RSEQ 1
+unsigned int rseq_registered(void)
+{
+	return __rseq_size;
+}
 #else
-#define HAVE_GLIBC_RSEQ 0
+unsigned int rseq_registered(void)
+{
+	return 0;
+}
 #endif
 
 #ifndef AT_RSEQ_FEATURE_SIZE
@@ -111,12 +116,8 @@ static void find_limits(struct findings *f)
 static void find_rseq(struct findings *f)
 {
 	unsigned long size = getauxval(AT_RSEQ_FEATURE_SIZE);
-	unsigned int registered = 0;
 
-#if HAVE_GLIBC_RSEQ
-	registered = __rseq_size;
-#endif
-	finding(f, "rseq", NULL, "%s", registered ? "registered by the C library" : "not registered by the C library");
+	finding(f, "rseq", NULL, "%s", rseq_registered() ? "registered by the C library" : "not registered by the C library");
 	if (size)
 		finding(f, "rseq features", "decided by AT_RSEQ_FEATURE_SIZE, not by the C library's __rseq_size",
 			"%lu bytes, so %s concurrency ids (mm_cid)", size, size >= RSEQ_MM_CID_END ? "with" : "without");

@@ -13,7 +13,6 @@
 #include <quiesce/srcu.h>
 
 #include "doctor.h"
-#include "team.h"
 
 #define THREADS 4
 #define SECTIONS 50000 /* read sections of each thread */
@@ -28,8 +27,7 @@ static bool find_restart(struct findings *f)
 {
 	const char *topic = "membarrier restarts sequences", *otherwise = "counters per CPU go by locked instructions";
 
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0) ||
-	    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ, 0, 0)) {
+	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ) || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ)) {
 		finding(f, topic, otherwise, "refused: %s", strerror(errno));
 		return false;
 	}
@@ -76,10 +74,8 @@ static void try_counters(struct findings *f)
 	struct team team = { .nr = THREADS, .body = count };
 	const char *topic = "counters, tried by 4 threads";
 
-	if (!find_threads(f, topic, THREADS))
+	if (!try_team(f, topic, &team))
 		return;
-	team_start(&team);
-	team_join(&team);
 	if (percpu_is_read_locked(&rwsem))
 		finding(f, topic, "restarts are lost here: set QUIESCE_FENCE=full", "WRONG after %d sections of each", SECTIONS);
 	else

@@ -9,26 +9,9 @@
 #include <quiesce/control.h>
 
 #include "doctor.h"
-#include "team.h"
-
-#if defined(__has_include) && __has_include(<sys/rseq.h>)
-#include <sys/rseq.h>
-#define HAVE_GLIBC_RSEQ 1
-#else
-#define HAVE_GLIBC_RSEQ 0
-#endif
 
 #define THREADS 16
 #define GUARDS 200 /* guards of each thread */
-
-static bool rseq_registered(void)
-{
-#if HAVE_GLIBC_RSEQ
-	return __rseq_size != 0;
-#else
-	return false;
-#endif
-}
 
 static const char *why_slots(enum quiesce_slots slots)
 {
@@ -111,11 +94,9 @@ static void survey_slots(struct findings *f)
 	char text[128] = "";
 	size_t n = 0;
 
-	if (!find_threads(f, topic, THREADS))
-		return;
 	gate_init(&s.gate, THREADS);
-	team_start(&team);
-	team_join(&team);
+	if (!try_team(f, topic, &team))
+		return;
 	for (size_t k = 0; k < sizeof(kind) / sizeof(kind[0]); k++) {
 		int nr = 0;
 

@@ -67,12 +67,6 @@ static int run(const struct options *options)
 	return EXIT_FAILED;
 }
 
-static bool fits(const struct op *op)
-{
-	(void)op;
-	return false;
-}
-
 const struct subcommand report_command = {
 	.name = "report",
 	.what = "One page with all tables and pictures of this machine, or two of them side by side.",
@@ -85,6 +79,5 @@ const struct subcommand report_command = {
 	       "--compare prints the figures of two report.json: each with its spread, the change, and a verdict, better or "
 	       "worse; a change within the spread of either is none. With --json it prints the same as an object.",
 	.accepts = OPT_REPORT,
-	.fits = fits,
 	.run = run,
 };

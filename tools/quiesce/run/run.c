@@ -249,12 +249,6 @@ static int run(const struct options *options)
 	return interrupted() ? EXIT_INTERRUPTED : status;
 }
 
-static bool fits(const struct op *op)
-{
-	(void)op;
-	return false;
-}
-
 const struct subcommand run_command = {
 	.name = "run",
 	.what = "Six lines in plain words, then tables, in three minutes: ours beside other libraries, locks and raw floors.",
@@ -270,6 +264,5 @@ const struct subcommand run_command = {
 	       "names repeated. The six lines have 3 rounds, the tables 2, unless --runs is given. With --seconds each cell has "
 	       "that budget, and no cell is left out for lack of time. --record writes the figures of all tables to a file.",
 	.accepts = OPT_MARKDOWN | OPT_SECONDS | OPT_RUNS | OPT_RECORD,
-	.fits = fits,
 	.run = run,
 };
