@@ -38,6 +38,14 @@ static const struct op *const types[] = {
 
 /* ---- the child ---- */
 
+bool cost_two_cpus(void)
+{
+	if (cpus_online() > 1)
+		return true;
+	job_send_note("left out: it needs two CPUs");
+	return false;
+}
+
 static cpu_set_t allowed;
 
 int cost_cpu_number(int index)

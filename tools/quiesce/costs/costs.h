@@ -27,6 +27,8 @@ struct cost {
 int cost_simple(const struct cost *cost, const struct job *job);
 /* Returns the number of turns of @batch that take about @ns. */
 uint64_t cost_calibrate(void (*batch)(uint64_t turns), uint64_t ns);
+/* True, or false after a note, if there are two CPUs. */
+bool cost_two_cpus(void);
 /* The number of the @index-th CPU that this process may use. */
 int cost_cpu_number(int index);
 

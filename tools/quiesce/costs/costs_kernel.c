@@ -85,20 +85,12 @@ static void beside_a_sibling(struct member *m)
 	}
 }
 
-static bool two_cpus(void)
-{
-	if (cpus_online() > 1)
-		return true;
-	job_send_note("left out: it needs two CPUs");
-	return false;
-}
-
 static int measure_membarrier_busy(const struct cost *cost, const struct job *job)
 {
 	struct siblings s = { .cost = cost, .job = job };
 	struct team team = { .nr = 2, .pinned = true, .body = beside_a_sibling, .arg = &s };
 
-	if (!two_cpus() || !membarrier_ready())
+	if (!cost_two_cpus() || !membarrier_ready())
 		return EXIT_UNAVAILABLE;
 	gate_init(&s.gate, 2);
 	team_start(&team);
@@ -167,35 +159,23 @@ static void wake_body(struct member *m)
 	(m->index ? sleeper : waker)(m->team->arg);
 }
 
-static int measure_wakes(const struct job *job, bool latency)
+static int measure_wakes(const struct cost *cost, const struct job *job)
 {
-	struct wakes w = { .job = job, .latency = latency };
+	struct wakes w = { .job = job, .latency = cost == &cost_wake_run };
 	struct team team = { .nr = 2, .pinned = true, .body = wake_body, .arg = &w };
 
-	if (!two_cpus())
+	if (!cost_two_cpus())
 		return EXIT_UNAVAILABLE;
 	team_start(&team);
 	team_join(&team);
 	return 0;
 }
 
-static int measure_wake_call(const struct cost *cost, const struct job *job)
-{
-	(void)cost;
-	return measure_wakes(job, false);
-}
-
-static int measure_wake_run(const struct cost *cost, const struct job *job)
-{
-	(void)cost;
-	return measure_wakes(job, true);
-}
-
 const struct cost cost_wake_call = {
 	.op = { .name = "wake_call", .what = "futex wake of a thread asleep on another CPU: the call" },
-	.measure = measure_wake_call,
+	.measure = measure_wakes,
 };
 const struct cost cost_wake_run = {
 	.op = { .name = "wake_run", .what = "futex wake of a thread asleep on another CPU: until that thread runs" },
-	.measure = measure_wake_run,
+	.measure = measure_wakes,
 };

@@ -34,9 +34,8 @@ static const struct study_column columns[] = {
 
 #define MANY "lookups, 4 threads or one for each CPU"
 #define COSTS "one operation, ns, beside that of a 700 MHz Pentium III"
-#define NOWHERE { NULL, NULL, NULL, NULL }
-#define EFFICIENCY(text, figure, type) { text, figure, STUDY_VALUE, { type, NULL, MANY, "efficiency" }, NOWHERE, NOWHERE }
-#define TIMES(text, a, b) { text, NULL, STUDY_RATIO, { a, NULL, MANY, "Mops" }, { b, NULL, MANY, "Mops" }, NOWHERE }
+#define EFFICIENCY(text, figure, type) { text, figure, STUDY_VALUE, { type, NULL, MANY, "efficiency" }, STUDY_NOWHERE, STUDY_NOWHERE }
+#define TIMES(text, a, b) { text, NULL, STUDY_RATIO, { a, NULL, MANY, "Mops" }, { b, NULL, MANY, "Mops" }, STUDY_NOWHERE }
 
 static const struct study_shape shapes[] = {
 	EFFICIENCY("% of ideal, spinlock", "57", "spinlock"), EFFICIENCY("% of ideal, refcnt", "54", "refcnt"),
@@ -44,7 +43,7 @@ static const struct study_shape shapes[] = {
 	EFFICIENCY("% of ideal, rcu", "100", "rcu"), EFFICIENCY("% of ideal, hazptr", NULL, "hazptr"),
 	TIMES("rcu / spinlock", "rcu", "spinlock"), TIMES("rcu / refcnt", "rcu", "refcnt"), TIMES("rcu / rwlock", "rcu", "rwlock"),
 	TIMES("rcu / brlock", "rcu", "brlock"), TIMES("hazptr / refcnt", "hazptr", "refcnt"),
-	{ NULL, NULL, STUDY_VALUE, NOWHERE, NOWHERE, NOWHERE },
+	STUDY_END,
 };
 
 static const double updates[] = { 0, 0.1, 1, 10 };

@@ -22,12 +22,11 @@ static const struct study_column columns[] = {
 	{ "p99_us", "p99 us", false }, { "replacements", "replaced", false }, { "errors", "errors", true }, { NULL, NULL, false },
 };
 
-#define NOWHERE { NULL, NULL, NULL, NULL }
 #define GAP(text, figure, metric, a, a_fence, where) \
 	{ text, figure, STUDY_GAP, { a, a_fence, where, metric }, { "refcount", NULL, where, metric }, \
 	  { "unchecked", NULL, where, metric } }
 #define SLOWER(text, figure, metric, where) \
-	{ text, figure, STUDY_RATIO, { "refcount", NULL, where, metric }, { "unchecked", NULL, where, metric }, NOWHERE }
+	{ text, figure, STUDY_RATIO, { "refcount", NULL, where, metric }, { "unchecked", NULL, where, metric }, STUDY_NOWHERE }
 #define NEAR "loop, 2 threads, near"
 #define FAR "loop, 2 threads, far"
 #define ALL "loop, all CPUs"
@@ -51,7 +50,7 @@ static const struct study_shape shapes[] = {
 	GAP("gap recovered: rcu, http", NULL, "requests_s", "rcu", "light", "http"),
 	GAP("gap recovered: percpu_ref, http", NULL, "requests_s", "percpu_ref", "light", "http"),
 	GAP("gap recovered: condref, http", NULL, "requests_s", "condref", NULL, "http"),
-	{ NULL, NULL, STUDY_VALUE, NOWHERE, NOWHERE, NOWHERE },
+	STUDY_END,
 };
 
 const struct study study_label = {

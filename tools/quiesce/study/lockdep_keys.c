@@ -23,11 +23,10 @@ static const struct study_column columns[] = {
 	{ "worst_ms", "worst ms", true }, { "cut", "cut", true }, { NULL, NULL, false },
 };
 
-#define NOWHERE { NULL, NULL, NULL, NULL }
 #define RATIO(text, figure, metric, a, a_fence, b, b_fence, where) \
-	{ text, figure, STUDY_RATIO, { a, a_fence, where ", Q=64", metric }, { b, b_fence, where ", Q=64", metric }, NOWHERE }
+	{ text, figure, STUDY_RATIO, { a, a_fence, where ", Q=64", metric }, { b, b_fence, where ", Q=64", metric }, STUDY_NOWHERE }
 #define VALUE(text, figure, metric, a, a_fence, where) \
-	{ text, figure, STUDY_VALUE, { a, a_fence, where ", Q=64", metric }, NOWHERE, NOWHERE }
+	{ text, figure, STUDY_VALUE, { a, a_fence, where ", Q=64", metric }, STUDY_NOWHERE, STUDY_NOWHERE }
 
 static const struct study_shape shapes[] = {
 	RATIO("time: rcu / shazptr_bucket, others", "19.6 (1.039/0.053 s)", "ms", "rcu", "light", "shazptr_bucket", "light", "others"),
@@ -45,7 +44,7 @@ static const struct study_shape shapes[] = {
 	RATIO("time: rcu / shazptr_bucket, stopped", NULL, "ms", "rcu", "light", "shazptr_bucket", "light", "stopped"),
 	RATIO("time: shazptr_bucket / rcu, held", NULL, "ms", "shazptr_bucket", "light", "rcu", "light", "held"),
 	RATIO("time: shazptr_bucket / rcu_batched, held", NULL, "ms", "shazptr_bucket", "light", "rcu_batched", "light", "held"),
-	{ NULL, NULL, STUDY_VALUE, NOWHERE, NOWHERE, NOWHERE },
+	STUDY_END,
 };
 
 const struct study study_lockdep_keys = {

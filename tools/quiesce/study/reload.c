@@ -23,9 +23,8 @@ static const struct study_column columns[] = {
 	{ "reload_ms", "ms each", false }, { "publish_us", "swap us", false }, { "tables", "tables", true }, { NULL, NULL, false },
 };
 
-#define NOWHERE { NULL, NULL, NULL, NULL }
 #define RELOADS(text, variant, fence, metric, where) \
-	{ text, NULL, STUDY_RATIO, { variant, fence, "reloads" where, metric }, { variant, fence, "quiet" where, metric }, NOWHERE }
+	{ text, NULL, STUDY_RATIO, { variant, fence, "reloads" where, metric }, { variant, fence, "quiet" where, metric }, STUDY_NOWHERE }
 #define SPARE(variant, fence, target) \
 	RELOADS("lookup p99.9, reloads / quiet, CPU spare: " variant target, variant, fence, "p999_ns", ", CPU spare")
 #define ALL_CPUS(variant, fence, target) \
@@ -34,7 +33,7 @@ static const struct study_column columns[] = {
 	RELOADS("request p99.9, reloads / quiet, CPU spare: " variant, variant, fence, "request_p999_us", ", CPU spare")
 #define RATE(variant) \
 	{ "lookups a second, quiet: rcu / " variant, NULL, STUDY_RATIO, { "rcu", "light", "quiet", "Mlookups" }, \
-	  { variant, NULL, "quiet", "Mlookups" }, NOWHERE }
+	  { variant, NULL, "quiet", "Mlookups" }, STUDY_NOWHERE }
 #define TARGET " (target: 2 at most)"
 
 static const struct study_shape shapes[] = {
@@ -54,7 +53,7 @@ static const struct study_shape shapes[] = {
 	REQUEST("rwlock_whole", NULL),
 	RATE("shared_ptr"),
 	RATE("pthread_rwlock"),
-	{ NULL, NULL, STUDY_VALUE, NOWHERE, NOWHERE, NOWHERE },
+	STUDY_END,
 };
 
 const struct study study_reload = {

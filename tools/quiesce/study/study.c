@@ -40,11 +40,8 @@ static const struct study *find(const char *name)
 /* Returns false if a case is unknown. */
 static bool choose(const struct options *options, const struct study *ret[STUDY_MAX + 1])
 {
-	int nr = 0;
-
 	for (int i = 0; i < options->nr_words; i++) {
-		const struct study *s;
-		bool had = false;
+		const struct study *s = NULL, **place = ret;
 
 		if (!strcmp(options->words[i], "all")) {
 			memcpy(ret, study_table, sizeof(study_table));
@@ -53,12 +50,10 @@ static bool choose(const struct options *options, const struct study *ret[STUDY_
 		s = find(options->words[i]);
 		if (!s)
 			return false;
-		for (int k = 0; k < nr; k++)
-			had = had || ret[k] == s;
-		if (!had)
-			ret[nr++] = s;
+		while (*place && *place != s)
+			place++;
+		*place = s; /* each once; the list began empty */
 	}
-	ret[nr] = NULL;
 	return true;
 }
 
@@ -149,12 +144,6 @@ static int run(const struct options *options)
 	return interrupted() ? EXIT_INTERRUPTED : close_status ? close_status : status;
 }
 
-static bool fits(const struct op *op)
-{
-	(void)op;
-	return false;
-}
-
 const struct subcommand study_command = {
 	.name = "study",
 	.what = "The documents' case studies: registries, labels, hash tables, timers, probes, reloads.",
@@ -167,6 +156,5 @@ const struct subcommand study_command = {
 	       "grace period, and a small machine does not show the effects of a large one: the text below the tables explains "
 	       "the differences. --quick: fewer rounds and shorter measurements. --figure=FILE draws hash2003.",
 	.accepts = OPT_STUDY | OPT_MARKDOWN,
-	.fits = fits,
 	.run = run,
 };

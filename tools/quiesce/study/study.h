@@ -68,6 +68,9 @@ static inline double study_seconds(const struct study *study, const struct optio
 }
 #define STUDY_MAX 16
 #define STUDY_MAX_VARIANTS 64
+/* STUDY_END ends a list of shapes; STUDY_NOWHERE is a place that a formula does not use. */
+#define STUDY_NOWHERE { NULL, NULL, NULL, NULL }
+#define STUDY_END { NULL, NULL, STUDY_VALUE, STUDY_NOWHERE, STUDY_NOWHERE, STUDY_NOWHERE }
 extern const struct study study_lockdep_keys, study_label, study_timers, study_toggle, study_hash2003, study_reload;
 /* The table lists all cases, NULL at the end. */
 extern const struct study *const study_table[];
@@ -109,8 +112,6 @@ bool study_has_program(const struct study *study);
  * status; -1: it crashed, hung or could not start. */
 int study_run_program(const struct study *study, const struct study_variant *variant, int round, const struct options *options,
 		      struct study_results *results);
-
-/* ---- study_cells.c: values that subcommands have measured ---- */
 
 /* Adds the median of each round, multiplied by @scale. */
 void study_add_cell(struct study_results *results, const struct study *study, const struct study_place *place, const struct cell *cell,

@@ -30,9 +30,8 @@ static const struct study_column columns[] = {
 #define RCU_SEQLOCK "rcu_seqlock", "light"
 #define LOCKS(name) name, NULL
 
-#define NOWHERE { NULL, NULL, NULL, NULL }
-#define TIMES(text, figure, a, b, where) { text, figure, STUDY_RATIO, { a, where, "Mops" }, { b, where, "Mops" }, NOWHERE }
-#define SLOPE(text, a) { text, NULL, STUDY_RATIO, { a, TWO, "Mops" }, { a, ONE, "Mops" }, NOWHERE }
+#define TIMES(text, figure, a, b, where) { text, figure, STUDY_RATIO, { a, where, "Mops" }, { b, where, "Mops" }, STUDY_NOWHERE }
+#define SLOPE(text, a) { text, NULL, STUDY_RATIO, { a, TWO, "Mops" }, { a, ONE, "Mops" }, STUDY_NOWHERE }
 
 static const struct study_shape shapes[] = {
 	TIMES("rcu_lock / global_spin, 16 workers", "24 on 16 CPUs", RCU_LOCK, LOCKS("global_spin"), MANY),
@@ -50,7 +49,7 @@ static const struct study_shape shapes[] = {
 	SLOPE("2 workers / 1 worker, global_spin", LOCKS("global_spin")),
 	SLOPE("2 workers / 1 worker, global_ticket", LOCKS("global_ticket")),
 	SLOPE("2 workers / 1 worker, kernel", LOCKS("kernel")),
-	{ NULL, NULL, STUDY_VALUE, NOWHERE, NOWHERE, NOWHERE },
+	STUDY_END,
 };
 
 const struct study study_timers = {

@@ -31,9 +31,9 @@ static const struct study_column columns[] = {
 #define OTHERS "fork-like readers, and 16 threads that read under RCU and not under the lock"
 
 #define RATIO(text, figure, a, b, where) \
-	{ text, figure, STUDY_RATIO, { a, "light", where, "ms" }, { b, "light", where, "ms" }, NOWHERE }
-#define NOWHERE { NULL, NULL, NULL, NULL }
-#define COUNT(text, figure, where) { text, figure, STUDY_VALUE, { "rcu_sync", "light", where, "grace_periods" }, NOWHERE, NOWHERE }
+	{ text, figure, STUDY_RATIO, { a, "light", where, "ms" }, { b, "light", where, "ms" }, STUDY_NOWHERE }
+#define COUNT(text, figure, where) \
+	{ text, figure, STUDY_VALUE, { "rcu_sync", "light", where, "grace_periods" }, STUDY_NOWHERE, STUDY_NOWHERE }
 
 static const struct study_shape shapes[] = {
 	RATIO("gp / rcu_sync, others in RCU", "5.08 (67.5/13.3 s)", "gp", "rcu_sync", OTHERS),
@@ -42,7 +42,7 @@ static const struct study_shape shapes[] = {
 	RATIO("gp / rcu_sync, quiet process", NULL, "gp", "rcu_sync", FORKS),
 	COUNT("grace periods, rcu_sync", "1 to 3", FORKS),
 	COUNT("grace periods, rcu_sync, others in RCU", "1 to 3", OTHERS),
-	{ NULL, NULL, STUDY_VALUE, NOWHERE, NOWHERE, NOWHERE },
+	STUDY_END,
 };
 
 static const struct {
