@@ -159,14 +159,8 @@ static int run(const struct options *options)
 const struct subcommand doctor_command = {
 	.name = "doctor",
 	.what = "Facilities of this kernel, C library and sandbox, and the paths in use.",
-	.doc = "Reports which facilities the kernel announces, and tries them: the membarrier test runs two threads against each "
-	       "other for 0.3 s with no fence, with full fences, and with a compiler fence against membarrier; the rseq test "
-	       "lets two threads on one CPU claim one slot for 0.3 s, or 2 s on a busy machine, unprotected and under rseq. Then "
-	       "threads take slots and contexts of hazard pointers and retire some objects; others count as readers of a lock, "
-	       "which is then written to. After Ctrl-C it prints the findings so far.\n"
-	       "With --binary it checks only that file: whether the restartable sequences in it are as they were compiled, or a tool has "
-	       "moved code after the link; then, or if there is no verdict, the exit status is 1. It names the functions that have "
-	       "sequences.",
+	.doc = "Reports which facilities the kernel announces, and tries them, in some seconds; with --binary it checks only that file. "
+	       "See quiesce-doctor(1).",
 	.accepts = OPT_DOCTOR,
 	.run = run,
 };

@@ -71,13 +71,8 @@ const struct subcommand report_command = {
 	.name = "report",
 	.what = "One page with all tables and pictures of this machine, or two of them side by side.",
 	.arguments = "[--compare OLD.json NEW.json]",
-	.doc = "Runs refscale, rcuscale, retirescale, hashscale, rwscale and the case studies, and writes to the directory of "
-	       "--output (default: quiesce-report) index.html, which needs no other file, report.json with all figures, and each "
-	       "picture as PNG and SVG. It takes about twelve minutes; with --quick about three, with less reliable figures. "
-	       "After Ctrl-C the page has the figures that were measured. It needs python3 with matplotlib and Jinja (Debian: "
-	       "python3-matplotlib python3-jinja2).\n"
-	       "--compare prints the figures of two report.json: each with its spread, the change, and a verdict, better or "
-	       "worse; a change within the spread of either is none. With --json it prints the same as an object.",
+	.doc = "Writes index.html, report.json and pictures to the directory of --output (default: quiesce-report), in about twelve "
+	       "minutes, or three with --quick. --compare prints the differences of two report.json. See quiesce-report(1).",
 	.accepts = OPT_REPORT,
 	.run = run,
 };

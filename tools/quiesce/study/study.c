@@ -148,13 +148,8 @@ const struct subcommand study_command = {
 	.name = "study",
 	.what = "The documents' case studies: registries, labels, hash tables, timers, probes, reloads.",
 	.arguments = "[CASE...|all]",
-	.doc = "Without a case it prints a list of them. Each case is a small program below cases/ that does what the document's "
-	       "did, with the wait or the lock as its variants; toggle and hash2003 are runs of rwscale, hashscale and costs. "
-	       "Every variant of every round is a process of its own, in turn. Result: a table for each scenario, medians over "
-	       "rounds, and the spread of the first column, (most - least) / median; then the published figures beside the same "
-	       "figures of this machine, made within each round, with the least and the most. A userspace wait is no kernel "
-	       "grace period, and a small machine does not show the effects of a large one: the text below the tables explains "
-	       "the differences. --quick: fewer rounds and shorter measurements. --figure=FILE draws hash2003.",
+	.doc = "Without a case it prints a list of them. Result: a table for each scenario, then the published figures beside those of "
+	       "this machine. See quiesce-study(1).",
 	.accepts = OPT_STUDY | OPT_MARKDOWN,
 	.run = run,
 };

@@ -251,14 +251,8 @@ static int run(const struct options *options)
 const struct subcommand torture_command = {
 	.name = "torture",
 	.what = "Search for grace periods and waits that end too early or never.",
-	.doc = "Readers, a writer, writers without data, deferred callbacks, barriers, threads that exit and signal handlers "
-	       "that read run against each other for some seconds in each fence mode, bound to CPUs, loose, and with more "
-	       "threads than CPUs. It fails if a reader sees an element that a grace period should have kept, if updates stop, "
-	       "or if the run did too little to prove anything. For types that protect single objects, guards nest and overlap, "
-	       "are handed to other threads and outlive their own, and writers wait for keys that readers protect again and "
-	       "again, or retire elements. Locks are locked, tried, handed over and freed by their last user, domains are "
-	       "independent, counts are killed and revived during gets and puts. The types whose names begin with 'busted' have "
-	       "to fail.",
+	.doc = "A type fails if a reader sees an element that a grace period should have kept, if updates stop, or if the run did too "
+	       "little to prove anything; those whose names begin with 'busted' have to fail. See quiesce-torture(1).",
 	.accepts = OPT_MEASURE | OPT_SECONDS | OPT_TORTURE,
 	.fits = fits,
 	.types = torture_types,
