@@ -8,19 +8,6 @@
 #include "place.h"
 #include "tool.h"
 
-#define MAX_ARGUMENTS 16
-
-/* Appends @word to a list that ends with NULL. */
-static void add(char *argv[MAX_ARGUMENTS + 1], const char *word)
-{
-	int n = 0;
-
-	while (argv[n])
-		n++;
-	if (n < MAX_ARGUMENTS)
-		argv[n] = (char *)word;
-}
-
 static void check(const struct options *options)
 {
 	if (options->compare != (options->nr_words == 2) || (!options->compare && options->nr_words))
@@ -37,32 +24,24 @@ static void check(const struct options *options)
 static int run(const struct options *options)
 {
 	char script[PLACE_MAX], self[PLACE_MAX];
-	char *argv[MAX_ARGUMENTS + 1] = { NULL };
+	const char *argv[16] = { "python3", script, "--tool", self };
+	int n = 4;
 
 	check(options);
 	if (!place_self(self, sizeof(self)) || !place_find(script, sizeof(script), "report/report.py", "report/report.py")) {
 		fprintf(stderr, "quiesce report: report.py is not where it was built or installed\n");
 		return EXIT_FAILED;
 	}
-	add(argv, "python3");
-	add(argv, script);
-	add(argv, "--tool");
-	add(argv, self);
 	if (options->quick)
-		add(argv, "--quick");
+		argv[n++] = "--quick";
 	if (options->format == FORMAT_JSON)
-		add(argv, "--json");
-	if (options->output) {
-		add(argv, "--output");
-		add(argv, options->output);
-	}
-	if (options->compare) {
-		add(argv, "--compare");
-		add(argv, options->words[0]);
-		add(argv, options->words[1]);
-	}
+		argv[n++] = "--json";
+	if (options->output)
+		argv[n++] = "--output", argv[n++] = options->output;
+	if (options->compare)
+		argv[n++] = "--compare", argv[n++] = options->words[0], argv[n++] = options->words[1];
 	interrupt_hand_over();
-	execvp(argv[0], argv);
+	execvp(argv[0], (char *const *)argv);
 	fprintf(stderr, "quiesce report: python3: %s\n", strerror(errno));
 	return EXIT_FAILED;
 }
