@@ -15,7 +15,7 @@ import sys
 
 from tap import Tap, execute
 
-# What is typed, as bash divides it, and some of the words that are offered.
+# Each key is a command line as bash divides it; its value has some of the words that the shells offer then.
 TYPED = {
     ("re",): {"refscale", "retirescale", "report"},
     ("refscale", "--re"): {"--readers="},
