@@ -28,18 +28,6 @@ static void setup_handed(void)
 	sim_spawn(hands_over, (void *)0, "updater");
 }
 
-static void setup_handed_wide(void)
-{
-	setup_handed();
-	sim_config()->nr_cpus = 0;
-}
-
-static void setup_full_handed(void)
-{
-	setup_handed();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 /* ---- large objects: a batch is full by bytes ---- */
 
 static uint32_t nr_large_run;
@@ -110,12 +98,6 @@ static void setup_notes_wide(void)
 {
 	setup_notes();
 	sim_config()->nr_cpus = 3;
-}
-
-static void setup_full_notes(void)
-{
-	setup_notes();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* An object is protected while its thread's queue is turned into a list. */
@@ -195,12 +177,6 @@ static void setup_rests(void)
 	world_hands_over = true;
 	sim_spawn(hands_over_then_waits, (void *)0, "updater");
 	sim_spawn(hands_over_then_waits, (void *)1, "updater");
-}
-
-static void setup_full_rests(void)
-{
-	setup_rests();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* A reader of RCU that stays delays no hazptr callback. */
@@ -371,19 +347,21 @@ static void finish_again(void)
 }
 
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
+#define VARIANT(label, other, change, text) \
+	{ .name = #label, .what = text, .setup = setup_##other, .but = change, .finish = world_finish }
 
 const struct sim_scenario hazptr_handed_scenarios[] = {
 	SCENARIO(handed, "callbacks run in the helper only"),
-	SCENARIO(handed_wide, "... a CPU for every thread"),
-	SCENARIO(full_handed, "... without membarrier"),
+	VARIANT(handed_wide, handed, with_many_cpus, "... a CPU for every thread"),
+	VARIANT(full_handed, handed, without_membarrier, "... without membarrier"),
 	SCENARIO(notes, "objects without a head"),
 	SCENARIO(notes_wide, "... a CPU for every thread"),
-	SCENARIO(full_notes, "... without membarrier"),
+	VARIANT(full_notes, notes, without_membarrier, "... without membarrier"),
 	SCENARIO(notes_listed, "... in lists"),
 	SCENARIO(no_notes, "... without memory"),
 	SCENARIO(sized, "a few large objects are a batch"),
 	SCENARIO(rests, "batches come as the helper is about to rest"),
-	SCENARIO(full_rests, "... without membarrier"),
+	VARIANT(full_rests, rests, without_membarrier, "... without membarrier"),
 	SCENARIO(beside_rcu, "a reader of RCU stays"),
 	{ .name = "gate", .what = "a retirer does not wait for a fork", .setup = setup_gate, .finish = finish_gate },
 	{ .name = "chain_at_once", .what = "a chain takes no pauses", .setup = setup_chain_at_once, .finish = finish_chain_at_once },

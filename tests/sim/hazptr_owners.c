@@ -34,12 +34,6 @@ static void setup_context(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-static void setup_full_context(void)
-{
-	setup_context();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 /* More contexts than lines; a context has its slots and no more. */
 static void many_contexts(void *unused)
 {
@@ -178,12 +172,6 @@ static void setup_give(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-static void setup_full_give(void)
-{
-	setup_give();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 static void setup_leave(void)
 {
 	world_begin();
@@ -192,18 +180,6 @@ static void setup_leave(void)
 	sim_spawn(successor, NULL, "successor");
 	sim_spawn(taker, NULL, "taker");
 	sim_spawn(world_updater, (void *)0, "updater");
-}
-
-static void setup_leave_wide(void)
-{
-	setup_leave();
-	sim_config()->nr_cpus = 0;
-}
-
-static void setup_full_leave(void)
-{
-	setup_leave();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* A context has all of its slots, also in a line that a thread has left with one held. */
@@ -366,18 +342,6 @@ static void setup_signal(void)
 	sim_spawn(signalled_updater, NULL, "updater");
 }
 
-static void setup_signal_wide(void)
-{
-	setup_signal();
-	sim_config()->nr_cpus = 0;
-}
-
-static void setup_full_signal(void)
-{
-	setup_signal();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 /* Often the handler makes the thread's first call, just when the thread is about to make it. */
 static void reads_once(void *unused)
 {
@@ -424,12 +388,6 @@ static void setup_signal_nested(void)
 	sim_spawn(world_updater, (void *)1, "updater");
 }
 
-static void setup_full_signal_nested(void)
-{
-	setup_signal_nested();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 /* The handler keeps its slot; another thread frees it. */
 static uint32_t given;
 
@@ -462,12 +420,6 @@ static void setup_signal_gives(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-static void setup_full_signal_gives(void)
-{
-	setup_signal_gives();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 /* ---- no memory for lines ---- */
 
 static void setup_no_lines(void)
@@ -497,31 +449,33 @@ static void finish_no_room(void)
 }
 
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
+#define VARIANT(label, other, change, text) \
+	{ .name = #label, .what = text, .setup = setup_##other, .but = change, .finish = world_finish }
 
 const struct sim_scenario hazptr_owner_scenarios[] = {
 	SCENARIO(context, "slots of contexts"),
-	SCENARIO(full_context, "... without membarrier"),
+	VARIANT(full_context, context, without_membarrier, "... without membarrier"),
 	{ .name = "contexts", .what = "more contexts than lines", .setup = setup_contexts, .finish = world_finish,
 	  .must_see = "a context for which there was no line" },
 	SCENARIO(context_held, "a context cleaned up while a slot is held"),
 	SCENARIO(give, "a slot handed to another thread"),
-	SCENARIO(full_give, "... without membarrier"),
+	VARIANT(full_give, give, without_membarrier, "... without membarrier"),
 	SCENARIO(leave, "... by a thread that exits"),
-	SCENARIO(leave_wide, "... a CPU for every thread"),
-	SCENARIO(full_leave, "... without membarrier"),
+	VARIANT(leave_wide, leave, with_many_cpus, "... a CPU for every thread"),
+	VARIANT(full_leave, leave, without_membarrier, "... without membarrier"),
 	SCENARIO(leave_context, "... and a context comes after it"),
 	SCENARIO(relet, "a line let to the next thread while its slot is held"),
 	SCENARIO(killed, "... by a thread that is killed"),
 	SCENARIO(generations, "threads come and go"),
 	SCENARIO(late, "slots and objects after the exit hook"),
 	SCENARIO(signal, "handlers read, also during the first use"),
-	SCENARIO(signal_wide, "... a CPU for every thread"),
-	SCENARIO(full_signal, "... without membarrier"),
+	VARIANT(signal_wide, signal, with_many_cpus, "... a CPU for every thread"),
+	VARIANT(full_signal, signal, without_membarrier, "... without membarrier"),
 	SCENARIO(signal_first, "... before all others"),
 	SCENARIO(signal_nested, "two slots, and handlers that take two"),
-	SCENARIO(full_signal_nested, "... without membarrier"),
+	VARIANT(full_signal_nested, signal_nested, without_membarrier, "... without membarrier"),
 	SCENARIO(signal_gives, "a handler hands its slot over"),
-	SCENARIO(full_signal_gives, "... without membarrier"),
+	VARIANT(full_signal_gives, signal_gives, without_membarrier, "... without membarrier"),
 	SCENARIO(no_lines, "one line for all threads"),
 	{ .name = "no_room", .what = "lines of the reserve", .setup = setup_no_room, .finish = finish_no_room },
 	{ .name = NULL },

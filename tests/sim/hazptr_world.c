@@ -139,26 +139,6 @@ void world_updater(void *place)
 		world_update((intptr_t)place);
 }
 
-void world_stay(uint32_t most)
-{
-	for (uint32_t k = sim_random(most); k; k--)
-		platform_yield();
-}
-
-void world_await(uint32_t *word, uint32_t value)
-{
-	uint32_t found;
-
-	while ((found = quiesce_load_acquire(RU3, word)) != value)
-		platform_futex_wait(word, found, PLATFORM_FOREVER);
-}
-
-void world_set(uint32_t *word, uint32_t value)
-{
-	quiesce_store_release(RU3, word, value);
-	platform_futex_wake(word, INT32_MAX);
-}
-
 void world_finish(void)
 {
 	struct quiesce_stats stats;

@@ -129,18 +129,6 @@ static void setup_leader_stops(void)
 	sim_spawn(waits_beside, NULL, "updater");
 }
 
-static void setup_full_leader_stops(void)
-{
-	setup_leader_stops();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
-static void setup_alone_leader_stops(void)
-{
-	setup_leader_stops();
-	sim_config()->thread_start_failures = -1;
-}
-
 /* The leader stops after a long wait, just before or after the guard is cleared. */
 #define GUARDED_NS 170000000u
 #define LEFT_NS 25000000u
@@ -254,10 +242,10 @@ const struct sim_scenario shazptr_stop_scenarios[] = {
 	{ .name = "fences_dear", .what = "membarriers that take long are shared by those that wait for them", .setup = setup_fences_dear,
 	  .finish = finish_fences_dear, .must_see = "callers that shared" },
 	{ .name = "leader_stops", .what = "the leader of all waiters stops for good", .setup = setup_leader_stops },
-	{ .name = "full_leader_stops", .what = "... without membarrier", .setup = setup_full_leader_stops },
+	{ .name = "full_leader_stops", .what = "... without membarrier", .setup = setup_leader_stops, .but = without_membarrier },
 	{ .name = "leader_stops_late", .what = "... after a long wait", .setup = setup_leader_stops_late, .must_see = "a follower" },
 	{ .name = "followers_leave", .what = "... and most followers are through", .setup = setup_followers_leave,
 	  .must_see = "a follower" },
-	{ .name = "alone_leader_stops", .what = "... without a thread", .setup = setup_alone_leader_stops },
+	{ .name = "alone_leader_stops", .what = "... without a thread", .setup = setup_leader_stops, .but = without_threads },
 	{ .name = NULL },
 };

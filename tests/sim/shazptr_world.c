@@ -107,20 +107,6 @@ void world_updaters(int nr)
 		sim_spawn(world_updater, NULL, "updater");
 }
 
-void world_await(uint32_t *word, uint32_t value)
-{
-	uint32_t found;
-
-	while ((found = quiesce_load_acquire(RU3, word)) != value)
-		platform_futex_wait(word, found, PLATFORM_FOREVER);
-}
-
-void world_set(uint32_t *word, uint32_t value)
-{
-	quiesce_store_release(RU3, word, value);
-	platform_futex_wake(word, INT32_MAX);
-}
-
 void world_await_tag(const struct shazptr_guard *guard, const uint32_t *done)
 {
 	while (!(quiesce_load_acquire(RU3, guard->slot) & QUIESCE_SLOT_TAG) && !(done && quiesce_load_relaxed(done)))
