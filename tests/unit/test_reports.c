@@ -324,19 +324,6 @@ static void hazptr_leave(struct stayer *s)
 	hazptr_free(NULL, s->arg);
 }
 
-static void wildcard_enter(struct stayer *s)
-{
-	static struct shazptr_guard guard;
-
-	guard = shazptr_acquire(SHAZPTR_WILDCARD);
-	s->arg = &guard;
-}
-
-static void wildcard_leave(struct stayer *s)
-{
-	shazptr_clear(*(struct shazptr_guard *)s->arg);
-}
-
 static void reclaimed(struct hazptr_head *head)
 {
 	(void)head;

@@ -144,19 +144,6 @@ static void garbage_of_domains_is_reported(void **state)
 
 /* ---- hazard pointers ---- */
 
-static void wildcard_enter(struct stayer *s)
-{
-	static struct shazptr_guard guard;
-
-	guard = shazptr_acquire(SHAZPTR_WILDCARD);
-	s->arg = &guard;
-}
-
-static void wildcard_leave(struct stayer *s)
-{
-	shazptr_clear(*(struct shazptr_guard *)s->arg);
-}
-
 static void free_hazptr_object(struct hazptr_head *head)
 {
 	free(head);
