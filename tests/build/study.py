@@ -103,8 +103,10 @@ def check_places(tap, tool, built, tmp):
     alone = Tool(tap, copy)
     run = alone("study", "timers", *SHORT)
     tap.result(run.returncode == 1 and "timers: its program was not built" in run.stderr, "a case without its program says so", diagnosis(run))
-    (tmp / "libexec" / "quiesce").mkdir(parents=True)
-    shutil.copy(pathlib.Path(os.path.realpath(tool.path)).parent.parent / "cases/timers/timers", tmp / "libexec/quiesce/timers")
+    (tmp / "libexec/quiesce/cases").mkdir(parents=True)
+    cases = pathlib.Path(os.path.realpath(tool.path)).parent.parent / "cases"
+    shutil.copy(cases / "timers/timers", tmp / "libexec/quiesce/timers")
+    shutil.copy(cases / "timers.json", tmp / "libexec/quiesce/cases/timers.json")
     tap.result("rcu_lock" in alone.good("study", "timers", *SHORT), "an installed case is found")
     script = tmp / "libexec" / "quiesce" / "timers"
     for body, text, what in (("kill -SEGV $$", "CRASHED by signal 11", "crashes"), ("echo nonsense", "said 'nonsense'", "talks nonsense")):

@@ -6,11 +6,6 @@
 
 #include "hash/hashscale.h"
 
-/* In the order of the documents that the cases come from. */
-const struct study *const study_table[] = {
-	&study_lockdep_keys, &study_label, &study_hash2003, &study_timers, &study_toggle, &study_reload, NULL,
-};
-
 static int list(const struct options *options)
 {
 	FILE *out = emit_open(options);
@@ -44,7 +39,8 @@ static bool choose(const struct options *options, const struct study *ret[STUDY_
 		const struct study *s = NULL, **place = ret;
 
 		if (!strcmp(options->words[i], "all")) {
-			memcpy(ret, study_table, sizeof(study_table));
+			for (int k = 0; study_table[k]; k++)
+				ret[k] = study_table[k];
 			return true;
 		}
 		s = find(options->words[i]);
@@ -131,6 +127,7 @@ static int run(const struct options *options)
 	FILE *out;
 	int status, close_status;
 
+	study_load();
 	if (!options->nr_words)
 		return list(options);
 	if (!choose(options, studies))

@@ -2,9 +2,9 @@
 /* study.h - the description of a case for `quiesce study`: how to run it, what to print, and what was published about
  * it.
  *
- * One file here describes each case of cases/.  Measurements are values of (scenario, variant, fence, metric), one or
- * more for each round; a table shows their medians.  A shape is a published figure beside the same figure of this
- * machine.
+ * A case of cases/ is described in its folder, a run of other subcommands in a file here.  Measurements are values of
+ * (scenario, variant, fence, metric), one or more for each round; a table shows their medians.  A shape is a published
+ * figure beside the same figure of this machine.
  */
 #ifndef QUIESCE_TOOL_STUDY_H
 #define QUIESCE_TOOL_STUDY_H
@@ -49,15 +49,13 @@ struct study {
 	const char *what;     /* one line, for the list */
 	const char *document; /* source of the published figures */
 	const char *honesty;  /* a paragraph below the table: limits of this comparison, and what a larger machine must confirm */
-	const char *program;  /* path below cases/ of the build, such as "lockdep-keys/lockdep-keys"; NULL: @run measures the case */
-	const char *const *arguments; /* arguments of the program; NULL: none */
+	const char *program;  /* its name, in a folder of that name below cases/ of the build; NULL: there is none */
 	const char *missing;  /* packages to install if the program was not built */
 	const struct study_variant *variants;  /* ends with a NULL name, as the other lists */
 	const struct study_column *columns;    /* ends with a NULL metric */
 	const struct study_shape *shapes;      /* ends with a NULL what; NULL: none */
 	int rounds, quick_rounds;
 	double seconds, quick_seconds; /* length of each measurement; 0: the program's own */
-	int watchdog_s;                /* silence that counts as a hang; 0: 60 */
 	/* For a case that subcommands measure: adds its values to @results. */
 	void (*run)(const struct study *study, const struct options *options, int rounds, struct study_results *results);
 };
@@ -71,9 +69,10 @@ static inline double study_seconds(const struct study *study, const struct optio
 /* STUDY_END ends a list of shapes; STUDY_NOWHERE is a place that a formula does not use. */
 #define STUDY_NOWHERE { NULL, NULL, NULL, NULL }
 #define STUDY_END { NULL, NULL, STUDY_VALUE, STUDY_NOWHERE, STUDY_NOWHERE, STUDY_NOWHERE }
-extern const struct study study_lockdep_keys, study_label, study_timers, study_toggle, study_hash2003, study_reload;
-/* The table lists all cases, NULL at the end. */
+extern const struct study study_toggle, study_hash2003;
+/* The table lists all cases, NULL at the end; study_load() reads their descriptions. */
 extern const struct study *const study_table[];
+void study_load(void);
 
 /* ---- study_results.c ---- */
 
