@@ -152,10 +152,8 @@ static void finish(uint64_t *begin)
 
 static void set_up(const struct job *job)
 {
-	const void *calls;
-
 	torture.op = job->op;
-	torture.kind = torture_kind_of(job->op, &calls);
+	torture.kind = torture_kind(job->op);
 	torture.job = job;
 	torture.nr_readers = job->nr_readers ? job->readers[0] : CROWD * cpus_online();
 	torture.tally = aligned_alloc(128, (size_t)torture_nr_tallies() * sizeof(*torture.tally));
@@ -166,7 +164,7 @@ static void set_up(const struct job *job)
 	for (int i = 0; i < (job->op->object ? NR_POINTERS : 1); i++)
 		torture.current[i] = pool_get();
 	if (torture.kind->set_up)
-		torture.kind->set_up(calls);
+		torture.kind->set_up();
 	torture_catch_signal();
 	next_regime(0);
 	torture.readers = (struct team){ .nr = torture.nr_readers, .body = torture_reader };
@@ -199,9 +197,7 @@ int torture_child(const struct job *job)
 
 static bool fits(const struct op *op)
 {
-	const void *calls;
-
-	return torture_kind_of(op, &calls) != NULL;
+	return torture_kind(op) != NULL;
 }
 
 static int nr_modes(const struct options *options, const struct op *const *types, int nr)

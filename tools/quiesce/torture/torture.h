@@ -97,7 +97,8 @@ struct torture_figure {
 
 /* How types are tortured. */
 struct torture_kind {
-	void (*set_up)(const void *calls); /* called before there are threads; @calls: the functions of the type; NULL: nothing to do */
+	void (*set_up)(void); /* called before there are threads; NULL: nothing to do */
+	const void *calls;    /* the functions of the type, which a broken one replaces; NULL: it has none */
 	void (*section)(struct tally *t, uint64_t *random);
 	/* Begins a hold; false: refused.  @at_once: in a signal handler, which must not wait. */
 	bool (*begin)(struct hold *h, uint64_t *random, bool at_once);
@@ -189,9 +190,12 @@ void torture_fake_writer(uint32_t index);
 /* Calls @update until the run ends.  In the regimes whose threads are bound, writers have the first CPU; only the first of them writes. */
 void torture_update_loop(uint32_t index, uint64_t *random, void (*update)(uint32_t index, uint64_t *random));
 
-/* torture_types.c: the kind of @op, and the functions of the type; NULL: it has none */
+/* torture_types.c: the kind of @op; NULL: it has none */
 extern const struct op *const torture_types[];
-const struct torture_kind *torture_kind_of(const struct op *op, const void **ret_calls);
+const struct torture_kind *torture_kind_of(const struct op *op);
+
+/* torture_kinds.c: the kind of @op, if it has none of its own that of its facets; NULL: it cannot be tortured */
+const struct torture_kind *torture_kind(const struct op *op);
 
 /* torture_churn.c: an object that ends as soon as its users have left */
 struct torture_churn {
@@ -209,7 +213,7 @@ void torture_churn_owner(uint32_t index);
 void torture_churn_user(uint32_t index);
 
 /* ---- torture_percpu_rwsem.c, torture_srcu.c, torture_percpu_ref.c ---- */
-extern const struct torture_kind torture_rwsem, torture_srcu, torture_ref;
+extern const struct torture_kind torture_rwsem, torture_busted_rwsem, torture_srcu, torture_ref, torture_busted_ref;
 
 /* ---- torture_other.c: threads beside readers and writers ---- */
 void torture_barriers(uint32_t index);

@@ -274,9 +274,9 @@ static void switcher(uint32_t index)
 /* ---- the kind ---- */
 
 /* Called before there are threads: the first use registers with the kernel, which is slow if many threads run. */
-static void set_up(const void *calls)
+static void set_up(void)
 {
-	ops = calls;
+	ops = torture.kind->calls;
 	for (int i = 0; i < OBJECTS; i++)
 		begin(&object[i], 0);
 }
@@ -285,13 +285,10 @@ static const struct torture_role roles[] = {
 	{ owner, OBJECTS }, { switcher, 1 }, { torture_postman, 1 }, { torture_exits, 1 }, { torture_signals, 1 }, { NULL, 0 },
 };
 
-const struct torture_kind torture_ref = {
-	.set_up = set_up,
-	.section = torture_hold_section,
-	.begin = hold,
-	.use = use,
-	.leaves = true,
-	.roles = roles,
-	.writers = (1u << OBJECTS) - 1 + (1u << SWITCHER),
-	.figures = figure,
-};
+#define KIND(functions)													\
+	{														\
+		.set_up = set_up, .calls = &(functions), .section = torture_hold_section, .begin = hold, .use = use,	\
+		.leaves = true, .roles = roles, .figures = figure,							\
+		.writers = (1u << OBJECTS) - 1 + (1u << SWITCHER),							\
+	}
+const struct torture_kind torture_ref = KIND(torture_ref_ops), torture_busted_ref = KIND(torture_busted_ref_ops);

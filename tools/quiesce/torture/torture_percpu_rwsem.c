@@ -203,9 +203,9 @@ _Static_assert(sizeof(struct percpu_rw_semaphore) <= CHURN_BYTES, "a lock has ro
 
 /* ---- the kind ---- */
 
-static void set_up(const void *calls)
+static void set_up(void)
 {
-	ops = calls;
+	ops = torture.kind->calls;
 	torture_churn = &churn;
 	shared[0].lock = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT; /* the counters are allocated at the first use */
 	/* Called before there are threads: the first use registers with the
@@ -219,13 +219,10 @@ static const struct torture_role roles[] = {
 	{ torture_churn_owner, 1 }, { torture_churn_user, CHURN_USERS }, { NULL, 0 },
 };
 
-const struct torture_kind torture_rwsem = {
-	.set_up = set_up,
-	.section = torture_hold_section,
-	.begin = hold,
-	.use = use,
-	.leaves = true,
-	.roles = roles,
-	.writers = (1u << WRITERS) - 1 + (1u << PROGRESS_CHURN),
-	.figures = figure,
-};
+#define KIND(functions)													\
+	{														\
+		.set_up = set_up, .calls = &(functions), .section = torture_hold_section, .begin = hold, .use = use,	\
+		.leaves = true, .roles = roles, .figures = figure,							\
+		.writers = (1u << WRITERS) - 1 + (1u << PROGRESS_CHURN),						\
+	}
+const struct torture_kind torture_rwsem = KIND(torture_rwsem_ops), torture_busted_rwsem = KIND(torture_busted_rwsem_ops);

@@ -127,9 +127,8 @@ _Static_assert(sizeof(struct srcu_struct) <= CHURN_BYTES, "a domain has room");
 
 /* ---- the kind ---- */
 
-static void set_up(const void *calls)
+static void set_up(void)
 {
-	(void)calls;
 	torture_churn = &churn;
 	/* Called before there are threads: the first use registers with the
 	 * kernel, which is slow if many threads run. */
