@@ -2,9 +2,9 @@
 /* study.h - the description of a case for `quiesce study`: how to run it, what to print, and what was published about
  * it.
  *
- * A case of cases/ is described in its folder, a run of other subcommands in a file here.  Measurements are values of
- * (scenario, variant, fence, metric), one or more for each round; a table shows their medians.  A shape is a published
- * figure beside the same figure of this machine.
+ * A case is described in its folder, cases/X.  Measurements are values of (scenario, variant, fence, metric), one or
+ * more for each round; a table shows their medians.  A shape is a published figure beside the same figure of this
+ * machine.
  */
 #ifndef QUIESCE_TOOL_STUDY_H
 #define QUIESCE_TOOL_STUDY_H
@@ -66,12 +66,9 @@ static inline double study_seconds(const struct study *study, const struct optio
 }
 #define STUDY_MAX 16
 #define STUDY_MAX_VARIANTS 64
-/* STUDY_END ends a list of shapes; STUDY_NOWHERE is a place that a formula does not use. */
-#define STUDY_NOWHERE { NULL, NULL, NULL, NULL }
-#define STUDY_END { NULL, NULL, STUDY_VALUE, STUDY_NOWHERE, STUDY_NOWHERE, STUDY_NOWHERE }
-extern const struct study study_toggle, study_hash2003;
+extern struct study study_toggle, study_hash2003; /* those that subcommands measure */
 /* The table lists all cases, NULL at the end; study_load() reads their descriptions. */
-extern const struct study *const study_table[];
+extern const struct study *const *const study_table;
 void study_load(void);
 
 /* ---- study_results.c ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* study_file.c - the cases, and their descriptions, which a case with a program of its own has in cases/X/X.json.
+/* study_file.c - the cases, and their descriptions, cases/X/X.json.
  *
  * The description is an object with the members of struct study.  A variant is [name, fence, what], a column [metric, title, total]; of
  * a shape "of", "to" and "base" are places, [variant, fence, scenario, metric], and say by their number what its formula is.  "rounds"
@@ -12,12 +12,11 @@
 #include "place.h"
 #include "study.h"
 
-/* In the order of the documents that the cases come from. */
 static struct study lockdep_keys = { .name = "lockdep-keys" }, label = { .name = "label" }, timers = { .name = "timers" },
 		    reload = { .name = "reload" };
-const struct study *const study_table[] = {
-	&lockdep_keys, &label, &study_hash2003, &timers, &study_toggle, &reload, NULL,
-};
+/* In the order of the documents that the cases come from. */
+static struct study *const cases[] = { &lockdep_keys, &label, &study_hash2003, &timers, &study_toggle, &reload, NULL };
+const struct study *const *const study_table = (const struct study *const *)cases;
 
 static const char *text(const json_t *list, size_t i)
 {
@@ -86,14 +85,12 @@ static void load(struct study *s)
 	if (json_unpack(root, "{ss s?s s?s s?s s[ii] s[FF]}", "what", &s->what, "document", &s->document, "honesty", &s->honesty,
 			"missing", &s->missing, "rounds", &s->rounds, &s->quick_rounds, "seconds", &s->seconds, &s->quick_seconds))
 		return;
-	s->program = s->name;
+	s->program = s->run ? NULL : s->name;
 	read_lists(s, root);
 }
 
 void study_load(void)
 {
-	struct study *const cases[] = { &lockdep_keys, &label, &timers, &reload };
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; cases[i]; i++)
 		load(cases[i]);
 }
