@@ -24,27 +24,29 @@ _quiesce_words()
 
 _quiesce()
 {
-	local tool=${COMP_WORDS[0]} subcommand=${COMP_WORDS[1]} word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]} option= list=
+	local tool=${COMP_WORDS[0]} subcommand=${COMP_WORDS[1]} word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]}
+	local option='' list='' words
 
-	if [ "$COMP_CWORD" -eq 1 ]; then
-		COMPREPLY=($(compgen -W "$("$tool" --help 2>/dev/null | awk '/^  [a-z]/ { print $1 }') --help --version" -- "$word"))
-		return
-	fi
 	# Bash breaks words at "=".
 	[ "$word" = = ] && { option=$last; word=; }
 	[ "$last" = = ] && option=${COMP_WORDS[COMP_CWORD - 2]}
-	case $option,$word in
-	,-*)
-		COMPREPLY=($(compgen -W "$(_quiesce_words "$tool" "$subcommand" options)" -- "$word"))
-		[[ ${#COMPREPLY[@]} -eq 1 && $COMPREPLY = *= ]] && compopt -o nospace 2>/dev/null
-		return ;;
-	,*)
-		COMPREPLY=($(compgen -W "$(_quiesce_words "$tool" "$subcommand" words)" -- "$word")) ;;
-	*)
+	if [ "$COMP_CWORD" -eq 1 ]; then
+		words="$("$tool" --help 2>/dev/null | awk '/^  [a-z]/ { print $1 }') --help --version"
+	elif [ "$option" ]; then
+		words=$(_quiesce_words "$tool" "$subcommand" "$option")
 		[[ $word = *,* ]] && list=${word%,*},
-		COMPREPLY=($(compgen -P "$list" -W "$(_quiesce_words "$tool" "$subcommand" "$option")" -- "${word##*,}")) ;;
-	esac
-	[ ${#COMPREPLY[@]} -gt 0 ] || COMPREPLY=($(compgen -f -- "$word"))
+	elif [[ $word = -* ]]; then
+		words=$(_quiesce_words "$tool" "$subcommand" options)
+	else
+		words=$(_quiesce_words "$tool" "$subcommand" words)
+	fi
+	mapfile -t COMPREPLY < <(compgen -P "$list" -W "$words" -- "${word#"$list"}")
+	[[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} = *= ]] && compopt -o nospace 2>/dev/null
+	if [ ${#COMPREPLY[@]} -eq 0 ]; then
+		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		compopt -o filenames 2>/dev/null
+	fi
+	return 0
 }
 
 complete -F _quiesce quiesce
