@@ -18,6 +18,13 @@ struct sim_search {
 /* Number of readers that a scenario starts: --readers. */
 extern int driver_readers;
 
+/* Start @nr threads that call @fn. */
+static inline void spawn_each(int nr, void (*fn)(void *), const char *name)
+{
+	while (nr-- > 0)
+		sim_spawn(fn, NULL, name);
+}
+
 /* Differences between scenarios. */
 void without_membarrier(void);
 void without_rseq(void);

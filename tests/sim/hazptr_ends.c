@@ -95,8 +95,7 @@ static void setup_cohort_chain(void)
 {
 	world_begin();
 	world_readers(1);
-	sim_spawn(chain_updater, NULL, "updater");
-	sim_spawn(chain_updater, NULL, "updater");
+	spawn_each(2, chain_updater, "updater");
 	sim_spawn(chain_waiter, NULL, "waiter");
 }
 
@@ -140,8 +139,7 @@ static void setup_cohort_member(void)
 {
 	world_begin();
 	world_readers(1);
-	sim_spawn(member_updater, NULL, "updater");
-	sim_spawn(member_updater, NULL, "updater");
+	spawn_each(2, member_updater, "updater");
 	sim_spawn(member_waiter, NULL, "waiter");
 }
 
@@ -283,8 +281,7 @@ static void setup_cohorts(void)
 {
 	world_begin();
 	world_readers(driver_readers);
-	sim_spawn(cohort_busy, NULL, "updater");
-	sim_spawn(cohort_busy, NULL, "updater");
+	spawn_each(2, cohort_busy, "updater");
 }
 
 /* ---- the end ---- */

@@ -90,8 +90,7 @@ static void setup_notes(void)
 {
 	world_begin();
 	sim_spawn(stays_with_item, NULL, "reader");
-	sim_spawn(retires_by_address, NULL, "updater");
-	sim_spawn(retires_by_address, NULL, "updater");
+	spawn_each(2, retires_by_address, "updater");
 }
 
 static void setup_notes_wide(void)

@@ -29,8 +29,7 @@ static void context_reader(void *unused)
 static void setup_context(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(context_reader, NULL, "reader");
+	spawn_each(driver_readers, context_reader, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
@@ -60,8 +59,7 @@ static void setup_contexts(void)
 {
 	world_begin();
 	sim_config()->max_steps = 40000;
-	sim_spawn(many_contexts, NULL, "reader");
-	sim_spawn(many_contexts, NULL, "reader");
+	spawn_each(2, many_contexts, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
@@ -176,8 +174,7 @@ static void setup_leave(void)
 {
 	world_begin();
 	sim_spawn(leaver, NULL, "leaver");
-	sim_spawn(successor, NULL, "successor");
-	sim_spawn(successor, NULL, "successor");
+	spawn_each(2, successor, "successor");
 	sim_spawn(taker, NULL, "taker");
 	sim_spawn(world_updater, (void *)0, "updater");
 }
@@ -309,8 +306,7 @@ static void uses_after_exit(void *unused)
 static void setup_late(void)
 {
 	world_begin();
-	sim_spawn(uses_after_exit, NULL, "late");
-	sim_spawn(uses_after_exit, NULL, "late");
+	spawn_each(2, uses_after_exit, "late");
 	world_readers(1);
 	sim_spawn(world_updater, (void *)0, "updater");
 }
@@ -337,8 +333,7 @@ static void signalled_updater(void *place)
 static void setup_signal(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(signalled, NULL, "reader");
+	spawn_each(driver_readers, signalled, "reader");
 	sim_spawn(signalled_updater, NULL, "updater");
 }
 
@@ -353,8 +348,7 @@ static void reads_once(void *unused)
 static void setup_signal_first(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers + 2; i++)
-		sim_spawn(reads_once, NULL, "reader");
+	spawn_each(driver_readers + 2, reads_once, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
@@ -382,8 +376,7 @@ static void greedy(void *unused)
 static void setup_signal_nested(void)
 {
 	world_begin();
-	sim_spawn(greedy, NULL, "reader");
-	sim_spawn(greedy, NULL, "reader");
+	spawn_each(2, greedy, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 	sim_spawn(world_updater, (void *)1, "updater");
 }

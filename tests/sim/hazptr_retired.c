@@ -322,8 +322,7 @@ static void setup_section(void)
 {
 	world_begin();
 	world_readers(1);
-	sim_spawn(retires_in_section, NULL, "updater");
-	sim_spawn(retires_in_section, NULL, "updater");
+	spawn_each(2, retires_in_section, "updater");
 }
 
 /* ---- no memory for a queue, or no promise of an exit hook ---- */
@@ -376,8 +375,7 @@ static void setup_kfree(void)
 {
 	world_begin();
 	sim_config()->free_hook = freed;
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(field_reader, NULL, "reader");
+	spawn_each(driver_readers, field_reader, "reader");
 	sim_spawn(kfree_updater, NULL, "updater");
 }
 

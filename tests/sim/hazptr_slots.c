@@ -65,8 +65,7 @@ static void keeper(void *unused)
 static void setup_keep(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(keeper, NULL, "reader");
+	spawn_each(driver_readers, keeper, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 	sim_spawn(world_updater, (void *)1, "updater");
 }
@@ -113,8 +112,7 @@ static void trier(void *unused)
 static void setup_try(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(trier, NULL, "reader");
+	spawn_each(driver_readers, trier, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
@@ -160,8 +158,7 @@ static void field_updater(void *unused)
 static void setup_field(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(field_reader, NULL, "reader");
+	spawn_each(driver_readers, field_reader, "reader");
 	sim_spawn(field_updater, NULL, "updater");
 }
 
@@ -193,8 +190,7 @@ static void setup_recycled(void)
 {
 	world_begin();
 	sim_config()->thread_start_failures = -1;
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(keeper, NULL, "reader");
+	spawn_each(driver_readers, keeper, "reader");
 	sim_spawn(recycler, NULL, "recycler");
 }
 
@@ -236,8 +232,7 @@ static void updates_many(void *unused)
 static void setup_many(void)
 {
 	world_begin();
-	sim_spawn(holds_many, NULL, "reader");
-	sim_spawn(holds_many, NULL, "reader");
+	spawn_each(2, holds_many, "reader");
 	sim_spawn(updates_many, NULL, "updater");
 }
 
@@ -269,8 +264,7 @@ static void batch_reader(void *unused)
 static void setup_batch(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(batch_reader, NULL, "reader");
+	spawn_each(driver_readers, batch_reader, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 	sim_spawn(world_updater, (void *)1, "updater");
 }
@@ -309,8 +303,7 @@ static void setup_exhausted(void)
 {
 	world_begin();
 	sim_config()->max_steps = 40000;
-	for (int i = 0; i < 3; i++)
-		sim_spawn(takes_all, NULL, "greedy");
+	spawn_each(3, takes_all, "greedy");
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
@@ -347,8 +340,7 @@ static void setup_guards(void)
 static void setup_wildcard(void)
 {
 	setup_guards();
-	sim_spawn(wild_reader, NULL, "wild");
-	sim_spawn(wild_reader, NULL, "wild");
+	spawn_each(2, wild_reader, "wild");
 }
 
 /* There are no slots for guards: they are only counted. */
@@ -358,8 +350,7 @@ static void setup_fallback(void)
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 	quiesce_slots();
 	quiesce__slots.lines.capacity = 0;
-	sim_spawn(guard_reader, NULL, "guard");
-	sim_spawn(guard_reader, NULL, "guard");
+	spawn_each(2, guard_reader, "guard");
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
@@ -370,8 +361,7 @@ static void setup_full_fallback(void)
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 	quiesce_slots();
 	quiesce__slots.lines.capacity = 0;
-	sim_spawn(guard_reader, NULL, "guard");
-	sim_spawn(guard_reader, NULL, "guard");
+	spawn_each(2, guard_reader, "guard");
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 

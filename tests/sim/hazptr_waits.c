@@ -148,8 +148,7 @@ static void setup_barrier_order(void)
 	world_begin();
 	sim_config()->nr_cpus = 0;
 	sim_spawn(noting_updater, NULL, "updater");
-	sim_spawn(wait_and_check, NULL, "waiter");
-	sim_spawn(wait_and_check, NULL, "waiter");
+	spawn_each(2, wait_and_check, "waiter");
 }
 
 /* The barrier's caller runs the callbacks while the owner reaches its limit. */
@@ -164,8 +163,7 @@ static void owner_runs(void *unused)
 static void setup_barrier_owners(void)
 {
 	setup_barrier_order();
-	sim_spawn(owner_runs, NULL, "updater");
-	sim_spawn(owner_runs, NULL, "updater");
+	spawn_each(2, owner_runs, "updater");
 }
 
 /* Barriers drain the queue one after the other, and its owner runs callbacks that were queued since by itself. */
@@ -209,8 +207,7 @@ static void setup_barrier_each(void)
 	world_begin();
 	world_inline = true;
 	sim_spawn(retires_each, NULL, "updater");
-	sim_spawn(waits_for_each, NULL, "waiter");
-	sim_spawn(waits_for_each, NULL, "waiter");
+	spawn_each(2, waits_for_each, "waiter");
 }
 
 /* ---- a reader that stays: the barrier waits until it clears, and is woken ---- */

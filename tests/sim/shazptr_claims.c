@@ -116,8 +116,7 @@ static void known_reader(void *wild)
 static void setup_known(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers + 1; i++)
-		sim_spawn(known_reader, NULL, "reader");
+	spawn_each(driver_readers + 1, known_reader, "reader");
 	world_updaters(1);
 }
 
@@ -146,8 +145,7 @@ static void try_reader(void *unused)
 static void setup_try(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers + 1; i++)
-		sim_spawn(try_reader, NULL, "reader");
+	spawn_each(driver_readers + 1, try_reader, "reader");
 	world_updaters(2);
 }
 
@@ -175,8 +173,7 @@ static void nester(void *unused)
 static void setup_nested(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(nester, NULL, "reader");
+	spawn_each(driver_readers, nester, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 	sim_spawn(world_updater, (void *)1, "updater");
 }
@@ -203,8 +200,7 @@ static void setup_storm(void)
 {
 	world_begin();
 	few_lines(0);
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(nester, NULL, "reader");
+	spawn_each(driver_readers, nester, "reader");
 	world_updaters(1);
 }
 
@@ -244,8 +240,7 @@ static void setup_shared(void)
 	world_begin();
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 	sim_config()->arm_exit_failures = -1;
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(nester, NULL, "reader");
+	spawn_each(driver_readers, nester, "reader");
 	world_updaters(1);
 }
 
@@ -267,8 +262,7 @@ static void setup_hoard(void)
 {
 	world_begin();
 	few_lines(2);
-	sim_spawn(hoarder, NULL, "hoarder");
-	sim_spawn(hoarder, NULL, "hoarder");
+	spawn_each(2, hoarder, "hoarder");
 	world_updaters(1);
 }
 
@@ -319,8 +313,7 @@ static void rcu_updater(void *unused)
 static void setup_rcu(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(both_reader, NULL, "reader");
+	spawn_each(driver_readers, both_reader, "reader");
 	world_updaters(1);
 	sim_spawn(rcu_updater, NULL, "rcu");
 }

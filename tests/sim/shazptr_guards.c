@@ -67,8 +67,7 @@ static void setup_leave(void)
 {
 	world_begin();
 	sim_spawn(leaver, NULL, "leaver");
-	sim_spawn(successor, NULL, "successor");
-	sim_spawn(successor, NULL, "successor");
+	spawn_each(2, successor, "successor");
 	sim_spawn(taker, NULL, "taker");
 	world_updaters(1);
 }
@@ -185,8 +184,7 @@ static void setup_given_back(void)
 	world_begin();
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 	sim_config()->nr_cpus = 0;
-	for (int i = 0; i < 4; i++)
-		sim_spawn(visitor, NULL, "visitor");
+	spawn_each(4, visitor, "visitor");
 	world_updaters(1);
 }
 
@@ -223,8 +221,7 @@ static void reads_after_exit(void *unused)
 static void setup_late_guard(void)
 {
 	world_begin();
-	sim_spawn(reads_after_exit, NULL, "reader");
-	sim_spawn(reads_after_exit, NULL, "reader");
+	spawn_each(2, reads_after_exit, "reader");
 	world_readers(1);
 	world_updaters(1);
 }
@@ -251,8 +248,7 @@ static void signalled_updater(void *place)
 static void signal_threads(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(signalled, NULL, "reader");
+	spawn_each(driver_readers, signalled, "reader");
 	sim_spawn(signalled_updater, NULL, "updater");
 }
 
@@ -267,8 +263,7 @@ static void reads_once(void *unused)
 static void setup_signal_first(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers + 2; i++)
-		sim_spawn(reads_once, NULL, "reader");
+	spawn_each(driver_readers + 2, reads_once, "reader");
 	world_updaters(1);
 }
 
@@ -292,8 +287,7 @@ static void setup_signal_moved(void)
 	world_begin();
 	sim_config()->arm_exit_failures = -1;
 	quiesce_slots();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(moved, NULL, "reader");
+	spawn_each(driver_readers, moved, "reader");
 	world_updaters(1);
 }
 
@@ -336,8 +330,7 @@ static void greedy(void *unused)
 static void setup_signal_nested(void)
 {
 	world_begin();
-	sim_spawn(greedy, NULL, "reader");
-	sim_spawn(greedy, NULL, "reader");
+	spawn_each(2, greedy, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 	sim_spawn(world_updater, (void *)1, "updater");
 }

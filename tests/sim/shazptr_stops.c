@@ -18,8 +18,7 @@ static void setup_fences(void)
 {
 	world_begin();
 	sim_config()->nr_cpus = 0;
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(world_reader_of_places, NULL, "reader");
+	spawn_each(driver_readers, world_reader_of_places, "reader");
 	for (intptr_t i = 0; i < 3; i++)
 		sim_spawn(storing_updater, (void *)i, "updater");
 }
@@ -68,8 +67,7 @@ static void setup_fences_dear(void)
 	sim_config()->membarrier_ns = 400000;
 	sim_config()->idle_limit_ns = 0;
 	sim_config()->spurious_wakeups = false;
-	for (int i = 0; i < DEAR_CALLERS; i++)
-		sim_spawn(fences_again_and_again, NULL, "caller");
+	spawn_each(DEAR_CALLERS, fences_again_and_again, "caller");
 }
 
 /* Each new membarrier queues behind those under way: a caller that executes one more delays all of them, and the next caller. */
@@ -125,8 +123,7 @@ static void setup_leader_stops(void)
 	world_begin();
 	sim_spawn(leads_and_stops, NULL, "leader");
 	sim_spawn(holds_now_and_then, NULL, "holder");
-	sim_spawn(waits_beside, NULL, "updater");
-	sim_spawn(waits_beside, NULL, "updater");
+	spawn_each(2, waits_beside, "updater");
 }
 
 /* The leader stops after a long wait, just before or after the guard is cleared. */
@@ -184,8 +181,7 @@ static void setup_leader_stops_late(void)
 	world_begin();
 	sim_spawn(holds_for_long, NULL, "holder");
 	sim_spawn(leads_for_long_and_stops, NULL, "leader");
-	sim_spawn(follows_for_long, NULL, "follower");
-	sim_spawn(follows_for_long, NULL, "follower");
+	spawn_each(2, follows_for_long, "follower");
 }
 
 /* Most followers have returned long before the last one, which came last. */
@@ -231,8 +227,7 @@ static void setup_followers_leave(void)
 	sim_spawn(holds_for_long, NULL, "holder");
 	sim_spawn(holds_for_others, NULL, "holder");
 	sim_spawn(leads_for_long_and_stops, NULL, "leader");
-	for (int i = 0; i < NR_EARLY; i++)
-		sim_spawn(follows_early, NULL, "early follower");
+	spawn_each(NR_EARLY, follows_early, "early follower");
 	sim_spawn(is_the_last_follower, NULL, "last follower");
 }
 

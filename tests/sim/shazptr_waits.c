@@ -15,8 +15,7 @@ static void setup_sharing(void)
 static void places(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(world_reader_of_places, NULL, "reader");
+	spawn_each(driver_readers, world_reader_of_places, "reader");
 	for (intptr_t i = 0; i < 3; i++)
 		sim_spawn(world_updater, (void *)i, "updater");
 }
@@ -230,10 +229,8 @@ static void waits_for_all(void *unused)
 static void setup_all(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(world_reader_of_places, NULL, "reader");
-	sim_spawn(waits_for_all, NULL, "all");
-	sim_spawn(waits_for_all, NULL, "all");
+	spawn_each(driver_readers, world_reader_of_places, "reader");
+	spawn_each(2, waits_for_all, "all");
 	sim_spawn(world_updater, (void *)2, "updater");
 }
 
@@ -375,8 +372,7 @@ static void setup_later_tag(void)
 	world_begin();
 	sim_spawn(holds_again, NULL, "holder");
 	sim_spawn(first_waiter, NULL, "first");
-	sim_spawn(second_waiter, NULL, "second");
-	sim_spawn(second_waiter, NULL, "second");
+	spawn_each(2, second_waiter, "second");
 }
 
 /* ---- the whole of the result ---- */
@@ -408,8 +404,7 @@ static void setup_visible(void)
 	world_begin();
 	sim_config()->nr_cpus = 0;
 	sim_spawn(writer, NULL, "writer");
-	sim_spawn(sees_it, NULL, "waiter");
-	sim_spawn(sees_it, NULL, "waiter");
+	spawn_each(2, sees_it, "waiter");
 }
 
 static void setup_skip_visible(void)

@@ -80,8 +80,7 @@ void world_reader(void *place)
 
 void world_readers(int nr)
 {
-	for (int i = 0; i < nr; i++)
-		sim_spawn(world_reader, NULL, "reader");
+	spawn_each(nr, world_reader, "reader");
 }
 
 void world_reader_of_places(void *unused)
@@ -103,8 +102,7 @@ void world_updater(void *place)
 
 void world_updaters(int nr)
 {
-	for (int i = 0; i < nr; i++)
-		sim_spawn(world_updater, NULL, "updater");
+	spawn_each(nr, world_updater, "updater");
 }
 
 void world_await_tag(const struct shazptr_guard *guard, const uint32_t *done)

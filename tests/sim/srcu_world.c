@@ -206,8 +206,7 @@ void world_queuer(void *domain)
 
 void world_readers(int nr)
 {
-	for (int i = 0; i < nr; i++)
-		sim_spawn(world_reader, NULL, "reader");
+	spawn_each(nr, world_reader, "reader");
 }
 
 static void check_domain(struct srcu_struct *ssp)
