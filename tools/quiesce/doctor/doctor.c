@@ -62,6 +62,13 @@ void finding(struct findings *f, const char *topic, const char *note, const char
 	free(raw);
 }
 
+void finding_of(struct findings *f, const char *topic, const struct choice *choices)
+{
+	while (!choices->holds)
+		choices++;
+	finding(f, topic, choices->note, "%s", choices->value);
+}
+
 bool find_threads(struct findings *f, const char *topic, int nr)
 {
 	int err = team_try(nr);

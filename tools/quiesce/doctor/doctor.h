@@ -10,6 +10,12 @@ struct findings;
 /* Add a finding.  @note: the consequence for the user, or NULL. */
 void finding(struct findings *f, const char *topic, const char *note, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+/* Adds the finding of the first of @choices that holds; the last one does. */
+struct choice {
+	bool holds;
+	const char *value, *note;
+};
+void finding_of(struct findings *f, const char *topic, const struct choice *choices);
 /* True if @nr threads can be started for the trial of @topic; if not, that is the finding. */
 bool find_threads(struct findings *f, const char *topic, int nr);
 /* Runs @team, if its threads can be started. */

@@ -35,28 +35,18 @@ static bool find_restart(struct findings *f)
 	return true;
 }
 
-static const char *why_locked(void)
-{
-	if (quiesce_fence() == QUIESCE_FENCE_FULL)
-		return "full fences: the locked instruction is the fence as well";
-	return "no restartable sequences, or membarrier cannot restart them";
-}
-
 static void find_counters(struct findings *f, bool restarts)
 {
-	const char *topic = "counters per CPU";
-	bool by_cpu = quiesce_fence() == QUIESCE_FENCE_LIGHT && quiesce_slots() == QUIESCE_SLOTS_CPU_ID && restarts;
+	bool full = quiesce_fence() == QUIESCE_FENCE_FULL, none = percpu_init_rwsem(&rwsem) != 0;
 
-	if (percpu_init_rwsem(&rwsem))
-		finding(f, topic, "readers of srcu, percpu_rwsem and percpu_ref share a line",
-			"locked instruction, one word for all: no memory");
-	else if (rwsem.open)
-		finding(f, topic, NULL, "restartable sequence, in the set of the thread's concurrency id");
-	else if (by_cpu)
-		finding(f, topic, "a call for each count: kernels have concurrency ids since 6.3",
-			"restartable sequence, in the set of the thread's CPU");
-	else
-		finding(f, topic, why_locked(), "locked instruction");
+	finding_of(f, "counters per CPU", (const struct choice[]){
+		{ none, "locked instruction, one word for all: no memory", "readers of srcu, percpu_rwsem and percpu_ref share a line" },
+		{ rwsem.open, "restartable sequence, in the set of the thread's concurrency id", NULL },
+		{ !full && quiesce_slots() == QUIESCE_SLOTS_CPU_ID && restarts, "restartable sequence, in the set of the thread's CPU",
+		  "a call for each count: kernels have concurrency ids since 6.3" },
+		{ full, "locked instruction", "full fences: the locked instruction is the fence as well" },
+		{ true, "locked instruction", "no restartable sequences, or membarrier cannot restart them" },
+	});
 }
 
 static void count(struct member *m)
@@ -93,16 +83,14 @@ static void note_thread(struct rcu_head *head)
 static void find_helper(struct findings *f)
 {
 	static struct rcu_head head;
-	const char *topic = "helper thread";
 
 	call_srcu(&domain, &head, note_thread);
 	srcu_barrier(&domain);
-	if (callback_tid == syscall(SYS_gettid))
-		finding(f, topic,
-			"callbacks of call_srcu() wait for srcu_barrier() or synchronize_srcu(), and a burst of writers is slower",
-			"cannot be had: no thread");
-	else
-		finding(f, topic, NULL, "runs callbacks of call_srcu()");
+	finding_of(f, "helper thread", (const struct choice[]){
+		{ callback_tid == syscall(SYS_gettid), "cannot be had: no thread",
+		  "callbacks of call_srcu() wait for srcu_barrier() or synchronize_srcu(), and a burst of writers is slower" },
+		{ true, "runs callbacks of call_srcu()", NULL },
+	});
 }
 
 /* Measures how long readers stay slow after a burst of two writes. */

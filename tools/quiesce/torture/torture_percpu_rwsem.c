@@ -169,10 +169,7 @@ static void writer(uint32_t index)
 
 /* ---- locks that end with their last user ---- */
 
-static void churn_begin(void *object)
-{
-	percpu_init_rwsem(object);
-}
+static void churn_begin(void *object) { percpu_init_rwsem(object); }
 
 static int churn_enter(void *object)
 {
@@ -192,10 +189,7 @@ static void churn_wait(void *object)
 	torture_rwsem_ops.write_end(object);
 }
 
-static void churn_end(void *object)
-{
-	percpu_free_rwsem(object);
-}
+static void churn_end(void *object) { percpu_free_rwsem(object); }
 
 static const struct torture_churn churn = { churn_begin, churn_enter, churn_leave, churn_wait, churn_end, &figure[FREED],
 					    &figure[TOUCHED] };

@@ -96,30 +96,11 @@ static void wait_apart(uint32_t index)
 
 /* ---- domains that end with their last reader ---- */
 
-static void churn_begin(void *object)
-{
-	init_srcu_struct((struct srcu_struct *)object);
-}
-
-static int churn_enter(void *object)
-{
-	return srcu_read_lock((struct srcu_struct *)object);
-}
-
-static void churn_leave(void *object, int entered)
-{
-	srcu_read_unlock((struct srcu_struct *)object, entered);
-}
-
-static void churn_wait(void *object)
-{
-	synchronize_srcu(object);
-}
-
-static void churn_end(void *object)
-{
-	cleanup_srcu_struct(object);
-}
+static void churn_begin(void *object) { init_srcu_struct((struct srcu_struct *)object); }
+static int churn_enter(void *object) { return srcu_read_lock((struct srcu_struct *)object); }
+static void churn_leave(void *object, int entered) { srcu_read_unlock((struct srcu_struct *)object, entered); }
+static void churn_wait(void *object) { synchronize_srcu(object); }
+static void churn_end(void *object) { cleanup_srcu_struct(object); }
 
 static const struct torture_churn churn = { churn_begin, churn_enter, churn_leave, churn_wait, churn_end, &figure[FREED],
 					    &figure[TOUCHED] };
