@@ -16,20 +16,11 @@
 #define WAKES 100       /* wake-ups in each round */
 #define ASLEEP_NS 50000 /* a pause long enough for the other thread to fall asleep */
 
-#define CALL(symbol, label, text, call)                                                                       \
-	static void symbol##_batch(uint64_t turns)                                                            \
-	{                                                                                                     \
-		while (turns--)                                                                               \
-			call;                                                                                 \
-	}                                                                                                     \
-	const struct cost cost_##symbol = { .op = { .name = label, .what = text }, .measure = cost_simple,    \
-					    .batch = symbol##_batch, .per_turn = 1 }
-
 static uint32_t empty;
 
-CALL(syscall, "syscall", "a system call that does nothing: getppid()", syscall(SYS_getppid));
-CALL(yield, "sched_yield", "sched_yield() without another runnable thread", sched_yield());
-CALL(wake_empty, "wake_empty", "futex wake without a waiter", syscall(SYS_futex, &empty, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0));
+COST_LOOP(syscall, "syscall", "a system call that does nothing: getppid()", syscall(SYS_getppid));
+COST_LOOP(yield, "sched_yield", "sched_yield() without another runnable thread", sched_yield());
+COST_LOOP(wake_empty, "wake_empty", "futex wake without a waiter", syscall(SYS_futex, &empty, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0));
 
 /* ---- membarrier ---- */
 
