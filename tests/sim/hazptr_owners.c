@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hazptr_owners.c - scenarios: owners of slots: contexts, slots handed over, signal handlers, threads that come and go. */
 #include "hazptr_world.h"
+#include "hazard_threads.h"
 
 #include "hazard/hazptr.h"
 
@@ -263,14 +264,6 @@ static void setup_killed(void)
 
 /* ---- threads that come and go ---- */
 
-static void generation(void *left)
-{
-	world_read(0);
-	if (left)
-		sim_spawn(generation, (void *)((intptr_t)left - 1), "reader");
-	world_read(0);
-}
-
 static void setup_generations(void)
 {
 	world_begin();
@@ -313,17 +306,6 @@ static void setup_late(void)
 
 /* ---- signal handlers ---- */
 
-static void handler(void)
-{
-	world_read(0);
-}
-
-static void signalled(void *unused)
-{
-	sim_set_signal(handler, 3);
-	world_reader(unused);
-}
-
 static void signalled_updater(void *place)
 {
 	sim_set_signal(handler, 3);
@@ -335,14 +317,6 @@ static void setup_signal(void)
 	world_begin();
 	spawn_each(driver_readers, signalled, "reader");
 	sim_spawn(signalled_updater, NULL, "updater");
-}
-
-/* Often the handler makes the thread's first call, just when the thread is about to make it. */
-static void reads_once(void *unused)
-{
-	(void)unused;
-	sim_set_signal(handler, 1);
-	world_read(0);
 }
 
 static void setup_signal_first(void)

@@ -1,46 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "hazptr_world.h"
+#include "items.h"
 
 #include <string.h>
 
 #define LAST_WORDS 500
 #define LAST_WORDS_OF(id) (SIM_MAX_OBJECTS / 2 + (int)(id)) /* a word beside the item that no reader loads */
 
-static struct item items[NR_ITEMS];
-struct item *world_place[NR_PLACES];
 int world_nr_retired, world_nr_freed;
 bool world_short_of_slots, world_inline, world_hands_over;
-static int nr_items, nr_objects;
-
-struct item *world_new(struct item *item)
-{
-	int id = nr_objects++;
-
-	if (!item && nr_items == NR_ITEMS) {
-		sim_fail("scenario: more than %d items", NR_ITEMS);
-		return NULL;
-	}
-	if (!item)
-		item = &items[nr_items++];
-	sim_obj_init(id);
-	sim_data_write(id, 100 + id);
-	quiesce_store_relaxed(&item->id, id);
-	return item;
-}
 
 void world_begin(void)
 {
-	sim_config()->nr_cpus = 2;
-	sim_config()->rseq_kind = PLATFORM_RSEQ_MM_CID;
-	for (int i = 0; i < NR_PLACES; i++)
-		world_place[i] = world_new(NULL);
-}
-
-struct item *world_replace(int place)
-{
-	struct item *item = world_new(NULL);
-
-	return rcu_xchg_pointer(&world_place[place], item);
+	items_begin();
 }
 
 /* The library must not use the heads any more: they are poisoned, so that a later access goes astray. */

@@ -1,42 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "shazptr_world.h"
+#include "items.h"
 
 #include "hazard/slots.h"
 
-static struct item items[NR_ITEMS];
-struct item *world_place[NR_PLACES];
-static int nr_items, nr_objects;
-
-struct item *world_new(struct item *item)
-{
-	int id = nr_objects++;
-
-	if (!item && nr_items == NR_ITEMS) {
-		sim_fail("scenario: more than %d items", NR_ITEMS);
-		return NULL;
-	}
-	if (!item)
-		item = &items[nr_items++];
-	sim_obj_init(id);
-	sim_data_write(id, 100 + id);
-	quiesce_store_relaxed(&item->id, id);
-	return item;
-}
-
 void world_begin(void)
 {
-	sim_config()->nr_cpus = 2;
-	sim_config()->rseq_kind = PLATFORM_RSEQ_MM_CID;
+	items_begin();
 	sim_config()->idle_limit_ns = 200000000;
-	for (int i = 0; i < NR_PLACES; i++)
-		world_place[i] = world_new(NULL);
-}
-
-struct item *world_replace(int place)
-{
-	struct item *item = world_new(NULL);
-
-	return rcu_xchg_pointer(&world_place[place], item);
 }
 
 void world_free(struct item *item)
