@@ -162,8 +162,7 @@ static void threads_that_come_and_go_leave_nothing(void **state)
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < AT_ONCE; i++)
 			thread_must(pthread_create(&thread[i], NULL, short_life, &object[round * AT_ONCE + i]));
-		for (int i = 0; i < AT_ONCE; i++)
-			pthread_join(thread[i], NULL);
+		threads_end(thread, AT_ONCE);
 		if (round == 3) {
 			hazptr_barrier();
 			lines = stats_now().slots_lines;
@@ -252,8 +251,7 @@ static void ends_beside_threads_that_retire(void)
 {
 	pthread_t thread[3];
 
-	for (int i = 0; i < 3; i++)
-		thread_must(pthread_create(&thread[i], NULL, retire_for_ever, NULL));
+	threads_begin(thread, 3, retire_for_ever, NULL);
 	wait_until(stats_now().hazptr_reclaimed > 20000);
 	exit(0);
 }

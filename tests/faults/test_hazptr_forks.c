@@ -90,8 +90,7 @@ static void forks_beside_threads_that_retire(void **state)
 	for (int i = 0; i < 100; i++)
 		assert_true(child_ends_well(fork, all_have_run));
 	flag_set(&stop);
-	for (int i = 0; i < NR_THREADS; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR_THREADS);
 	pthread_join(waits, NULL);
 	all_have_run();
 }

@@ -262,8 +262,7 @@ static void forks_beside_threads_that_use_others(void **state)
 	}
 	alarm(WATCHDOG_SECONDS);
 	flag_set(&stop);
-	for (int i = 0; i < NR; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR);
 	srcu_barrier(&busy_domain);
 	works(&sem);
 }

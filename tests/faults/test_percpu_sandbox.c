@@ -106,10 +106,8 @@ static void all_works_with_threads(void)
 {
 	pthread_t thread[3];
 
-	for (int i = 0; i < 3; i++)
-		thread_must(pthread_create(&thread[i], NULL, use_both, NULL));
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
+	threads_begin(thread, 3, use_both, NULL);
+	threads_end(thread, 3);
 	all_works();
 }
 

@@ -183,8 +183,7 @@ static void relay_without_registry(void)
 	for (int i = 0; i < 10; i++)
 		synchronize_rcu();
 	flag_set(&relay_over);
-	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 2);
 }
 
 static void overlapping_sections_without_registry_do_not_starve(void **state)

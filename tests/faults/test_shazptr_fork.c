@@ -223,15 +223,13 @@ static void fork_anywhere_in_claims_and_waits(void **state)
 	pthread_t thread[4];
 
 	(void)state;
-	for (int i = 0; i < 2; i++)
-		thread_must(pthread_create(&thread[i], NULL, busy_reader, NULL));
+	threads_begin(thread, 2, busy_reader, NULL);
 	for (int i = 2; i < 4; i++)
 		thread_must(pthread_create(&thread[i], NULL, busy_updater, i == 3 ? thread : NULL));
 	for (int i = 0; i < 10; i++)
 		in_good_child(guards_work);
 	flag_set(&busy_stop);
-	for (int i = 0; i < 4; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 4);
 	assert_true(use_everything());
 }
 

@@ -234,8 +234,7 @@ static void relay_of_fallback_guards(void)
 	}
 	must(stats_now().fallback_guards > 4); /* the guards of the relay count, too */
 	flag_set(&relay_over);
-	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 2);
 	clear_all();
 	must(is_free(SHAZPTR_WILDCARD));
 }

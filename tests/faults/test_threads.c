@@ -40,10 +40,8 @@ static void ten_thousand_threads_come_and_go(void **state)
 
 	(void)state;
 	for (int round = 0; round < ROUNDS; round++) {
-		for (int i = 0; i < AT_ONCE; i++)
-			thread_must(pthread_create(&thread[i], NULL, read_and_queue, &total));
-		for (int i = 0; i < AT_ONCE; i++)
-			pthread_join(thread[i], NULL);
+		threads_begin(thread, AT_ONCE, read_and_queue, &total);
+		threads_end(thread, AT_ONCE);
 		if (round == 0)
 			pieces = flag_get(&nr_pieces);
 	}
@@ -145,8 +143,7 @@ static void eleven_hundred_threads_are_inside(void **state)
 	for (int i = 0; i < MANY; i++)
 		sem_post(&all_leave);
 	pthread_join(waiter, NULL);
-	for (int i = 0; i < MANY; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, MANY);
 	assert_int_equal(nr_good, MANY);
 	assert_int_equal(stats_now().readers, before);
 	pthread_attr_destroy(&attr);

@@ -61,8 +61,7 @@ static void synchronize_calls(void (*first)(void), const char *call)
 	call_begin(&thread[2], &other);
 	wait_until(are_behind(call, &k));
 	stayer_end(&s);
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 3);
 	reports_end();
 }
 
@@ -132,8 +131,7 @@ static void waits_behind_a_callback_that_blocks_are_reported(void **state)
 	k = wait_for_report("rcu_throttle", ", in the callback 0x");
 	assert_int_equal(k.report.holder, thread_named("quiesce"));
 	sem_post(&end_callback);
-	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 2);
 	quiesce_set_garbage_ceiling(64ull << 20);
 	reports_end();
 }
@@ -266,8 +264,7 @@ static void callers_behind_a_wait_for_a_domain_are_counted(void **state)
 		call_begin(&thread[i], &wait);
 	wait_until(are_behind("synchronize_srcu", &k));
 	stayer_end(&s);
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 3);
 	reports_end();
 }
 

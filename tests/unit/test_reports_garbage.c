@@ -202,8 +202,7 @@ static void garbage_of_ended_threads_is_reported(void **state)
 	pthread_barrier_init(&all_there, NULL, NR_EXITING);
 	for (int i = 0; i < NR_EXITING; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, retires_and_exits, &all_there), 0);
-	for (int i = 0; i < NR_EXITING; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR_EXITING);
 	pthread_barrier_destroy(&all_there);
 	wait_for_report("call_hazptr()", "garbage: ");
 	stayer_end(&s);

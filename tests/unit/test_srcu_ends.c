@@ -375,8 +375,7 @@ static void a_cookie_waits_for_its_section(void **state)
 			assert_false(poll_state_synchronize_srcu(&domain, seq));
 		}
 		srcu_read_unlock(&domain, idx);
-		for (int i = 0; i < NR; i++)
-			pthread_join(updater[i], NULL);
+		threads_end(updater, NR);
 	}
 	cleanup_srcu_struct(&domain);
 }

@@ -88,6 +88,19 @@ static inline void held_end(struct held *h)
 	pthread_join(h->thread, NULL);
 }
 
+/* Start @nr threads that call @fn with @arg, and wait until they have ended. */
+static inline void threads_begin(pthread_t *thread, int nr, void *(*fn)(void *), void *arg)
+{
+	for (int i = 0; i < nr; i++)
+		thread_must(pthread_create(&thread[i], NULL, fn, arg));
+}
+
+static inline void threads_end(const pthread_t *thread, int nr)
+{
+	for (int i = 0; i < nr; i++)
+		pthread_join(thread[i], NULL);
+}
+
 /* ---- children ---- */
 
 struct outcome {
