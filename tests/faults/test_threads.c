@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_threads.c - many threads: one after the other, all at once, and threads with small stacks. */
 #include "../unit/testing.h"
+#include "small_stack.h"
 #include "use.h"
 
 #include <limits.h>
@@ -102,18 +103,6 @@ static void *stay_inside(void *unused)
 	return NULL;
 }
 
-static pthread_attr_t small_stack(void)
-{
-	size_t size = (size_t)sysconf(_SC_THREAD_STACK_MIN);
-	pthread_attr_t attr;
-
-	if (size < (size_t)PTHREAD_STACK_MIN)
-		size = (size_t)PTHREAD_STACK_MIN;
-	pthread_attr_init(&attr);
-	assert_int_equal(pthread_attr_setstacksize(&attr, size), 0);
-	return attr;
-}
-
 static void *synchronize_main(void *done)
 {
 	synchronize_rcu();
@@ -157,16 +146,8 @@ static void *use_in_little_space(void *ok)
 
 static void the_smallest_stack_suffices(void **state)
 {
-	pthread_attr_t attr = small_stack();
-	pthread_t thread;
-	int ok = 0;
-
 	(void)state;
-	assert_int_equal(quiesce_shutdown(0), 0); /* the small thread has to start the worker */
-	thread_must(pthread_create(&thread, &attr, use_in_little_space, &ok));
-	pthread_join(thread, NULL);
-	assert_true(ok);
-	pthread_attr_destroy(&attr);
+	suffices_for(use_in_little_space);
 }
 
 int main(int argc, char **argv)

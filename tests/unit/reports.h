@@ -172,6 +172,18 @@ static inline void stayer_end(struct stayer *s)
 	pthread_join(s->thread, NULL);
 }
 
+static inline void rcu_enter(struct stayer *s)
+{
+	(void)s;
+	rcu_read_lock();
+}
+
+static inline void rcu_leave(struct stayer *s)
+{
+	(void)s;
+	rcu_read_unlock();
+}
+
 static inline void wildcard_enter(struct stayer *s)
 {
 	static struct shazptr_guard guard;

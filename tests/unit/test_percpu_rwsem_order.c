@@ -353,18 +353,6 @@ enum { MANY = 10000 };
 
 static struct percpu_rw_semaphore many[MANY];
 
-static long address_space(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	long pages = 0;
-
-	assert_non_null(file);
-	if (fscanf(file, "%ld", &pages) != 1)
-		pages = 0;
-	fclose(file);
-	return pages;
-}
-
 static int nr_maps(void)
 {
 	FILE *file = fopen("/proc/self/maps", "r");

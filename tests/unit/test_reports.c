@@ -11,18 +11,6 @@
 
 DEFINE_STATIC_SRCU(domain);
 
-static void rcu_enter(struct stayer *s)
-{
-	(void)s;
-	rcu_read_lock();
-}
-
-static void rcu_leave(struct stayer *s)
-{
-	(void)s;
-	rcu_read_unlock();
-}
-
 /* Check the fields that each report of a stall with one holder has. */
 static void must_name(const struct kept *k, const struct stayer *s, const void *object)
 {

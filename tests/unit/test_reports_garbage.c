@@ -60,18 +60,6 @@ static void check_reports(const char *calls, const void *object, uint32_t holder
 
 /* ---- RCU ---- */
 
-static void rcu_enter(struct stayer *s)
-{
-	(void)s;
-	rcu_read_lock();
-}
-
-static void rcu_leave(struct stayer *s)
-{
-	(void)s;
-	rcu_read_unlock();
-}
-
 static void garbage_of_rcu_is_reported(void **state)
 {
 	uint64_t warnings = stats_now().garbage_warnings;

@@ -101,6 +101,18 @@ static inline void threads_end(const pthread_t *thread, int nr)
 		pthread_join(thread[i], NULL);
 }
 
+/* The pages of the process's address space. */
+static inline long address_space(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%ld", &pages), 1);
+	fclose(file);
+	return pages;
+}
+
 /* ---- children ---- */
 
 struct outcome {
