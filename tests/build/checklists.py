@@ -81,7 +81,6 @@ NOT_OF_A_PRIMITIVE = {
     "CONTRIBUTING.md": "the checklist",
     "tests/build/checklists.py": "this test",
     "cases/label/*": "a case study of that primitive",
-    "tools/quiesce/study/label.c": "the same case study",
     "examples/backend.c": "a problem that has an example, as not each primitive has",
     "kernel/tests/haz_refscale.c": "the kernel's percpu_ref",
     "tests/kernel/*": "the kernel's percpu_ref",

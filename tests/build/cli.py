@@ -4,7 +4,6 @@
 
 Other tests judge measurements; here no assertion depends on a time.
 """
-import argparse
 import csv
 import io
 import json
@@ -18,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from tap import Tap, execute
+from tap import Tap, execute, tool_options
 
 MEASURE = ["type", "readers", "fence", "alive", "runs"]
 OPTIONS = {
@@ -524,14 +523,9 @@ def check_torture(tap, tool, fences):
 
 
 def main():
-    args = argparse.ArgumentParser()
-    for name in ("tool", "doc", "version", "buildtype"):
-        args.add_argument(f"--{name}", required=True)
-    opt = args.parse_args()
-    for name in [n for n in os.environ if n.startswith("QUIESCE_")]:
-        del os.environ[name]
+    opt = tool_options("doc", "version", "buildtype")
     tap = Tap()
-    tool = Tool(tap, os.path.realpath(opt.tool))
+    tool = Tool(tap, opt.tool)
     with tempfile.TemporaryDirectory() as name:
         tmp = pathlib.Path(name)
         check_help(tap, tool, opt.version)

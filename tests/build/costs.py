@@ -4,7 +4,6 @@
 
 The test checks that printed figures agree with each other; times are not checked.
 """
-import argparse
 import csv
 import io
 import json
@@ -15,7 +14,7 @@ import re
 import sys
 
 from cli import children, diagnosis, interrupt
-from tap import Tap, execute
+from tap import Tap, execute, tool_options
 
 UNITS = ["cycle", "instruction", "l1"]
 DEAR = ["memory", "memory_huge"]  # a gigabyte each
@@ -134,12 +133,9 @@ def check_interrupt(tap, tool):
 
 
 def main():
-    args = argparse.ArgumentParser()
-    for name in ("tool", "doc"):
-        args.add_argument(f"--{name}", required=True)
-    opt = args.parse_args()
+    opt = tool_options("doc")
     tap = Tap()
-    tool = Tool(tap, os.path.realpath(opt.tool))
+    tool = Tool(tap, opt.tool)
     text = tool("--help").stdout.split("Types:\n")[1].split("\n\n")[0]
     types = re.findall(r"^  (\w+)  *\S", text, re.M)
     tap.result(types[:3] == UNITS and {*DEAR, *TWO_CPUS, *ARTICLE} <= set(types), "--help lists the rows, units first", types)

@@ -4,7 +4,6 @@
 
 Counts are checked, rates only where they can be wrong by themselves.
 """
-import argparse
 import csv
 import io
 import os
@@ -16,7 +15,7 @@ import time
 
 from cli import children, diagnosis, interrupt, jobs_begun
 from measured import Tool
-from tap import Tap, execute
+from tap import Tap, execute, tool_options
 
 SHORT = ["--seconds=0.002", "--runs=1", "--threads=2", "--keys=uniform:1000"]
 OURS = ["hashmap", "hashmap_update", "hashtable", "hashtable_update", "hashtable_hazptr", "xarray", "rcu", "hazptr"]
@@ -239,14 +238,9 @@ def check_figure(tap, tool, tmp):
 
 
 def main():
-    args = argparse.ArgumentParser()
-    for name in ("tool", "doc"):
-        args.add_argument(f"--{name}", required=True)
-    opt = args.parse_args()
-    for name in [n for n in os.environ if n.startswith("QUIESCE_")]:
-        del os.environ[name]
+    opt = tool_options("doc")
     tap = Tap()
-    tool = Tool(tap, os.path.realpath(opt.tool), "hashscale")
+    tool = Tool(tap, opt.tool, "hashscale")
     with tempfile.TemporaryDirectory() as name:
         tmp = pathlib.Path(name)
         check_all(tap, tool, opt.doc)

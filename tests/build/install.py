@@ -55,10 +55,11 @@ def check_tool(tap, root, libexec, build):
         return
     tap.run("the tool runs from where it is installed", [tool, "--version"], text="quiesce 0.")
     tap.run("the tool refuses what it does not know", [tool, "nonsense"], want=2)
-    manual = root / "share/man/man1/quiesce.1"
     names = re.findall(r"^  (\w+) ", execute([tool, "--help"]).stdout, re.M)
-    text = manual.read_text() if manual.exists() else ""
-    tap.result(names and all(f".SS {name}\n" in text for name in names), "the manual page has every subcommand", manual)
+    wanted = {"man/man1/quiesce.1", *(f"man/man1/quiesce-{name}.1" for name in names), "bash-completion/completions/quiesce",
+              "zsh/site-functions/_quiesce", "fish/vendor_completions.d/quiesce.fish"}
+    missing = [path for path in sorted(wanted) if not (root / "share" / path).exists()]
+    tap.result(names and not missing, "manual pages and completions are installed", missing)
     libraries = execute(["readelf", "-dW", tool]).stdout
     tap.result("RPATH" not in libraries and "RUNPATH" not in libraries, "the installed tool has no run path", libraries)
     check_peers(tap, root, tool, libexec, build)

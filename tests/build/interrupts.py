@@ -4,7 +4,6 @@
 
 The time depends on other load of the machine: a moment counts as a failure when several tries of it took too long.
 """
-import argparse
 import json
 import os
 import pathlib
@@ -15,7 +14,7 @@ import tempfile
 import time
 
 from cli import OPTIONS, Tool
-from tap import Tap
+from tap import Tap, tool_options
 
 SOON_S = 2
 TRIES = 4
@@ -124,13 +123,9 @@ def check_pipes(tap, tool, tmp):
 
 
 def main():
-    args = argparse.ArgumentParser()
-    args.add_argument("--tool", required=True)
-    opt = args.parse_args()
-    for name in [n for n in os.environ if n.startswith("QUIESCE_")]:
-        del os.environ[name]
+    opt = tool_options()
     tap = Tap()
-    tool = Tool(tap, os.path.realpath(opt.tool))
+    tool = Tool(tap, opt.tool)
     with tempfile.TemporaryDirectory() as name:
         tmp = pathlib.Path(name)
         check_moments(tap, tool, tmp)

@@ -38,9 +38,18 @@ class Tool:
         return [t for t in re.findall(r"^  (\w+) +\S", text, re.M) if not t.startswith("busted")]
 
     def documented(self, path):
-        text = pathlib.Path(path).read_text()
+        return fields_of(pathlib.Path(path).read_text(), self.subcommand)
 
-        def names(rows):
-            return [name for line in re.findall(r"^\| (`.*?) \|", rows, re.M) for name in re.findall(r"`(\w+)`", line)]
-        common = text.split("## A row")[1].split("\n## ")[0]
-        return names(common) + names(text.split(f"| field of {self.subcommand}")[1].split("\n## ")[0])
+
+def names_in(rows):
+    return [name for line in re.findall(r"^\| (`.*?) \|", rows, re.M) for name in re.findall(r"`(\w+)`", line)]
+
+
+def fields_of(text, subcommand):
+    """The fields of a row in docs/json.md: those of all subcommands, and its own."""
+    common = text.split("## A row")[1].split("\n## ")[0]
+    return names_in(common) + names_in(text.split(f"| field of {subcommand}")[1].split("\n## ")[0])
+
+
+def scenarios_of(text, subcommand):
+    return names_in(text.split(f"\n## {subcommand}\n")[1].split(f"| field of {subcommand}")[0])

@@ -4,12 +4,11 @@
 
 Counts are checked, rates are not.
 """
-import argparse
 import sys
 
 from cli import diagnosis
 from measured import Tool
-from tap import Tap
+from tap import Tap, tool_options
 
 SHORT = ["--seconds=0.01", "--runs=1"]
 OURS = {"wfcqueue": "liburcu_wfcq", "lfqueue": "liburcu_lfq", "wfstack": "liburcu_wfs", "lfstack": "liburcu_lfs"}
@@ -55,10 +54,7 @@ def check_mistakes(tap, tool):
 
 
 def main():
-    args = argparse.ArgumentParser()
-    args.add_argument("--tool", required=True)
-    args.add_argument("--doc", required=True)
-    opt = args.parse_args()
+    opt = tool_options("doc")
     tap = Tap()
     tool = Tool(tap, opt.tool, "queuescale")
     check_all(tap, tool, opt.doc)

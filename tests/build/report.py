@@ -4,7 +4,6 @@
 
 scripts/ci/report.sh checks the page of a whole run in a browser.
 """
-import argparse
 import copy
 import json
 import os
@@ -17,7 +16,7 @@ import tempfile
 import time
 
 from cli import Tool, diagnosis
-from tap import Tap, execute
+from tap import Tap, execute, tool_options
 
 PICTURES = "python3-matplotlib is not installed"  # stands for Jinja, too, which the package depends on
 CELL = {"fence": "light", "unit": "ns", "n": 3, "min": 0.9, "p50": 1.0, "p99": 1.2, "max": 1.3, "spread": 0.1}
@@ -162,12 +161,9 @@ def check_not_built(tap, script, tmp):
 
 
 def main():
-    args = argparse.ArgumentParser()
-    for name in ("tool", "script"):
-        args.add_argument(f"--{name}", required=True)
-    opt = args.parse_args()
+    opt = tool_options("script")
     tap = Tap()
-    tool = Tool(tap, os.path.realpath(opt.tool))
+    tool = Tool(tap, opt.tool)
     with tempfile.TemporaryDirectory() as name:
         tmp = pathlib.Path(name)
         check_mistakes(tap, tool, tmp)

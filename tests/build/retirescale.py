@@ -4,17 +4,16 @@
 
 Counts are checked, rates are not; times must agree with each other, and show a planted sleep.
 """
-import argparse
 import csv
 import io
 import json
-import os
 import pathlib
 import re
 import sys
 
 from cli import children, diagnosis, interrupt
-from tap import Tap, execute
+from measured import fields_of, scenarios_of
+from tap import Tap, execute, tool_options
 
 SCENARIOS = ["idle", "published", "busy", "gap", "stalled"]
 THREADS = [1, 2]
@@ -55,15 +54,8 @@ def types_of(tool):
 
 
 def documented(path):
-    """The fields of a row: those of all subcommands, and retirescale's own; the scenarios."""
     text = pathlib.Path(path).read_text()
-    section = text.split("\n## retirescale\n")[1].split("\n## ")[0]
-
-    def names(rows):
-        return [name for line in re.findall(r"^\| (`.*?) \|", rows, re.M) for name in re.findall(r"`(\w+)`", line)]
-    common = names(text.split("## A row")[1].split("\n## ")[0])
-    scenarios, own = section.split("| field of retirescale")
-    return common + names(own), names(scenarios)
+    return fields_of(text, "retirescale"), scenarios_of(text, "retirescale")
 
 
 def slots_of(row):
@@ -225,14 +217,9 @@ def check_interrupt(tap, tool, fences):
 
 
 def main():
-    args = argparse.ArgumentParser()
-    for name in ("tool", "doc", "header"):
-        args.add_argument(f"--{name}", required=True)
-    opt = args.parse_args()
-    for name in [n for n in os.environ if n.startswith("QUIESCE_")]:
-        del os.environ[name]
+    opt = tool_options("doc", "header")
     bound = int(re.search(r"#define HAZPTR_BATCH_MAX (\d+)", pathlib.Path(opt.header).read_text())[1])
-    tap, tool = Tap(), os.path.realpath(opt.tool)
+    tap, tool = Tap(), opt.tool
     types = types_of(tool)
     tap.result({"raw_malloc_free", "hazptr", "rcu"} <= set(types), "--help lists the types", types)
     fences = check_all(tap, tool, types, opt.doc, bound)

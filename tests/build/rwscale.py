@@ -4,17 +4,16 @@
 
 Counts are checked, times are not.
 """
-import argparse
 import csv
 import io
 import json
-import os
 import pathlib
 import re
 import sys
 
 from cli import children, diagnosis, interrupt
-from tap import Tap, execute
+from measured import fields_of, scenarios_of
+from tap import Tap, execute, tool_options
 
 BURSTS, LATENCIES = ["sparse", "dense"], ["rare", "often"]
 OURS = ["gp", "expedited", "rcu_sync"]
@@ -41,15 +40,8 @@ class Rows:
 
 
 def documented(path):
-    """The fields of a row: those of all subcommands, and rwscale's own; the scenarios."""
     text = pathlib.Path(path).read_text()
-    section = text.split("\n## rwscale\n")[1].split("\n## ")[0]
-
-    def names(rows):
-        return [name for line in re.findall(r"^\| (`.*?) \|", rows, re.M) for name in re.findall(r"`(\w+)`", line)]
-    common = names(text.split("## A row")[1].split("\n## ")[0])
-    scenarios, own = section.split("| field of rwscale")
-    return common + names(own), names(scenarios)
+    return fields_of(text, "rwscale"), scenarios_of(text, "rwscale")
 
 
 def row_faults(row):
@@ -145,13 +137,8 @@ def check_interrupt(tap, tool):
 
 
 def main():
-    args = argparse.ArgumentParser()
-    for name in ("tool", "doc"):
-        args.add_argument(f"--{name}", required=True)
-    opt = args.parse_args()
-    for name in [n for n in os.environ if n.startswith("QUIESCE_")]:
-        del os.environ[name]
-    tap, tool = Tap(), os.path.realpath(opt.tool)
+    opt = tool_options("doc")
+    tap, tool = Tap(), opt.tool
     text = execute([tool, "rwscale", "--help"]).stdout.split("Types:\n")[1].split("\n\n")[0]
     types = [t for t in re.findall(r"^  (\w+)  *\S", text, re.M) if t != "busted"]
     tap.result({*OURS, "pthread_rwlock"} <= set(types), "--help lists the locks", types)

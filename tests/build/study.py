@@ -4,7 +4,6 @@
 
 Counts are checked, times are not; the cases' own --check tests that no object is used after it was freed.
 """
-import argparse
 import csv
 import io
 import json
@@ -16,7 +15,7 @@ import sys
 import tempfile
 
 from cli import HOST, Tool, diagnosis, interrupt, jobs_begun
-from tap import Tap, execute
+from tap import Tap, execute, tool_options
 
 CASES = ["lockdep-keys", "label", "hash2003", "timers", "toggle", "reload"]
 SHORT = ["--quick", "--runs=1", "--seconds=0.005"]
@@ -104,8 +103,10 @@ def check_places(tap, tool, built, tmp):
     alone = Tool(tap, copy)
     run = alone("study", "timers", *SHORT)
     tap.result(run.returncode == 1 and "timers: its program was not built" in run.stderr, "a case without its program says so", diagnosis(run))
-    (tmp / "libexec" / "quiesce").mkdir(parents=True)
-    shutil.copy(pathlib.Path(os.path.realpath(tool.path)).parent.parent / "cases/timers/timers", tmp / "libexec/quiesce/timers")
+    (tmp / "libexec/quiesce/cases").mkdir(parents=True)
+    cases = pathlib.Path(os.path.realpath(tool.path)).parent.parent / "cases"
+    shutil.copy(cases / "timers/timers", tmp / "libexec/quiesce/timers")
+    shutil.copy(cases / "timers.json", tmp / "libexec/quiesce/cases/timers.json")
     tap.result("rcu_lock" in alone.good("study", "timers", *SHORT), "an installed case is found")
     script = tmp / "libexec" / "quiesce" / "timers"
     for body, text, what in (("kill -SEGV $$", "CRASHED by signal 11", "crashes"), ("echo nonsense", "said 'nonsense'", "talks nonsense")):
@@ -122,14 +123,9 @@ def check_interrupt(tap, tool):
 
 
 def main():
-    args = argparse.ArgumentParser()
-    for name in ("tool", "doc", "root"):
-        args.add_argument(f"--{name}", required=True)
-    opt = args.parse_args()
-    for name in [n for n in os.environ if n.startswith("QUIESCE_")]:
-        del os.environ[name]
+    opt = tool_options("doc", "root")
     tap = Tap()
-    tool = Tool(tap, os.path.realpath(opt.tool))
+    tool = Tool(tap, opt.tool)
     built = check_list(tap, tool, pathlib.Path(opt.root))
     check_json(tap, tool, built, opt.doc)
     if "label" in built:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """tap.py - output in TAP for the tests of this directory."""
+import argparse
 import os
 import re
 import subprocess
@@ -35,6 +36,18 @@ class Tap:
     def finish(self):
         print(f"1..{self.number}")
         return 1 if self.bad else 0
+
+
+def tool_options(*more):
+    """The options --tool and @more, all required.  Settings of the library are removed from the environment."""
+    parser = argparse.ArgumentParser()
+    for name in ("tool", *more):
+        parser.add_argument(f"--{name}", required=True)
+    options = parser.parse_args()
+    options.tool = os.path.realpath(options.tool)
+    for name in [n for n in os.environ if n.startswith("QUIESCE_")]:
+        del os.environ[name]
+    return options
 
 
 def not_installed(compiler, more=""):

@@ -200,11 +200,9 @@ static void run_with(uint32_t each, int guarded)
 	quiesce_store_relaxed(&is_guarded, guarded); /* Relaxed: a flag of the test. */
 	quiesce_store_relaxed(&every, each); /* Relaxed: a flag of the test. */
 	for (int round = 0; round < 3; round++) {
-		for (int i = 0; i < 4; i++)
-			thread_must(pthread_create(&threads[i], NULL, retires, NULL));
+		threads_begin(threads, 4, retires, NULL);
 		use_tables();
-		for (int i = 0; i < 4; i++)
-			pthread_join(threads[i], NULL);
+		threads_end(threads, 4);
 	}
 	everything_has_run();
 	assert_in_range(stats_now().queues, 0, 3); /* queues of live threads only */

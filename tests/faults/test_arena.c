@@ -278,8 +278,7 @@ static void grow_in_threads(void)
 	pthread_t thread[THREADS];
 
 	pthread_barrier_init(&all, NULL, THREADS);
-	for (int i = 0; i < THREADS; i++)
-		thread_must(pthread_create(&thread[i], NULL, grow_together, &all));
+	threads_begin(thread, THREADS, grow_together, &all);
 	for (int i = 0; i < THREADS; i++) {
 		void *good;
 

@@ -434,15 +434,13 @@ static void other_updaters_wait_in_the_place_of_one_that_ends(void **state)
 	rcu_sync_init_ops(&sync_state, &ops_that_end, NULL);
 	thread_must(pthread_create(&first, NULL, enter_and_exit, NULL));
 	wait_for(&in_wait);
-	for (int i = 0; i < 3; i++)
-		thread_must(pthread_create(&others[i], NULL, enter_and_exit, NULL));
+	threads_begin(others, 3, enter_and_exit, NULL);
 	for (int i = 0; i < 10; i++)
 		short_rest();
 	assert_int_equal(flag_get(&nr_waits), 1);
 	sem_post(&end_wait);
 	pthread_join(first, NULL);
-	for (int i = 0; i < 3; i++)
-		pthread_join(others[i], NULL);
+	threads_end(others, 3);
 	assert_true(flag_get(&nr_waits) >= 2);
 	assert_int_equal(flag_get(&nr_reported), 1);
 	assert_true(rcu_sync_is_idle(&sync_state));

@@ -1,32 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_children.c - children of forks without handlers, daemons, and executed programs. */
-#include "../unit/testing.h"
+#include "children.h"
 #include "use.h"
 
 #include <sched.h>
 #include <spawn.h>
 
 extern char **environ;
-
-static pid_t raw_clone(void)
-{
-	return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
-}
-
-/* Run @fn as the very first use in a child made by @make. */
-static int first_use(pid_t (*make)(void), void (*fn)(void))
-{
-	int status = -1;
-	pid_t pid = make();
-
-	if (pid == 0) {
-		alarm(WATCHDOG_SECONDS / 3);
-		fn();
-		_exit(0);
-	}
-	waitpid(pid, &status, 0);
-	return status;
-}
 
 static struct rcu_head first_head;
 static int first_run;
@@ -127,7 +107,7 @@ static void each_first_use(pid_t (*make)(void))
 	thread_must(pthread_create(&waiter, NULL, wait_main, NULL));
 	wait_until(stats_now().sleeps > sleeps);
 	for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
-		int status = first_use(make, firsts[i].fn);
+		int status = status_of_child(make, firsts[i].fn);
 
 		if (!exited_with(status, 0))
 			print_error("%s: wait status %#x\n", firsts[i].name, (unsigned int)status);
@@ -278,7 +258,7 @@ static void a_daemon_has_a_worker_of_its_own(void **state)
 	assert_true(use_everything());
 	assert_int_equal(stats_now().worker_running, 1);
 	assert_int_equal(pipe(daemon_pipe), 0);
-	status = first_use(fork, become_daemon);
+	status = status_of_child(fork, become_daemon);
 	assert_true(exited_with(status, 0));
 	close(daemon_pipe[1]);
 	assert_int_equal(read(daemon_pipe[0], &reported, 1), 1);

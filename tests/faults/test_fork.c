@@ -138,8 +138,7 @@ static void fork_in_a_busy_process(void **state)
 		in_good_child(child_uses_everything);
 	}
 	flag_set(&busy_stop);
-	for (int i = 0; i < 4; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 4);
 	assert_true(use_everything());
 }
 
@@ -312,10 +311,8 @@ static void concurrent_forks_cut_no_callback(void **state)
 	(void)state;
 	busy_stop = 0;
 	thread_must(pthread_create(&queuer, NULL, halves_queuer, heads));
-	for (int i = 0; i < 3; i++)
-		thread_must(pthread_create(&thread[i], NULL, forker, &failures));
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
+	threads_begin(thread, 3, forker, &failures);
+	threads_end(thread, 3);
 	flag_set(&busy_stop);
 	pthread_join(queuer, NULL);
 	assert_int_equal(failures, 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hazptr_ends.c - hazard pointers where threads, processes and plug-ins end: nothing is lost, nothing hangs. */
 #include "hazptr_holders.h"
+#include "small_stack.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -137,18 +138,6 @@ static void *short_life(void *arg)
 	return NULL;
 }
 
-static long address_space(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	long pages = 0;
-
-	if (file && fscanf(file, "%ld", &pages) != 1)
-		pages = 0;
-	if (file)
-		fclose(file);
-	return pages;
-}
-
 /* Forty threads at a time vanish, in several rounds: neither lines nor queues are left behind. */
 static void threads_that_come_and_go_leave_nothing(void **state)
 {
@@ -162,8 +151,7 @@ static void threads_that_come_and_go_leave_nothing(void **state)
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < AT_ONCE; i++)
 			thread_must(pthread_create(&thread[i], NULL, short_life, &object[round * AT_ONCE + i]));
-		for (int i = 0; i < AT_ONCE; i++)
-			pthread_join(thread[i], NULL);
+		threads_end(thread, AT_ONCE);
 		if (round == 3) {
 			hazptr_barrier();
 			lines = stats_now().slots_lines;
@@ -177,15 +165,6 @@ static void threads_that_come_and_go_leave_nothing(void **state)
 	assert_true(pages > 0 && address_space() < pages + 10000);
 }
 
-static pthread_attr_t small_stack(void)
-{
-	pthread_attr_t attr;
-
-	pthread_attr_init(&attr);
-	assert_int_equal(pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN), 0);
-	return attr;
-}
-
 static void *in_little_space(void *ok)
 {
 	*(int *)ok = hazptrs_work_alone();
@@ -194,16 +173,8 @@ static void *in_little_space(void *ok)
 
 static void the_smallest_stack_suffices(void **state)
 {
-	pthread_attr_t attr = small_stack();
-	pthread_t thread;
-	int ok = 0;
-
 	(void)state;
-	assert_int_equal(quiesce_shutdown(0), 0); /* the small thread has to start the worker */
-	thread_must(pthread_create(&thread, &attr, in_little_space, &ok));
-	pthread_join(thread, NULL);
-	assert_true(ok);
-	pthread_attr_destroy(&attr);
+	suffices_for(in_little_space);
 }
 
 /* ---- the process ends ---- */
@@ -252,8 +223,7 @@ static void ends_beside_threads_that_retire(void)
 {
 	pthread_t thread[3];
 
-	for (int i = 0; i < 3; i++)
-		thread_must(pthread_create(&thread[i], NULL, retire_for_ever, NULL));
+	threads_begin(thread, 3, retire_for_ever, NULL);
 	wait_until(stats_now().hazptr_reclaimed > 20000);
 	exit(0);
 }

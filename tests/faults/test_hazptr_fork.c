@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hazptr_fork.c - hazard pointers across forks: which slots protect, which objects are reclaimed, and none twice. */
+#include "children.h"
 #include "hazptr_holders.h"
-
-static void in_good_child(void (*fn)(void))
-{
-	struct outcome o;
-
-	in_child(fn, &o);
-	if (!exited_with(o.status, 0))
-		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
-	assert_int_equal(o.length, 0);
-	alarm(WATCHDOG_SECONDS);
-}
 
 #define MANY 3000
 static struct thing object[MANY];

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hazptr_forks.c - forks at any time: beside threads that retire, in callbacks and handlers, without handlers. */
+#include "children.h"
 #include "hazptr_holders.h"
 
 /* Fork by @make; the child runs @fn and has to end successfully. */
 static int child_ends_well(pid_t (*make)(void), void (*fn)(void))
 {
-	int status = -1;
-	pid_t pid = make();
+	int status = status_of_child(make, fn);
 
-	if (pid == 0) {
-		alarm(WATCHDOG_SECONDS / 3);
-		fn();
-		_exit(0);
-	}
-	waitpid(pid, &status, 0);
 	if (!exited_with(status, 0))
 		print_error("child: wait status %#x\n", (unsigned int)status);
 	return exited_with(status, 0);
@@ -96,8 +90,7 @@ static void forks_beside_threads_that_retire(void **state)
 	for (int i = 0; i < 100; i++)
 		assert_true(child_ends_well(fork, all_have_run));
 	flag_set(&stop);
-	for (int i = 0; i < NR_THREADS; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR_THREADS);
 	pthread_join(waits, NULL);
 	all_have_run();
 }
@@ -175,8 +168,6 @@ static void forks_cut_no_callback(void **state)
 #define NR_AFTER 200
 
 static struct thing after[NR_AFTER];
-static int bad_children;
-static pid_t first_process;
 static int report[2];
 
 static void uses_and_ends(void)
@@ -191,7 +182,7 @@ static void uses_and_ends(void)
 
 static void fork_and_end(struct hazptr_head *head)
 {
-	bad_children += !child_ends_well(fork, uses_and_ends);
+	nr_bad_children += !child_ends_well(fork, uses_and_ends);
 	thing_run(head);
 }
 
@@ -233,7 +224,7 @@ static void forks_in_callbacks(void **state)
 			retire_plenty();
 		wait_until(things_run(after, NR_AFTER) == NR_AFTER);
 	}
-	assert_int_equal(bad_children, 0);
+	assert_int_equal(nr_bad_children, 0);
 	assert_true(hazptrs_work());
 }
 
@@ -261,36 +252,6 @@ static void a_forking_callback_returns_in_both(void **state)
 
 /* ---- in a signal handler that interrupts readers ---- */
 
-#define NR_FORKS 20
-
-static int nr_forks;
-
-static void fork_in_handler(int sig)
-{
-	int status, saved = errno;
-	pid_t pid;
-
-	(void)sig;
-	if (getpid() != first_process || nr_forks == NR_FORKS)
-		return;
-	nr_forks++;
-	pid = fork();
-	if (pid == 0)
-		alarm(WATCHDOG_SECONDS / 3);
-	else if (waitpid(pid, &status, 0) != pid || !exited_with(status, 0))
-		bad_children++;
-	errno = saved;
-}
-
-static void *send_signals(void *target)
-{
-	while (!flag_get(&stop)) {
-		pthread_kill(*(pthread_t *)target, SIGUSR1);
-		short_rest();
-	}
-	return NULL;
-}
-
 /* One round of a reader, also if a fork came in between. */
 static void read_once(void)
 {
@@ -313,38 +274,21 @@ static void read_once(void)
 	cleanup_hazptr_context(&ctx);
 }
 
+static void read_often(void)
+{
+	for (int i = 0; i < 100; i++)
+		read_once();
+	must(hazptrs_work());
+}
+
 static void forks_in_handlers_that_interrupt_readers(void **state)
 {
-	struct sigaction action = { .sa_handler = fork_in_handler, .sa_flags = SA_RESTART };
-	pthread_t me = pthread_self(), killer;
-
 	(void)state;
-	first_process = getpid();
-	bad_children = 0;
-	sigaction(SIGUSR1, &action, NULL);
-	quiesce_store_relaxed(&stop, 0);
-	thread_must(pthread_create(&killer, NULL, send_signals, &me));
-	while (nr_forks < NR_FORKS && getpid() == first_process)
-		read_once();
-	if (getpid() != first_process) {
-		for (int i = 0; i < 100; i++)
-			read_once();
-		must(hazptrs_work());
-		_exit(0);
-	}
-	flag_set(&stop);
-	pthread_join(killer, NULL);
-	signal(SIGUSR1, SIG_DFL);
-	assert_int_equal(bad_children, 0);
+	fork_in_handlers(read_once, read_often);
 	assert_true(hazptrs_work());
 }
 
 /* ---- forks without handlers ---- */
-
-static pid_t raw_clone(void)
-{
-	return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
-}
 
 static hazptr_t *mine;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_percpu_fork.c - percpu_rwsem, rcu_sync and domains of SRCU across forks: the state and the guarantees that a child has. */
+#include "children.h"
 #include "../unit/rwsems.h"
 
 #include <quiesce/srcu.h>
@@ -31,17 +32,6 @@ static void before_all_others(void)
 	pthread_atfork(in_the_midst_of_fork, NULL, NULL);
 }
 static void (*const begin)(void) __attribute__((section(".preinit_array"), used)) = before_all_others;
-
-static void in_good_child(void (*fn)(void))
-{
-	struct outcome o;
-
-	in_child(fn, &o);
-	if (!exited_with(o.status, 0))
-		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
-	assert_int_equal(o.length, 0);
-	alarm(WATCHDOG_SECONDS);
-}
 
 DEFINE_STATIC_PERCPU_RWSEM(sem);
 DEFINE_STATIC_SRCU(domain);
@@ -272,8 +262,7 @@ static void forks_beside_threads_that_use_others(void **state)
 	}
 	alarm(WATCHDOG_SECONDS);
 	flag_set(&stop);
-	for (int i = 0; i < NR; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR);
 	srcu_barrier(&busy_domain);
 	works(&sem);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_percpu_sandbox.c - percpu_rwsem and domains of SRCU without memory, threads, membarrier or sequences. */
 #include "../unit/rwsems.h"
+#include "children.h"
 #include "filter.h"
 #include "no_threads.h"
 
 #include <quiesce/srcu.h>
-
 
 /* ---- this program executed again ---- */
 
@@ -106,10 +106,8 @@ static void all_works_with_threads(void)
 {
 	pthread_t thread[3];
 
-	for (int i = 0; i < 3; i++)
-		thread_must(pthread_create(&thread[i], NULL, use_both, NULL));
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
+	threads_begin(thread, 3, use_both, NULL);
+	threads_end(thread, 3);
 	all_works();
 }
 
@@ -398,13 +396,8 @@ static void lose_membarrier(void)
 
 static void losing_membarrier_is_said(void **state)
 {
-	struct outcome o;
-
 	(void)state;
-	in_child(lose_membarrier, &o);
-	expect_success(&o);
-	assert_int_equal(count_lines(o.text), quiesce_fence() == QUIESCE_FENCE_LIGHT); /* full fences do not need membarrier */
-	assert_true(!o.length || strstr(o.text, "quiesce: membarrier worked at start-up and now fails"));
+	loses_membarrier(lose_membarrier);
 }
 
 static int play(const char *name)

@@ -7,6 +7,7 @@
  * with the one that is tried, and what follows the sequence is left to signals at random times.
  */
 #include "../unit/rwsems.h"
+#include "steps.h"
 
 #include <quiesce/srcu.h>
 
@@ -14,44 +15,10 @@
 
 #include <ucontext.h>
 
-#if !defined(__x86_64__)
-#error "knows the trap flag of x86 only"
-#endif
-
 #define TRAP_FLAG 0x100
 
 static struct percpu_rw_semaphore sem;
 static struct srcu_struct domain;
-
-static inline void trap_on(void)
-{
-	/* raw: the flags register cannot be written otherwise */
-	__asm__ __volatile__("pushfq; orl $0x100, (%%rsp); popfq" ::: "memory", "cc");
-}
-
-static inline void trap_off(void)
-{
-	/* raw: the flags register cannot be written otherwise */
-	__asm__ __volatile__("pushfq; andl $~0x100, (%%rsp); popfq" ::: "memory", "cc");
-}
-
-/* ---- where the library blocks signals the handler must not come ---- */
-
-static __thread int blocked;
-
-int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
-{
-	sigset_t most = *set;
-	int was = blocked, err;
-
-	blocked = 1; /* the handler is not to be interrupted either */
-	sigdelset(&most, SIGTRAP);
-	err = sigprocmask(how, &most, old);
-	if (old && was)
-		sigaddset(old, SIGTRAP);
-	blocked = sigismember(set, SIGTRAP) == 1;
-	return err;
-}
 
 /* ---- what the handler does ---- */
 

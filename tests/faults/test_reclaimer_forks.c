@@ -103,8 +103,7 @@ static void queue_of_threads(void)
 	rcu_read_lock();
 	for (int i = 0; i < NR_QUEUERS; i++)
 		thread_must(pthread_create(&thread[i], NULL, queue_all, &objects[i * NR_EACH]));
-	for (int i = 0; i < NR_QUEUERS; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR_QUEUERS);
 	rcu_read_unlock();
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sandbox.c - calls of the kernel that are denied from the start, or later while the library is in use. */
+#include "children.h"
 #include "../unit/testing.h"
 #include "filter.h"
 #include "use.h"
@@ -44,16 +45,8 @@ static void lose_membarrier(void)
 
 static void losing_membarrier_is_said_once(void **state)
 {
-	struct outcome o;
-
 	(void)state;
-	in_child(lose_membarrier, &o);
-	expect_success(&o);
-	assert_int_equal(count_lines(o.text), quiesce_fence() == QUIESCE_FENCE_LIGHT); /* full fences do not need membarrier */
-	if (o.length) {
-		assert_non_null(strstr(o.text, "quiesce: membarrier worked at start-up and now fails"));
-		assert_non_null(strstr(o.text, "QUIESCE_FENCE=full"));
-	}
+	loses_membarrier(lose_membarrier);
 }
 
 static void lose_turns_too(void)
@@ -190,8 +183,7 @@ static void relay_without_registry(void)
 	for (int i = 0; i < 10; i++)
 		synchronize_rcu();
 	flag_set(&relay_over);
-	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 2);
 }
 
 static void overlapping_sections_without_registry_do_not_starve(void **state)

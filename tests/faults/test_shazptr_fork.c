@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_shazptr_fork.c - hazard pointers across forks: the owners of guards, and the thread that scans. */
+#include "children.h"
 #include "holders.h"
 #include "use.h"
 
 #include <sched.h>
-
-static void in_good_child(void (*fn)(void))
-{
-	struct outcome o;
-
-	in_child(fn, &o);
-	if (!exited_with(o.status, 0))
-		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
-	assert_int_equal(o.length, 0);
-	alarm(WATCHDOG_SECONDS);
-}
 
 static int object[200];
 
@@ -233,41 +223,17 @@ static void fork_anywhere_in_claims_and_waits(void **state)
 	pthread_t thread[4];
 
 	(void)state;
-	for (int i = 0; i < 2; i++)
-		thread_must(pthread_create(&thread[i], NULL, busy_reader, NULL));
+	threads_begin(thread, 2, busy_reader, NULL);
 	for (int i = 2; i < 4; i++)
 		thread_must(pthread_create(&thread[i], NULL, busy_updater, i == 3 ? thread : NULL));
 	for (int i = 0; i < 10; i++)
 		in_good_child(guards_work);
 	flag_set(&busy_stop);
-	for (int i = 0; i < 4; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 4);
 	assert_true(use_everything());
 }
 
 /* ---- in a signal handler that interrupts claims ---- */
-
-static pid_t first_process;
-static int nr_forks, nr_bad_children;
-enum { FORKS = 20 };
-
-/* The child continues the interrupted claim. */
-static void fork_in_handler(int sig)
-{
-	int status, saved = errno;
-	pid_t pid;
-
-	(void)sig;
-	if (getpid() != first_process || nr_forks == FORKS)
-		return;
-	nr_forks++;
-	pid = fork();
-	if (pid == 0)
-		alarm(WATCHDOG_SECONDS / 3);
-	else if (waitpid(pid, &status, 0) != pid || !exited_with(status, 0))
-		nr_bad_children++;
-	errno = saved;
-}
 
 static void claims_in_the_child(void)
 {
@@ -281,51 +247,26 @@ static void claims_in_the_child(void)
 		}
 	must(ends_with(shazptr_acquire(&object[1]), &object[1]));
 	must(use_everything());
-	_exit(0);
 }
 
-static void *send_signals(void *target)
+static void claim_once(void)
 {
-	while (!flag_get(&busy_stop)) {
-		pthread_kill(*(pthread_t *)target, SIGUSR1);
-		short_rest();
-	}
-	return NULL;
+	struct shazptr_guard guard[3];
+
+	for (int i = 0; i < 3; i++)
+		guard[i] = shazptr_acquire(&object[i]);
+	for (int i = 0; i < 3; i++)
+		shazptr_clear(guard[i]);
 }
 
 static void fork_in_a_handler_that_interrupts_a_claim(void **state)
 {
-	struct sigaction action = { .sa_handler = fork_in_handler, .sa_flags = SA_RESTART };
-	struct shazptr_guard guard[3];
-	pthread_t me = pthread_self(), killer;
-
 	(void)state;
-	first_process = getpid();
-	sigaction(SIGUSR1, &action, NULL);
-	quiesce_store_relaxed(&busy_stop, 0);
-	thread_must(pthread_create(&killer, NULL, send_signals, &me));
-	while (nr_forks < FORKS) {
-		for (int i = 0; i < 3; i++)
-			guard[i] = shazptr_acquire(&object[i]);
-		for (int i = 0; i < 3; i++)
-			shazptr_clear(guard[i]);
-		if (getpid() != first_process)
-			claims_in_the_child();
-	}
-	if (getpid() != first_process) /* forked after the last check of the process id */
-		claims_in_the_child();
-	flag_set(&busy_stop);
-	pthread_join(killer, NULL);
-	assert_int_equal(nr_bad_children, 0);
+	fork_in_handlers(claim_once, claims_in_the_child);
 	assert_true(use_everything());
 }
 
 /* ---- forks without handlers ---- */
-
-static pid_t raw_clone(void)
-{
-	return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
-}
 
 static void first_wait_for_anothers(void)
 {

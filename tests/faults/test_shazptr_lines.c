@@ -84,8 +84,7 @@ static uint32_t many_threads_live(void)
 	assert_true(lines >= NR_THREADS);
 	for (int i = 0; i < NR_THREADS; i++)
 		sem_post(&go);
-	for (int i = 0; i < NR_THREADS; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR_THREADS);
 	return lines;
 }
 
@@ -178,10 +177,8 @@ static void hold_many_and_go_on(void)
 	for (int i = 0; i < NR_NESTED; i++)
 		shazptr_clear(guard[i]);
 	pthread_barrier_init(&all, NULL, NR_FIRST);
-	for (int i = 0; i < NR_FIRST; i++)
-		thread_must(pthread_create(&thread[i], NULL, claims_once, &all));
-	for (int i = 0; i < NR_FIRST; i++)
-		pthread_join(thread[i], NULL);
+	threads_begin(thread, NR_FIRST, claims_once, &all);
+	threads_end(thread, NR_FIRST);
 	if (nr_others)
 		fprintf(stderr, "%d of %d threads have no line", nr_others, NR_FIRST);
 	must(nr_others == 0);

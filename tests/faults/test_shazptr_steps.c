@@ -9,12 +9,9 @@
  * Traps are expensive: one of 24 instructions is tried, others in each run; STEPS_STRIDE=1 tries all.
  */
 #include "holders.h"
+#include "steps.h"
 
 #include <sys/mman.h>
-
-#if !defined(__x86_64__)
-#error "knows the trap flag of x86 only"
-#endif
 
 static int object[4];
 static int nr_bad;
@@ -24,39 +21,6 @@ static void check(struct shazptr_guard guard, const void *of)
 	/* Relaxed: the guard's own. */
 	if ((quiesce_load_relaxed(guard.slot) ^ (uintptr_t)of) << 1)
 		count_up(&nr_bad);
-}
-
-static inline void trap_on(void)
-{
-	/* raw: the flags register cannot be written otherwise */
-	__asm__ __volatile__("pushfq; orl $0x100, (%%rsp); popfq" ::: "memory", "cc");
-}
-
-static inline void trap_off(void)
-{
-	/* raw: the flags register cannot be written otherwise */
-	__asm__ __volatile__("pushfq; andl $~0x100, (%%rsp); popfq" ::: "memory", "cc");
-}
-
-/* ---- the handler must not run where the library blocks signals ---- */
-
-static __thread int blocked;
-static __thread int wants_traps; /* from the next time on that signals are allowed */
-
-int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
-{
-	sigset_t most = *set;
-	int was = blocked, err;
-
-	blocked = 1; /* the handler is not to be interrupted either */
-	sigdelset(&most, SIGTRAP);
-	err = sigprocmask(how, &most, old);
-	if (old && was)
-		sigaddset(old, SIGTRAP);
-	blocked = sigismember(set, SIGTRAP) == 1;
-	if (!blocked && wants_traps)
-		trap_on();
-	return err;
 }
 
 /* ---- steps ---- */

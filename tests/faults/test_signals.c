@@ -119,8 +119,7 @@ static void a_storm_over_readers_and_updaters(void **state)
 	}
 	wait_until(flag_get(&nr_updates) > 100 && flag_get(&nr_queued) > 5);
 	flag_set(&stop);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, THREADS);
 	assert_int_equal(nr_bad, 0);
 	assert_int_equal(nr_bad_errno, 0);
 	assert_true(nr_handled > 100);

@@ -145,8 +145,7 @@ static void wait_through_a_stop(void)
 	must(flag_get(&nr_returned) == 0);
 	flag_set(&leave);
 	pthread_join(reader, NULL);
-	for (int i = 0; i < NR_WAITS; i++)
-		pthread_join(waiter[i], NULL);
+	threads_end(waiter, NR_WAITS);
 	must(stats_now().stalls == 0);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_threads.c - many threads: one after the other, all at once, and threads with small stacks. */
 #include "../unit/testing.h"
+#include "small_stack.h"
 #include "use.h"
 
 #include <limits.h>
@@ -40,10 +41,8 @@ static void ten_thousand_threads_come_and_go(void **state)
 
 	(void)state;
 	for (int round = 0; round < ROUNDS; round++) {
-		for (int i = 0; i < AT_ONCE; i++)
-			thread_must(pthread_create(&thread[i], NULL, read_and_queue, &total));
-		for (int i = 0; i < AT_ONCE; i++)
-			pthread_join(thread[i], NULL);
+		threads_begin(thread, AT_ONCE, read_and_queue, &total);
+		threads_end(thread, AT_ONCE);
 		if (round == 0)
 			pieces = flag_get(&nr_pieces);
 	}
@@ -104,18 +103,6 @@ static void *stay_inside(void *unused)
 	return NULL;
 }
 
-static pthread_attr_t small_stack(void)
-{
-	size_t size = (size_t)sysconf(_SC_THREAD_STACK_MIN);
-	pthread_attr_t attr;
-
-	if (size < (size_t)PTHREAD_STACK_MIN)
-		size = (size_t)PTHREAD_STACK_MIN;
-	pthread_attr_init(&attr);
-	assert_int_equal(pthread_attr_setstacksize(&attr, size), 0);
-	return attr;
-}
-
 static void *synchronize_main(void *done)
 {
 	synchronize_rcu();
@@ -145,8 +132,7 @@ static void eleven_hundred_threads_are_inside(void **state)
 	for (int i = 0; i < MANY; i++)
 		sem_post(&all_leave);
 	pthread_join(waiter, NULL);
-	for (int i = 0; i < MANY; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, MANY);
 	assert_int_equal(nr_good, MANY);
 	assert_int_equal(stats_now().readers, before);
 	pthread_attr_destroy(&attr);
@@ -160,16 +146,8 @@ static void *use_in_little_space(void *ok)
 
 static void the_smallest_stack_suffices(void **state)
 {
-	pthread_attr_t attr = small_stack();
-	pthread_t thread;
-	int ok = 0;
-
 	(void)state;
-	assert_int_equal(quiesce_shutdown(0), 0); /* the small thread has to start the worker */
-	thread_must(pthread_create(&thread, &attr, use_in_little_space, &ok));
-	pthread_join(thread, NULL);
-	assert_true(ok);
-	pthread_attr_destroy(&attr);
+	suffices_for(use_in_little_space);
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "driver.h"
+#include "platform/platform.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -47,6 +48,26 @@ static void adapt_length(struct sim_options *options, const struct sim_search *s
 {
 	if ((search->runs & (search->runs - 1)) == 0 && search->runs >= 16)
 		options->length = search->steps / search->runs + 16;
+}
+
+void without_membarrier(void)
+{
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+void without_rseq(void)
+{
+	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
+}
+
+void without_threads(void)
+{
+	sim_config()->thread_start_failures = -1;
+}
+
+void with_many_cpus(void)
+{
+	sim_config()->nr_cpus = 0;
 }
 
 void driver_search(const struct sim_scenario *scenario, struct sim_options *options, struct sim_search *search)

@@ -18,6 +18,19 @@ struct sim_search {
 /* Number of readers that a scenario starts: --readers. */
 extern int driver_readers;
 
+/* Start @nr threads that call @fn. */
+static inline void spawn_each(int nr, void (*fn)(void *), const char *name)
+{
+	while (nr-- > 0)
+		sim_spawn(fn, NULL, name);
+}
+
+/* Differences between scenarios. */
+void without_membarrier(void);
+void without_rseq(void);
+void without_threads(void); /* no further thread can be started */
+void with_many_cpus(void);  /* one for every thread */
+
 /* Run @search->seeds seeds or until one fails; @options->length adapts as runs show how long they are. */
 void driver_search(const struct sim_scenario *scenario, struct sim_options *options, struct sim_search *search);
 

@@ -60,12 +60,6 @@ static void setup_cohort(void)
 	sim_spawn(cohort_waiter, NULL, "waiter");
 }
 
-static void setup_full_cohort(void)
-{
-	setup_cohort();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 static void setup_cohort_held(void)
 {
 	setup_cohort();
@@ -101,8 +95,7 @@ static void setup_cohort_chain(void)
 {
 	world_begin();
 	world_readers(1);
-	sim_spawn(chain_updater, NULL, "updater");
-	sim_spawn(chain_updater, NULL, "updater");
+	spawn_each(2, chain_updater, "updater");
 	sim_spawn(chain_waiter, NULL, "waiter");
 }
 
@@ -146,15 +139,8 @@ static void setup_cohort_member(void)
 {
 	world_begin();
 	world_readers(1);
-	sim_spawn(member_updater, NULL, "updater");
-	sim_spawn(member_updater, NULL, "updater");
+	spawn_each(2, member_updater, "updater");
 	sim_spawn(member_waiter, NULL, "waiter");
-}
-
-static void setup_full_cohort_member(void)
-{
-	setup_cohort_member();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* One thread waits, beside others that retire until its wait has ended, or for long. */
@@ -295,8 +281,7 @@ static void setup_cohorts(void)
 {
 	world_begin();
 	world_readers(driver_readers);
-	sim_spawn(cohort_busy, NULL, "updater");
-	sim_spawn(cohort_busy, NULL, "updater");
+	spawn_each(2, cohort_busy, "updater");
 }
 
 /* ---- the end ---- */
@@ -388,15 +373,17 @@ static void setup_shutdown_late(void)
 	sim_spawn(world_updater, (void *)1, "updater");
 }
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
+#define VARIANT(label, other, change, text) \
+	{ .name = #label, .what = text, .setup = setup_##other, .but = change, .finish = world_finish }
 
 const struct sim_scenario hazptr_end_scenarios[] = {
 	SCENARIO(cohort, "two retire into a cohort, one waits for it"),
-	SCENARIO(full_cohort, "... without membarrier"),
+	VARIANT(full_cohort, cohort, without_membarrier, "... without membarrier"),
 	SCENARIO(cohort_held, "... and a slot is in the way"),
 	SCENARIO(cohorts, "two retire into it and wait"),
 	SCENARIO(cohort_chain, "what callbacks retire into it is waited for"),
 	SCENARIO(cohort_member, "callbacks wait for the cohort of what they destroy"),
-	SCENARIO(full_cohort_member, "... without membarrier"),
+	VARIANT(full_cohort_member, cohort_member, without_membarrier, "... without membarrier"),
 	{ .name = "cohort_inside", .what = "... and what another one reclaims", .setup = setup_cohort_inside, .finish = world_finish,
 	  .must_see = "a wait that is over before others are" },
 	{ .name = "cohort_later", .what = "later callers run callbacks meanwhile", .setup = setup_cohort_later,

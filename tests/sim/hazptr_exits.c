@@ -106,8 +106,7 @@ static void setup_exits_chain(void)
 {
 	world_begin();
 	world_inline = true;
-	sim_spawn(chain_updater, NULL, "updater");
-	sim_spawn(chain_updater, NULL, "updater");
+	spawn_each(2, chain_updater, "updater");
 }
 
 /* Many slots are in use, so the scan takes several rounds, and marks protected objects. */
@@ -291,8 +290,7 @@ static void retires_late(void *unused)
 static void setup_exits_late(void)
 {
 	world_begin();
-	sim_spawn(retires_late, NULL, "updater");
-	sim_spawn(retires_late, NULL, "updater");
+	spawn_each(2, retires_late, "updater");
 	world_readers(1);
 }
 

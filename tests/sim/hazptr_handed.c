@@ -28,18 +28,6 @@ static void setup_handed(void)
 	sim_spawn(hands_over, (void *)0, "updater");
 }
 
-static void setup_handed_wide(void)
-{
-	setup_handed();
-	sim_config()->nr_cpus = 0;
-}
-
-static void setup_full_handed(void)
-{
-	setup_handed();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 /* ---- large objects: a batch is full by bytes ---- */
 
 static uint32_t nr_large_run;
@@ -102,20 +90,13 @@ static void setup_proxies(void)
 {
 	world_begin();
 	sim_spawn(stays_with_item, NULL, "reader");
-	sim_spawn(retires_by_address, NULL, "updater");
-	sim_spawn(retires_by_address, NULL, "updater");
+	spawn_each(2, retires_by_address, "updater");
 }
 
 static void setup_proxies_wide(void)
 {
 	setup_proxies();
 	sim_config()->nr_cpus = 3;
-}
-
-static void setup_full_proxies(void)
-{
-	setup_proxies();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* An object is protected while its thread's queue is turned into a list. */
@@ -195,12 +176,6 @@ static void setup_rests(void)
 	world_hands_over = true;
 	sim_spawn(hands_over_then_waits, (void *)0, "updater");
 	sim_spawn(hands_over_then_waits, (void *)1, "updater");
-}
-
-static void setup_full_rests(void)
-{
-	setup_rests();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* A reader of RCU that stays delays no hazptr callback. */
@@ -371,19 +346,21 @@ static void finish_again(void)
 }
 
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
+#define VARIANT(label, other, change, text) \
+	{ .name = #label, .what = text, .setup = setup_##other, .but = change, .finish = world_finish }
 
 const struct sim_scenario hazptr_handed_scenarios[] = {
 	SCENARIO(handed, "callbacks run in the helper only"),
-	SCENARIO(handed_wide, "... a CPU for every thread"),
-	SCENARIO(full_handed, "... without membarrier"),
+	VARIANT(handed_wide, handed, with_many_cpus, "... a CPU for every thread"),
+	VARIANT(full_handed, handed, without_membarrier, "... without membarrier"),
 	SCENARIO(proxies, "objects without a head"),
 	SCENARIO(proxies_wide, "... a CPU for every thread"),
-	SCENARIO(full_proxies, "... without membarrier"),
+	VARIANT(full_proxies, proxies, without_membarrier, "... without membarrier"),
 	SCENARIO(proxies_listed, "... in lists"),
 	SCENARIO(no_proxies, "... without memory"),
 	SCENARIO(sized, "a few large objects are a batch"),
 	SCENARIO(rests, "batches come as the helper is about to rest"),
-	SCENARIO(full_rests, "... without membarrier"),
+	VARIANT(full_rests, rests, without_membarrier, "... without membarrier"),
 	SCENARIO(beside_rcu, "a reader of RCU stays"),
 	{ .name = "gate", .what = "a retirer does not wait for a fork", .setup = setup_gate, .finish = finish_gate },
 	{ .name = "chain_at_once", .what = "a chain takes no pauses", .setup = setup_chain_at_once, .finish = finish_chain_at_once },

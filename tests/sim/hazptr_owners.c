@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hazptr_owners.c - scenarios: owners of slots: contexts, slots handed over, signal handlers, threads that come and go. */
 #include "hazptr_world.h"
+#include "hazard_threads.h"
 
 #include "hazptr/hazptr.h"
 
@@ -29,15 +30,8 @@ static void context_reader(void *unused)
 static void setup_context(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(context_reader, NULL, "reader");
+	spawn_each(driver_readers, context_reader, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
-}
-
-static void setup_full_context(void)
-{
-	setup_context();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* More contexts than lines; a context has its slots and no more. */
@@ -66,8 +60,7 @@ static void setup_contexts(void)
 {
 	world_begin();
 	sim_config()->max_steps = 40000;
-	sim_spawn(many_contexts, NULL, "reader");
-	sim_spawn(many_contexts, NULL, "reader");
+	spawn_each(2, many_contexts, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
@@ -178,32 +171,13 @@ static void setup_give(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-static void setup_full_give(void)
-{
-	setup_give();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 static void setup_leave(void)
 {
 	world_begin();
 	sim_spawn(leaver, NULL, "leaver");
-	sim_spawn(successor, NULL, "successor");
-	sim_spawn(successor, NULL, "successor");
+	spawn_each(2, successor, "successor");
 	sim_spawn(taker, NULL, "taker");
 	sim_spawn(world_updater, (void *)0, "updater");
-}
-
-static void setup_leave_wide(void)
-{
-	setup_leave();
-	sim_config()->nr_cpus = 0;
-}
-
-static void setup_full_leave(void)
-{
-	setup_leave();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* A context has all of its slots, also in a line that a thread has left with one held. */
@@ -290,14 +264,6 @@ static void setup_killed(void)
 
 /* ---- threads that come and go ---- */
 
-static void generation(void *left)
-{
-	world_read(0);
-	if (left)
-		sim_spawn(generation, (void *)((intptr_t)left - 1), "reader");
-	world_read(0);
-}
-
 static void setup_generations(void)
 {
 	world_begin();
@@ -333,24 +299,12 @@ static void uses_after_exit(void *unused)
 static void setup_late(void)
 {
 	world_begin();
-	sim_spawn(uses_after_exit, NULL, "late");
-	sim_spawn(uses_after_exit, NULL, "late");
+	spawn_each(2, uses_after_exit, "late");
 	world_readers(1);
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
 /* ---- signal handlers ---- */
-
-static void handler(void)
-{
-	world_read(0);
-}
-
-static void signalled(void *unused)
-{
-	sim_set_signal(handler, 3);
-	world_reader(unused);
-}
 
 static void signalled_updater(void *place)
 {
@@ -361,36 +315,14 @@ static void signalled_updater(void *place)
 static void setup_signal(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(signalled, NULL, "reader");
+	spawn_each(driver_readers, signalled, "reader");
 	sim_spawn(signalled_updater, NULL, "updater");
-}
-
-static void setup_signal_wide(void)
-{
-	setup_signal();
-	sim_config()->nr_cpus = 0;
-}
-
-static void setup_full_signal(void)
-{
-	setup_signal();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
-/* Often the handler makes the thread's first call, just when the thread is about to make it. */
-static void reads_once(void *unused)
-{
-	(void)unused;
-	sim_set_signal(handler, 1);
-	world_read(0);
 }
 
 static void setup_signal_first(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers + 2; i++)
-		sim_spawn(reads_once, NULL, "reader");
+	spawn_each(driver_readers + 2, reads_once, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
@@ -418,16 +350,9 @@ static void greedy(void *unused)
 static void setup_signal_nested(void)
 {
 	world_begin();
-	sim_spawn(greedy, NULL, "reader");
-	sim_spawn(greedy, NULL, "reader");
+	spawn_each(2, greedy, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 	sim_spawn(world_updater, (void *)1, "updater");
-}
-
-static void setup_full_signal_nested(void)
-{
-	setup_signal_nested();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* The handler keeps its slot; another thread frees it. */
@@ -462,12 +387,6 @@ static void setup_signal_gives(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-static void setup_full_signal_gives(void)
-{
-	setup_signal_gives();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 /* ---- no memory for lines ---- */
 
 static void setup_no_lines(void)
@@ -497,31 +416,33 @@ static void finish_no_room(void)
 }
 
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
+#define VARIANT(label, other, change, text) \
+	{ .name = #label, .what = text, .setup = setup_##other, .but = change, .finish = world_finish }
 
 const struct sim_scenario hazptr_owner_scenarios[] = {
 	SCENARIO(context, "slots of contexts"),
-	SCENARIO(full_context, "... without membarrier"),
+	VARIANT(full_context, context, without_membarrier, "... without membarrier"),
 	{ .name = "contexts", .what = "more contexts than lines", .setup = setup_contexts, .finish = world_finish,
 	  .must_see = "a context for which there was no line" },
 	SCENARIO(context_held, "a context cleaned up while a slot is held"),
 	SCENARIO(give, "a slot handed to another thread"),
-	SCENARIO(full_give, "... without membarrier"),
+	VARIANT(full_give, give, without_membarrier, "... without membarrier"),
 	SCENARIO(leave, "... by a thread that exits"),
-	SCENARIO(leave_wide, "... a CPU for every thread"),
-	SCENARIO(full_leave, "... without membarrier"),
+	VARIANT(leave_wide, leave, with_many_cpus, "... a CPU for every thread"),
+	VARIANT(full_leave, leave, without_membarrier, "... without membarrier"),
 	SCENARIO(leave_context, "... and a context comes after it"),
 	SCENARIO(relet, "a line let to the next thread while its slot is held"),
 	SCENARIO(killed, "... by a thread that is killed"),
 	SCENARIO(generations, "threads come and go"),
 	SCENARIO(late, "slots and objects after the exit hook"),
 	SCENARIO(signal, "handlers read, also during the first use"),
-	SCENARIO(signal_wide, "... a CPU for every thread"),
-	SCENARIO(full_signal, "... without membarrier"),
+	VARIANT(signal_wide, signal, with_many_cpus, "... a CPU for every thread"),
+	VARIANT(full_signal, signal, without_membarrier, "... without membarrier"),
 	SCENARIO(signal_first, "... before all others"),
 	SCENARIO(signal_nested, "two slots, and handlers that take two"),
-	SCENARIO(full_signal_nested, "... without membarrier"),
+	VARIANT(full_signal_nested, signal_nested, without_membarrier, "... without membarrier"),
 	SCENARIO(signal_gives, "a handler hands its slot over"),
-	SCENARIO(full_signal_gives, "... without membarrier"),
+	VARIANT(full_signal_gives, signal_gives, without_membarrier, "... without membarrier"),
 	SCENARIO(no_lines, "one line for all threads"),
 	{ .name = "no_room", .what = "lines of the reserve", .setup = setup_no_room, .finish = finish_no_room },
 	{ .name = NULL },

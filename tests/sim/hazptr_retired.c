@@ -36,12 +36,6 @@ static void setup_left(void)
 	sim_spawn(slow_updater, (void *)2, "updater");
 }
 
-static void setup_full_left(void)
-{
-	setup_left();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 /* The queue of a thread that has ended is adopted, or swept, or both at once. */
 static void generation(void *left)
 {
@@ -58,12 +52,6 @@ static void setup_generations(void)
 	world_readers(1);
 	sim_spawn(generation, (void *)3, "updater");
 	sim_spawn(generation, (void *)3, "updater");
-}
-
-static void setup_full_generations(void)
-{
-	setup_generations();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* ---- the worker sweeps while others retire: they alternate, woken by callbacks ---- */
@@ -101,12 +89,6 @@ static void setup_turns(void)
 	world_readers(1);
 	sim_spawn(turn_taker, (void *)0, "updater");
 	sim_spawn(turn_taker, (void *)1, "updater");
-}
-
-static void setup_full_turns(void)
-{
-	setup_turns();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* ---- long protections: objects that are kept raise the limit, so an owner does not scan for every object ---- */
@@ -189,18 +171,6 @@ static void setup_drained(void)
 	sim_spawn(retires_while_swept, NULL, "updater");
 }
 
-static void setup_drained_wide(void)
-{
-	setup_drained();
-	sim_config()->nr_cpus = 0;
-}
-
-static void setup_full_drained(void)
-{
-	setup_drained();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 /* The worker finds objects that were protected until long after its last sweep. */
 static void retires_protected(void *unused)
 {
@@ -217,12 +187,6 @@ static void setup_held(void)
 	world_begin();
 	sim_spawn(holder, NULL, "holder");
 	sim_spawn(retires_protected, NULL, "updater");
-}
-
-static void setup_full_held(void)
-{
-	setup_held();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* ---- callbacks that retire ---- */
@@ -338,12 +302,6 @@ static void setup_mixed(void)
 	sim_spawn(mixed_updater, (void *)1, "updater");
 }
 
-static void setup_mixed_alone(void)
-{
-	setup_mixed();
-	sim_config()->thread_start_failures = -1;
-}
-
 static void finish_mixed_alone(void)
 {
 	sim_assert(world_nr_freed <= world_nr_retired);
@@ -364,8 +322,7 @@ static void setup_section(void)
 {
 	world_begin();
 	world_readers(1);
-	sim_spawn(retires_in_section, NULL, "updater");
-	sim_spawn(retires_in_section, NULL, "updater");
+	spawn_each(2, retires_in_section, "updater");
 }
 
 /* ---- no memory for a queue, or no promise of an exit hook ---- */
@@ -377,12 +334,6 @@ static void setup_no_queue(void)
 	world_readers(1);
 	sim_spawn(world_updater, (void *)0, "updater");
 	sim_spawn(slow_updater, (void *)1, "updater");
-}
-
-static void setup_full_no_queue(void)
-{
-	setup_no_queue();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 static void setup_queue_later(void)
@@ -424,8 +375,7 @@ static void setup_kfree(void)
 {
 	world_begin();
 	sim_config()->free_hook = freed;
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(field_reader, NULL, "reader");
+	spawn_each(driver_readers, field_reader, "reader");
 	sim_spawn(kfree_updater, NULL, "updater");
 }
 
@@ -488,31 +438,35 @@ static void finish_bound(void)
 }
 
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
+#define VARIANT(label, other, change, text) \
+	{ .name = #label, .what = text, .setup = setup_##other, .but = change, .finish = world_finish }
 
 const struct sim_scenario hazptr_retire_scenarios[] = {
 	SCENARIO(left, "the worker reclaims what is left behind"),
-	SCENARIO(full_left, "... without membarrier"),
+	VARIANT(full_left, left, without_membarrier, "... without membarrier"),
 	{ .name = "queues", .what = "queues of threads that have gone", .setup = setup_generations, .finish = world_finish },
-	{ .name = "full_queues", .what = "... without membarrier", .setup = setup_full_generations, .finish = world_finish },
+	{ .name = "full_queues", .what = "... without membarrier", .setup = setup_generations, .but = without_membarrier,
+	  .finish = world_finish },
 	SCENARIO(turns, "the worker's callbacks wake the retirer"),
-	SCENARIO(full_turns, "... without membarrier"),
+	VARIANT(full_turns, turns, without_membarrier, "... without membarrier"),
 	{ .name = "drained", .what = "an object comes while its queue is drained", .setup = setup_drained, .finish = world_finish,
 	  .must_see = "one that came during a sweep" },
-	{ .name = "drained_wide", .what = "... a CPU for every thread", .setup = setup_drained_wide, .finish = world_finish,
-	  .must_see = "one that came during a sweep" },
-	{ .name = "full_drained", .what = "... without membarrier", .setup = setup_full_drained, .finish = world_finish,
-	  .must_see = "one that came during a sweep" },
+	{ .name = "drained_wide", .what = "... a CPU for every thread", .setup = setup_drained, .but = with_many_cpus,
+	  .finish = world_finish, .must_see = "one that came during a sweep" },
+	{ .name = "full_drained", .what = "... without membarrier", .setup = setup_drained, .but = without_membarrier,
+	  .finish = world_finish, .must_see = "one that came during a sweep" },
 	SCENARIO(held, "protected for long, then not"),
-	SCENARIO(full_held, "... without membarrier"),
+	VARIANT(full_held, held, without_membarrier, "... without membarrier"),
 	SCENARIO(nested, "callbacks retire more than there is room for"),
 	SCENARIO(nested_two, "... two retirers"),
 	SCENARIO(nested_swept, "... run by the worker"),
 	SCENARIO(chain, "each callback retires the next object"),
 	SCENARIO(mixed, "callbacks of one kind queue the other"),
-	{ .name = "mixed_alone", .what = "... without a worker", .setup = setup_mixed_alone, .finish = finish_mixed_alone },
+	{ .name = "mixed_alone", .what = "... without a worker", .setup = setup_mixed, .but = without_threads,
+	  .finish = finish_mixed_alone },
 	SCENARIO(section, "retired inside a section of RCU"),
 	SCENARIO(no_queue, "no queues can be had"),
-	SCENARIO(full_no_queue, "... without membarrier"),
+	VARIANT(full_no_queue, no_queue, without_membarrier, "... without membarrier"),
 	SCENARIO(queue_later, "... at first"),
 	SCENARIO(kfree, "kfree_hazptr()"),
 	{ .name = "late_worker", .what = "the first start of a thread fails", .setup = setup_late_worker,

@@ -11,22 +11,10 @@ static void setup_basic(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-static void setup_basic_wide(void)
-{
-	setup_basic();
-	sim_config()->nr_cpus = 0;
-}
-
 static void setup_full(void)
 {
 	setup_basic();
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
-static void setup_full_wide(void)
-{
-	setup_full();
-	sim_config()->nr_cpus = 0;
 }
 
 /* The updater publishes by a plain store, so only the fence before the scan orders it before the scan. */
@@ -48,24 +36,12 @@ static void setup_assign(void)
 	sim_spawn(storing_updater, (void *)0, "updater");
 }
 
-static void setup_full_assign(void)
-{
-	setup_assign();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 static void setup_sharing(void)
 {
 	world_begin();
 	world_readers(driver_readers);
 	for (int i = 0; i < 3; i++)
 		sim_spawn(world_updater, (void *)0, "updater");
-}
-
-static void setup_full_sharing(void)
-{
-	setup_sharing();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* ---- a slot kept for many protections, with and without a clear in between ---- */
@@ -89,16 +65,9 @@ static void keeper(void *unused)
 static void setup_keep(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(keeper, NULL, "reader");
+	spawn_each(driver_readers, keeper, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 	sim_spawn(world_updater, (void *)1, "updater");
-}
-
-static void setup_full_keep(void)
-{
-	setup_keep();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* Two slots leapfrog: the older object stays protected until the next one is. */
@@ -143,15 +112,8 @@ static void trier(void *unused)
 static void setup_try(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(trier, NULL, "reader");
+	spawn_each(driver_readers, trier, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
-}
-
-static void setup_full_try(void)
-{
-	setup_try();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* ---- by the address of a field; a pointer that is NULL now and then ---- */
@@ -196,8 +158,7 @@ static void field_updater(void *unused)
 static void setup_field(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(field_reader, NULL, "reader");
+	spawn_each(driver_readers, field_reader, "reader");
 	sim_spawn(field_updater, NULL, "updater");
 }
 
@@ -229,15 +190,8 @@ static void setup_recycled(void)
 {
 	world_begin();
 	sim_config()->thread_start_failures = -1;
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(keeper, NULL, "reader");
+	spawn_each(driver_readers, keeper, "reader");
 	sim_spawn(recycler, NULL, "recycler");
-}
-
-static void setup_full_recycled(void)
-{
-	setup_recycled();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* There is no sweeper: objects left behind stay until a barrier. */
@@ -278,15 +232,8 @@ static void updates_many(void *unused)
 static void setup_many(void)
 {
 	world_begin();
-	sim_spawn(holds_many, NULL, "reader");
-	sim_spawn(holds_many, NULL, "reader");
+	spawn_each(2, holds_many, "reader");
 	sim_spawn(updates_many, NULL, "updater");
-}
-
-static void setup_full_many(void)
-{
-	setup_many();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 static void setup_many_sharing(void)
@@ -317,16 +264,9 @@ static void batch_reader(void *unused)
 static void setup_batch(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(batch_reader, NULL, "reader");
+	spawn_each(driver_readers, batch_reader, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 	sim_spawn(world_updater, (void *)1, "updater");
-}
-
-static void setup_full_batch(void)
-{
-	setup_batch();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* ---- no line for most: slots of the pool, and the pool exhausted ---- */
@@ -359,18 +299,11 @@ static void setup_pool(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-static void setup_full_pool(void)
-{
-	setup_pool();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 static void setup_exhausted(void)
 {
 	world_begin();
 	sim_config()->max_steps = 40000;
-	for (int i = 0; i < 3; i++)
-		sim_spawn(takes_all, NULL, "greedy");
+	spawn_each(3, takes_all, "greedy");
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
@@ -404,17 +337,10 @@ static void setup_guards(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-static void setup_full_guards(void)
-{
-	setup_guards();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 static void setup_wildcard(void)
 {
 	setup_guards();
-	sim_spawn(wild_reader, NULL, "wild");
-	sim_spawn(wild_reader, NULL, "wild");
+	spawn_each(2, wild_reader, "wild");
 }
 
 /* There are no slots for guards: they are only counted. */
@@ -424,8 +350,7 @@ static void setup_fallback(void)
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 	quiesce_slots();
 	quiesce__slots.lines.capacity = 0;
-	sim_spawn(guard_reader, NULL, "guard");
-	sim_spawn(guard_reader, NULL, "guard");
+	spawn_each(2, guard_reader, "guard");
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
@@ -436,41 +361,43 @@ static void setup_full_fallback(void)
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 	quiesce_slots();
 	quiesce__slots.lines.capacity = 0;
-	sim_spawn(guard_reader, NULL, "guard");
-	sim_spawn(guard_reader, NULL, "guard");
+	spawn_each(2, guard_reader, "guard");
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
+#define VARIANT(label, other, change, text) \
+	{ .name = #label, .what = text, .setup = setup_##other, .but = change, .finish = world_finish }
 
 const struct sim_scenario hazptr_slot_scenarios[] = {
 	SCENARIO(basic, "readers and a retirer"),
-	SCENARIO(basic_wide, "... a CPU for every thread"),
+	VARIANT(basic_wide, basic, with_many_cpus, "... a CPU for every thread"),
 	SCENARIO(full, "... without membarrier"),
-	SCENARIO(full_wide, "... and a CPU for every thread"),
+	VARIANT(full_wide, full, with_many_cpus, "... and a CPU for every thread"),
 	SCENARIO(assign, "publication by a store"),
-	SCENARIO(full_assign, "... without membarrier"),
+	VARIANT(full_assign, assign, without_membarrier, "... without membarrier"),
 	SCENARIO(sharing, "three retirers of one pointer"),
-	SCENARIO(full_sharing, "... without membarrier"),
+	VARIANT(full_sharing, sharing, without_membarrier, "... without membarrier"),
 	SCENARIO(keep, "one slot for many protections"),
-	SCENARIO(full_keep, "... without membarrier"),
+	VARIANT(full_keep, keep, without_membarrier, "... without membarrier"),
 	SCENARIO(leapfrog, "two slots by turns"),
 	SCENARIO(try, "one attempt"),
-	SCENARIO(full_try, "... without membarrier"),
+	VARIANT(full_try, try, without_membarrier, "... without membarrier"),
 	SCENARIO(field, "protection by field, of pointers that may be NULL"),
 	{ .name = "recycled", .what = "an address is published again", .setup = setup_recycled, .finish = finish_recycled },
-	{ .name = "full_recycled", .what = "... without membarrier", .setup = setup_full_recycled, .finish = finish_recycled },
+	{ .name = "full_recycled", .what = "... without membarrier", .setup = setup_recycled, .but = without_membarrier,
+	  .finish = finish_recycled },
 	SCENARIO(many, "more protections than a set has room for"),
-	SCENARIO(full_many, "... without membarrier"),
+	VARIANT(full_many, many, without_membarrier, "... without membarrier"),
 	SCENARIO(many_sharing, "... two retirers"),
 	SCENARIO(batch, "several slots at once"),
-	SCENARIO(full_batch, "... without membarrier"),
+	VARIANT(full_batch, batch, without_membarrier, "... without membarrier"),
 	SCENARIO(pool, "no thread has a line"),
-	SCENARIO(full_pool, "... without membarrier"),
+	VARIANT(full_pool, pool, without_membarrier, "... without membarrier"),
 	{ .name = "exhausted", .what = "no slot is left", .setup = setup_exhausted, .finish = world_finish,
 	  .must_see = "a caller that got no slot" },
 	SCENARIO(guards, "guards of shazptr.h"),
-	SCENARIO(full_guards, "... without membarrier"),
+	VARIANT(full_guards, guards, without_membarrier, "... without membarrier"),
 	SCENARIO(wildcard, "... of every address"),
 	SCENARIO(fallback, "... without slots"),
 	SCENARIO(full_fallback, "... and without membarrier"),

@@ -29,12 +29,6 @@ static void setup_barrier(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-static void setup_full_barrier(void)
-{
-	setup_barrier();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 static void setup_barriers(void)
 {
 	world_begin();
@@ -72,12 +66,6 @@ static void setup_try_barrier(void)
 	world_readers(1);
 	sim_spawn(retire_and_try, (void *)0, "waiter");
 	sim_spawn(sim_random(2) ? retire_and_try : retire_and_wait, (void *)1, "waiter");
-}
-
-static void setup_barriers_alone(void)
-{
-	setup_barriers();
-	sim_config()->thread_start_failures = -1;
 }
 
 /* A barrier waits for an object that another thread retired before, as the waiter knows. */
@@ -120,18 +108,6 @@ static void setup_barrier_others_two(void)
 	sim_spawn(wait_for_others, NULL, "waiter");
 }
 
-static void setup_full_barrier_others(void)
-{
-	setup_barrier_others();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
-static void setup_barrier_others_alone(void)
-{
-	setup_barrier_others();
-	sim_config()->thread_start_failures = -1;
-}
-
 /* A barrier waits for an object that a thread without a queue retired. */
 static void setup_barrier_list(void)
 {
@@ -172,8 +148,7 @@ static void setup_barrier_order(void)
 	world_begin();
 	sim_config()->nr_cpus = 0;
 	sim_spawn(noting_updater, NULL, "updater");
-	sim_spawn(wait_and_check, NULL, "waiter");
-	sim_spawn(wait_and_check, NULL, "waiter");
+	spawn_each(2, wait_and_check, "waiter");
 }
 
 /* The barrier's caller runs the callbacks while the owner reaches its limit. */
@@ -188,8 +163,7 @@ static void owner_runs(void *unused)
 static void setup_barrier_owners(void)
 {
 	setup_barrier_order();
-	sim_spawn(owner_runs, NULL, "updater");
-	sim_spawn(owner_runs, NULL, "updater");
+	spawn_each(2, owner_runs, "updater");
 }
 
 /* Barriers drain the queue one after the other, and its owner runs callbacks that were queued since by itself. */
@@ -233,14 +207,7 @@ static void setup_barrier_each(void)
 	world_begin();
 	world_inline = true;
 	sim_spawn(retires_each, NULL, "updater");
-	sim_spawn(waits_for_each, NULL, "waiter");
-	sim_spawn(waits_for_each, NULL, "waiter");
-}
-
-static void setup_full_barrier_each(void)
-{
-	setup_barrier_each();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+	spawn_each(2, waits_for_each, "waiter");
 }
 
 /* ---- a reader that stays: the barrier waits until it clears, and is woken ---- */
@@ -279,18 +246,6 @@ static void setup_barrier_held(void)
 	sim_spawn(world_updater, (void *)1, "updater");
 }
 
-static void setup_full_barrier_held(void)
-{
-	setup_barrier_held();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
-static void setup_barrier_held_alone(void)
-{
-	setup_barrier_held();
-	sim_config()->thread_start_failures = -1;
-}
-
 static void setup_barrier_held_two(void)
 {
 	setup_barrier_held();
@@ -315,18 +270,6 @@ static void setup_wait(void)
 	world_readers(driver_readers);
 	sim_spawn(waiting_updater, (void *)0, "waiter");
 	sim_spawn(world_updater, (void *)0, "updater");
-}
-
-static void setup_wait_wide(void)
-{
-	setup_wait();
-	sim_config()->nr_cpus = 0;
-}
-
-static void setup_full_wait(void)
-{
-	setup_wait();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 static void setup_wait_skip(void)
@@ -475,31 +418,33 @@ static void setup_hot_alone(void)
 }
 
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
+#define VARIANT(label, other, change, text) \
+	{ .name = #label, .what = text, .setup = setup_##other, .but = change, .finish = world_finish }
 #define WAKES(label, text) \
 	{ .name = #label, .what = text, .setup = setup_##label, .finish = finish_wake, .must_see = "a wake-up" }
 
 const struct sim_scenario hazptr_wait_scenarios[] = {
 	SCENARIO(barrier, "hazptr_barrier(), and others retire"),
-	SCENARIO(full_barrier, "... without membarrier"),
+	VARIANT(full_barrier, barrier, without_membarrier, "... without membarrier"),
 	SCENARIO(barriers, "three of them"),
 	SCENARIO(try_barrier, "hazptr_try_barrier() beside one's own protection"),
-	SCENARIO(barriers_alone, "... without a worker"),
+	VARIANT(barriers_alone, barriers, without_threads, "... without a worker"),
 	SCENARIO(barrier_others, "what another thread has retired"),
 	SCENARIO(barrier_others_two, "... a batch of it"),
-	SCENARIO(full_barrier_others, "... without membarrier"),
-	{ .name = "barrier_others_alone", .what = "... without a worker", .setup = setup_barrier_others_alone },
+	VARIANT(full_barrier_others, barrier_others, without_membarrier, "... without membarrier"),
+	{ .name = "barrier_others_alone", .what = "... without a worker", .setup = setup_barrier_others, .but = without_threads },
 	SCENARIO(barrier_list, "... without a queue"),
 	SCENARIO(barrier_order, "callbacks that others run are waited for"),
 	SCENARIO(barrier_owners, "... also those of owners"),
 	SCENARIO(barrier_each, "... one after the other"),
-	SCENARIO(full_barrier_each, "... without membarrier"),
+	VARIANT(full_barrier_each, barrier_each, without_membarrier, "... without membarrier"),
 	SCENARIO(barrier_held, "it waits for a slot"),
-	SCENARIO(full_barrier_held, "... without membarrier"),
-	{ .name = "barrier_held_alone", .what = "... without a worker", .setup = setup_barrier_held_alone },
+	VARIANT(full_barrier_held, barrier_held, without_membarrier, "... without membarrier"),
+	{ .name = "barrier_held_alone", .what = "... without a worker", .setup = setup_barrier_held, .but = without_threads },
 	SCENARIO(barrier_held_two, "two wait for a slot"),
 	SCENARIO(wait, "synchronize_hazptr()"),
-	SCENARIO(wait_wide, "... a CPU for every thread"),
-	SCENARIO(full_wait, "... without membarrier"),
+	VARIANT(wait_wide, wait, with_many_cpus, "... a CPU for every thread"),
+	VARIANT(full_wait, wait, without_membarrier, "... without membarrier"),
 	SCENARIO(wait_skip, "... without the self-scan"),
 	WAKES(wake_free, "a free wakes the scan"),
 	WAKES(wake_set, "another protection in the slot does"),

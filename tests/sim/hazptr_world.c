@@ -1,46 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "hazptr_world.h"
+#include "items.h"
 
 #include <string.h>
 
 #define LAST_WORDS 500
 #define LAST_WORDS_OF(id) (SIM_MAX_OBJECTS / 2 + (int)(id)) /* a word beside the item that no reader loads */
 
-static struct item items[NR_ITEMS];
-struct item *world_place[NR_PLACES];
 int world_nr_retired, world_nr_freed;
 bool world_short_of_slots, world_inline, world_hands_over;
-static int nr_items, nr_objects;
-
-struct item *world_new(struct item *item)
-{
-	int id = nr_objects++;
-
-	if (!item && nr_items == NR_ITEMS) {
-		sim_fail("scenario: more than %d items", NR_ITEMS);
-		return NULL;
-	}
-	if (!item)
-		item = &items[nr_items++];
-	sim_obj_init(id);
-	sim_data_write(id, 100 + id);
-	quiesce_store_relaxed(&item->id, id);
-	return item;
-}
 
 void world_begin(void)
 {
-	sim_config()->nr_cpus = 2;
-	sim_config()->rseq_kind = PLATFORM_RSEQ_MM_CID;
-	for (int i = 0; i < NR_PLACES; i++)
-		world_place[i] = world_new(NULL);
-}
-
-struct item *world_replace(int place)
-{
-	struct item *item = world_new(NULL);
-
-	return rcu_xchg_pointer(&world_place[place], item);
+	items_begin();
 }
 
 /* The library must not use the heads any more: they are poisoned, so that a later access goes astray. */
@@ -129,34 +101,13 @@ void world_reader(void *place)
 
 void world_readers(int nr)
 {
-	for (int i = 0; i < nr; i++)
-		sim_spawn(world_reader, NULL, "reader");
+	spawn_each(nr, world_reader, "reader");
 }
 
 void world_updater(void *place)
 {
 	for (int i = 0; i < 3; i++)
 		world_update((intptr_t)place);
-}
-
-void world_stay(uint32_t most)
-{
-	for (uint32_t k = sim_random(most); k; k--)
-		platform_yield();
-}
-
-void world_await(uint32_t *word, uint32_t value)
-{
-	uint32_t found;
-
-	while ((found = quiesce_load_acquire(RU3, word)) != value)
-		platform_futex_wait(word, found, PLATFORM_FOREVER);
-}
-
-void world_set(uint32_t *word, uint32_t value)
-{
-	quiesce_store_release(RU3, word, value);
-	platform_futex_wake(word, INT32_MAX);
 }
 
 void world_finish(void)

@@ -3,8 +3,7 @@
 #ifndef QUIESCE_TESTS_SIM_HAZPTR_WORLD_H
 #define QUIESCE_TESTS_SIM_HAZPTR_WORLD_H
 
-#include "driver.h"
-#include "platform/platform.h"
+#include "world.h"
 
 #include <quiesce/hazptr.h>
 
@@ -59,12 +58,6 @@ void world_read(int place);
 void world_reader(void *place);  /* a reader that reads twice */
 void world_readers(int nr);      /* @nr readers of place 0 */
 void world_updater(void *place); /* three updates */
-void world_stay(uint32_t most);  /* gives up the CPU, fewer times than @most */
-
-/* Sleep until *@word is @value; an acquire. */
-void world_await(uint32_t *word, uint32_t value);
-/* Set *@word by a release, and wake its waiters. */
-void world_set(uint32_t *word, uint32_t value);
 
 /* Check that all retired items have been reclaimed, also by the library's statistics. */
 void world_finish(void);

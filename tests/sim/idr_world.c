@@ -332,8 +332,7 @@ void world_iterator(void *unused)
 
 void world_readers(void)
 {
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(world_reader, NULL, "reader");
+	spawn_each(driver_readers, world_reader, "reader");
 }
 
 void world_finish(void)

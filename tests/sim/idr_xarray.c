@@ -217,8 +217,7 @@ static void reader(void *unused)
 static void start(void (*owner)(void *unused))
 {
 	sim_spawn(owner, NULL, "owner");
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(reader, NULL, "reader");
+	spawn_each(driver_readers, reader, "reader");
 }
 
 /* ---- the tree changes under walks ---- */
@@ -326,8 +325,7 @@ static void setup_mark_publishes(void)
 	place((struct place){ LOW, .stays = true });
 	place((struct place){ HIGH, .stays = true });
 	sim_spawn(marker, NULL, "marker");
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(seeker, NULL, "seeker");
+	spawn_each(driver_readers, seeker, "seeker");
 }
 
 /* ---- several updaters ---- */
@@ -356,8 +354,7 @@ static void setup_exchange(void)
 {
 	begin();
 	put(LOW);
-	for (int i = 0; i < 3; i++)
-		sim_spawn(exchanger, NULL, "exchanger");
+	spawn_each(3, exchanger, "exchanger");
 }
 
 static void finish_exchange(void)
@@ -396,8 +393,7 @@ static void storer(void *unused)
 static void setup_destroyed(void)
 {
 	begin();
-	for (int i = 0; i < 2; i++)
-		sim_spawn(storer, NULL, "storer");
+	spawn_each(2, storer, "storer");
 	sim_spawn(destroyer, NULL, "destroyer");
 }
 
@@ -465,8 +461,7 @@ static void greedy(void *unused)
 static void setup_numbers(void)
 {
 	begin();
-	for (int i = 0; i < NR_GREEDY; i++)
-		sim_spawn(greedy, NULL, "greedy");
+	spawn_each(NR_GREEDY, greedy, "greedy");
 }
 
 static void finish_numbers(void)

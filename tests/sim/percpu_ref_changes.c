@@ -194,8 +194,7 @@ static void setup_fork(void)
 	world_get(); /* a reference of the forker */
 	sim_spawn(forker, NULL, "forker");
 	world_users(1, world_trader, "trader");
-	sim_spawn(switcher, NULL, "switcher");
-	sim_spawn(switcher, NULL, "switcher");
+	spawn_each(2, switcher, "switcher");
 }
 
 static void setup_fork_kill(void)

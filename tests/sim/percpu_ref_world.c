@@ -13,12 +13,6 @@ bool world_wide, world_by_cpu;
 static uint32_t released; /* number of releases; a futex of waiters */
 static void *stock[NR_STOCK];
 
-void world_stay(uint32_t most)
-{
-	for (uint32_t k = sim_random(most); k; k--)
-		platform_yield();
-}
-
 bool world_enter(bool live)
 {
 	int life = world_nr_revivals;

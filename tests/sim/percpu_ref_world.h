@@ -8,8 +8,7 @@
 #ifndef QUIESCE_TESTS_SIM_PERCPU_REF_WORLD_H
 #define QUIESCE_TESTS_SIM_PERCPU_REF_WORLD_H
 
-#include "driver.h"
-#include "platform/platform.h"
+#include "world.h"
 
 #include "runtime/core.h"
 
@@ -46,8 +45,6 @@ void world_owner(void *unused);
 /* Start @nr threads that run @fn. */
 void world_users(int nr, void (*fn)(void *), const char *name);
 
-/* Gives up the CPU, fewer times than @most. */
-void world_stay(uint32_t most);
 /* Kill the count, with a confirm function. */
 void world_kill(void);
 /* Return the present value of the shared count. */

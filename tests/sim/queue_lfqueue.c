@@ -185,8 +185,7 @@ static void setup_reuse(void)
 		item[id].lives = 3;
 	nr_lives = 3 * nr_items;
 	sim_spawn(producer, (void *)0, "producer");
-	sim_spawn(takes_lives, NULL, "taker");
-	sim_spawn(takes_lives, NULL, "taker");
+	spawn_each(2, takes_lives, "taker");
 }
 
 static void finish_reuse(void)

@@ -19,8 +19,7 @@ static void setup_slow_queue(void)
 {
 	world_begin();
 	world_readers(1);
-	sim_spawn(slow_queuer, NULL, "queuer");
-	sim_spawn(slow_queuer, NULL, "queuer");
+	spawn_each(2, slow_queuer, "queuer");
 }
 
 /* The retirer stays and waits for the callback, which only the worker can run. */
@@ -212,8 +211,7 @@ static void queue_and_throttle(void *unused)
 static void queue_first(void *unused)
 {
 	queue_and_throttle(unused);
-	for (int i = 0; i < 3; i++)
-		sim_spawn(queue_and_throttle, NULL, "throttled");
+	spawn_each(3, queue_and_throttle, "throttled");
 }
 
 static void setup_safe_points(void)
@@ -302,8 +300,7 @@ static void setup_starts_paced(void)
 	paced_since = sim_now_ns();
 	sim_config()->thread_start_failures = MANY_FAILURES;
 	world_begin();
-	sim_spawn(queue_many_and_wait, NULL, "queuer");
-	sim_spawn(queue_many_and_wait, NULL, "queuer");
+	spawn_each(2, queue_many_and_wait, "queuer");
 }
 
 static void setup_full_fence_callbacks(void)
@@ -369,8 +366,7 @@ static void setup_chain(void)
 {
 	world_begin();
 	world_readers(1);
-	sim_spawn(queue_chain, NULL, "queuer");
-	sim_spawn(queue_chain, NULL, "queuer");
+	spawn_each(2, queue_chain, "queuer");
 }
 
 static void free_and_wait(struct rcu_head *head)
@@ -395,8 +391,7 @@ static void setup_callback_waits(void)
 {
 	world_begin();
 	world_readers(1);
-	sim_spawn(queue_waiting, NULL, "queuer");
-	sim_spawn(queue_waiting, NULL, "queuer");
+	spawn_each(2, queue_waiting, "queuer");
 	sim_spawn(world_updater, (void *)1, "updater");
 }
 
@@ -473,8 +468,7 @@ static void setup_shutdown(void)
 static void setup_shutdown_twice(void)
 {
 	world_begin();
-	sim_spawn(shutter, NULL, "shutter");
-	sim_spawn(shutter, NULL, "shutter");
+	spawn_each(2, shutter, "shutter");
 }
 
 const struct sim_scenario rcu_callback_scenarios[] = {

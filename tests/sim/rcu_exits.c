@@ -154,8 +154,7 @@ static void setup_exits_frees(void)
 	sim_config()->free_hook = free_item;
 	world_begin();
 	world_readers(1);
-	sim_spawn(both_kinds, NULL, "queuer");
-	sim_spawn(both_kinds, NULL, "queuer");
+	spawn_each(2, both_kinds, "queuer");
 }
 
 static void shut_down_beside(void *unused)

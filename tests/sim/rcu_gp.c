@@ -142,8 +142,7 @@ static void setup_stays_over(void)
 {
 	world_begin();
 	world_readers(1);
-	for (int i = 0; i < 4; i++)
-		sim_spawn(polls_again, NULL, "updater");
+	spawn_each(4, polls_again, "updater");
 }
 
 static void expediter(void *unused)

@@ -172,8 +172,7 @@ static void setup_locked(void)
 {
 	quiesce_set_garbage_ceiling(QUIESCE_OBJECT_BYTES);
 	world_begin();
-	sim_spawn(locking_reader, NULL, "reader");
-	sim_spawn(locking_reader, NULL, "reader");
+	spawn_each(2, locking_reader, "reader");
 	sim_spawn(queue_locked, (void *)6, "queuer");
 	sim_spawn(queue_locked, (void *)3, "queuer");
 }
@@ -309,8 +308,7 @@ static void setup_kfree(void)
 	sim_config()->free_hook = free_item;
 	world_begin();
 	world_readers(driver_readers);
-	sim_spawn(freer, NULL, "freer");
-	sim_spawn(freer, NULL, "freer");
+	spawn_each(2, freer, "freer");
 }
 
 static void setup_full_fence_kfree(void)

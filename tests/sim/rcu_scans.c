@@ -90,8 +90,7 @@ static void setup_scanner_stops(void)
 	sim_config()->stops_in_locks = true;
 	sim_config()->idle_limit_ns = 1000000000;
 	world_begin();
-	for (int i = 0; i < 3; i++)
-		sim_spawn(reads_till_all_is_over, NULL, "reader");
+	spawn_each(3, reads_till_all_is_over, "reader");
 	sim_spawn(scans_and_stops, NULL, "scanner");
 	sim_spawn(replaces_beside_it, NULL, "updater");
 }

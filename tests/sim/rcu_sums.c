@@ -100,8 +100,7 @@ static void queues_big_and_stays(void *unused)
 static void setup_sum_race(void)
 {
 	world_begin();
-	sim_spawn(queues_big_and_stays, NULL, "queuer");
-	sim_spawn(queues_big_and_stays, NULL, "queuer");
+	spawn_each(2, queues_big_and_stays, "queuer");
 }
 
 static void setup_full_fence_sum_race(void)

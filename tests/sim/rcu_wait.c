@@ -55,8 +55,7 @@ static void nester(void *unused)
 static void setup_nested(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(nester, NULL, "reader");
+	spawn_each(driver_readers, nester, "reader");
 	sim_spawn(world_updater, (void *)3, "updater");
 }
 
@@ -237,8 +236,7 @@ static void reads_after_exit(void *unused)
 static void setup_late_section(void)
 {
 	world_begin();
-	sim_spawn(reads_after_exit, NULL, "reader");
-	sim_spawn(reads_after_exit, NULL, "reader");
+	spawn_each(2, reads_after_exit, "reader");
 	sim_spawn(world_updater, (void *)3, "updater");
 }
 
@@ -252,8 +250,7 @@ static void killed(void *unused)
 static void setup_killed(void)
 {
 	world_begin();
-	for (int i = 0; i < 4; i++)
-		sim_spawn(killed, NULL, "mortal");
+	spawn_each(4, killed, "mortal");
 	sim_spawn(generation, (void *)2, "reader");
 	sim_spawn(world_updater, (void *)2, "updater");
 }
@@ -280,8 +277,7 @@ static void signalled_updater(void *nr)
 static void setup_signal(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(signalled, NULL, "reader");
+	spawn_each(driver_readers, signalled, "reader");
 	sim_spawn(signalled_updater, (void *)2, "updater");
 }
 
@@ -479,8 +475,7 @@ static void unregistered_reader(void *unused)
 static void setup_poll_unregistered(void)
 {
 	world_begin();
-	for (int i = 0; i < 3; i++)
-		sim_spawn(unregistered_reader, NULL, "reader");
+	spawn_each(3, unregistered_reader, "reader");
 	sim_spawn(cookie_taker, NULL, "taker");
 	sim_spawn(poller, NULL, "poller");
 	sim_spawn(waiter, (void *)2, "waiter");
@@ -535,8 +530,7 @@ static void setup_cond(void)
 {
 	world_begin();
 	world_readers(driver_readers);
-	sim_spawn(cond_updater, NULL, "updater");
-	sim_spawn(cond_updater, NULL, "updater");
+	spawn_each(2, cond_updater, "updater");
 }
 
 const struct sim_scenario rcu_wait_scenarios[] = {

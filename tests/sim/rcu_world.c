@@ -70,8 +70,7 @@ void world_reader(void *unused)
 
 void world_readers(int nr)
 {
-	for (int i = 0; i < nr; i++)
-		sim_spawn(world_reader, NULL, "reader");
+	spawn_each(nr, world_reader, "reader");
 }
 
 void world_updater(void *nr)

@@ -77,8 +77,7 @@ static void setup_free(enum world_mode mode)
 {
 	world_begin(mode);
 	world_rests = sim_random(4) == 0;
-	sim_spawn(last_reader, NULL, "reader");
-	sim_spawn(last_reader, NULL, "reader");
+	spawn_each(2, last_reader, "reader");
 	sim_spawn(frees, NULL, "frees");
 }
 
@@ -117,8 +116,7 @@ static void slow_reader(void *unused)
 static void free_burst(enum world_mode mode)
 {
 	world_begin(mode);
-	sim_spawn(slow_reader, NULL, "reader");
-	sim_spawn(slow_reader, NULL, "reader");
+	spawn_each(2, slow_reader, "reader");
 	sim_spawn(frees_after_burst, NULL, "frees");
 }
 
@@ -356,8 +354,7 @@ static void setup_fork_lost(void)
 	sim_config()->thread_start_failures = 0;
 	world_rests = true;
 	sim_spawn(forks_and_forgets, NULL, "forker");
-	sim_spawn(parents_readers, NULL, "reader");
-	sim_spawn(parents_readers, NULL, "reader");
+	spawn_each(2, parents_readers, "reader");
 	sim_spawn(parents_writers, NULL, "writer");
 }
 

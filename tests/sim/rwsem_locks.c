@@ -242,8 +242,7 @@ static void sums(enum world_mode mode)
 {
 	world_begin(mode);
 	sim_spawn(stays, NULL, "stays");
-	sim_spawn(tries, NULL, "tries");
-	sim_spawn(tries, NULL, "tries");
+	spawn_each(2, tries, "tries");
 	sim_spawn(comes, NULL, "writer");
 }
 

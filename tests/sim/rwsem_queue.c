@@ -131,8 +131,7 @@ static void hot(void (*fn)(void *), void (*one)(void *))
 {
 	world_begin(ANY);
 	sim_config()->max_steps = 60000;
-	sim_spawn(fn, NULL, "hot");
-	sim_spawn(fn, NULL, "hot");
+	spawn_each(2, fn, "hot");
 	sim_spawn(one, NULL, "one");
 }
 
@@ -171,8 +170,7 @@ static void setup_timed_readers(void)
 {
 	world_begin(ANY);
 	sim_spawn(checking_writer, NULL, "writer");
-	sim_spawn(timed_reader, NULL, "reader");
-	sim_spawn(timed_reader, NULL, "reader");
+	spawn_each(2, timed_reader, "reader");
 }
 
 /* ---- a waiter that gives up does not delay others ---- */
@@ -302,8 +300,7 @@ static void close_call(enum world_mode mode)
 	world_begin(mode);
 	world_laps = 3;
 	sim_spawn(world_writer, NULL, "writer");
-	sim_spawn(short_reader, NULL, "short");
-	sim_spawn(short_reader, NULL, "short");
+	spawn_each(2, short_reader, "short");
 	sim_spawn(short_writer, NULL, "short");
 }
 
@@ -381,8 +378,7 @@ static void wakes(enum world_mode mode, void (*third)(void *))
 {
 	world_begin(mode);
 	world_no_idling();
-	sim_spawn(leaves_late, NULL, "reader");
-	sim_spawn(leaves_late, NULL, "reader");
+	spawn_each(2, leaves_late, "reader");
 	sim_spawn(drains, NULL, "writer");
 	if (third)
 		sim_spawn(third, NULL, "third");
@@ -402,8 +398,7 @@ static void setup_wakes_often(void)
 	world_begin(ANY);
 	world_no_idling();
 	world_laps = 4;
-	sim_spawn(world_reader, NULL, "reader");
-	sim_spawn(world_reader, NULL, "reader");
+	spawn_each(2, world_reader, "reader");
 	sim_spawn(world_writer, NULL, "writer");
 }
 

@@ -91,15 +91,13 @@ static void begin(const struct rcu_sync_ops *ops, void *domain, int nr_updaters)
 	rss = world_page();
 	rcu_sync_init_ops(rss, ops, domain);
 	nr_updaters_left = nr_updaters;
-	for (int i = 0; i < nr_updaters; i++)
-		sim_spawn(updater, NULL, "updater");
+	spawn_each(nr_updaters, updater, "updater");
 }
 
 static void with_readers(const struct rcu_sync_ops *ops, int nr_updaters)
 {
 	begin(ops, NULL, nr_updaters);
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(rcu_reader, NULL, "reader");
+	spawn_each(driver_readers, rcu_reader, "reader");
 	sim_spawn(ends, NULL, "ends");
 }
 
@@ -348,8 +346,7 @@ static void table_with(const struct rcu_sync_ops *ops, int nr_updaters)
 	rss = world_page();
 	rcu_sync_init_ops(rss, ops, &queued);
 	nr_updaters_left = nr_updaters;
-	for (int i = 0; i < nr_updaters; i++)
-		sim_spawn(table_updater, NULL, "updater");
+	spawn_each(nr_updaters, table_updater, "updater");
 	sim_spawn(callbacks, NULL, "callbacks");
 	sim_spawn(table_ends, NULL, "ends");
 }

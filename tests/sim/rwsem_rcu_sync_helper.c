@@ -83,8 +83,7 @@ static void setup_jobs(void)
 {
 	begin(take_all, 0);
 	world_no_idling();
-	for (int i = 0; i < 2; i++)
-		sim_spawn(starts, NULL, "starter");
+	spawn_each(2, starts, "starter");
 }
 
 static void finish_jobs(void)
@@ -353,8 +352,7 @@ static void stops(void *unused)
 static void setup_stopped(void)
 {
 	begin(take_all, 0);
-	sim_spawn(starts, NULL, "starter");
-	sim_spawn(starts, NULL, "starter");
+	spawn_each(2, starts, "starter");
 	sim_spawn(stops, NULL, "stops");
 }
 
@@ -368,8 +366,7 @@ static void setup_stopped_two(void)
 {
 	begin(take_all, 0);
 	sim_spawn(starts, NULL, "starter");
-	sim_spawn(stops, NULL, "stops");
-	sim_spawn(stops, NULL, "stops");
+	spawn_each(2, stops, "stops");
 }
 
 /* Shut down as programs do. */

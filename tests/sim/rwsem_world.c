@@ -52,31 +52,9 @@ void world_page_gone(void *page)
 
 /* ---- the computer ---- */
 
-static int every_third_is_far(int id)
-{
-	return id % 3 == 1 ? id + SIM_MAX_THREADS : id;
-}
-
-static void configure(enum world_mode mode)
-{
-	struct sim_config *config = sim_config();
-
-	config->nr_cpus = sim_random(4) ? 2 : 0;
-	config->rseq_kind = PLATFORM_RSEQ_MM_CID;
-	switch (mode) {
-	case FULL: config->membarrier = SIM_MEMBARRIER_ABSENT; break;
-	case NO_RESTART: config->membarrier = SIM_MEMBARRIER_NO_RESTART; break;
-	case NO_RSEQ: config->rseq_kind = PLATFORM_RSEQ_NONE; break;
-	case CPU_ID: config->rseq_kind = PLATFORM_RSEQ_CPU_ID; break;
-	case FEW_SETS: config->rseq_kind = PLATFORM_RSEQ_CPU_ID; config->possible_cpus = 1; break;
-	case HOLES: config->rseq_kind = PLATFORM_RSEQ_CPU_ID; config->id_hook = every_third_is_far; break;
-	default: break;
-	}
-}
-
 void world_begin(enum world_mode mode)
 {
-	configure(mode == ANY ? sim_random(2) ? LIGHT : sim_random(NR_MODES) : mode);
+	world_configure(mode);
 	pages_begin();
 	world_sem = world_page();
 	*world_sem = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT;
@@ -96,38 +74,12 @@ void world_no_idling(void)
 
 /* ---- threads ---- */
 
-void world_stay(uint32_t most)
-{
-	for (uint32_t k = sim_random(most); k; k--)
-		platform_yield();
-}
-
 void world_rest(void)
 {
 	uint32_t never = 0;
 
 	if (world_rests && sim_random(3))
 		platform_futex_wait(&never, 0, 9000000 + sim_random(14) * 1000000);
-}
-
-void world_await(uint32_t *word, uint32_t value)
-{
-	uint32_t found;
-
-	while ((found = quiesce_load_acquire(RU3, word)) != value)
-		platform_futex_wait(word, found, PLATFORM_FOREVER);
-}
-
-void world_set(uint32_t *word, uint32_t value)
-{
-	quiesce_store_release(RU3, word, value);
-	platform_futex_wake(word, INT32_MAX);
-}
-
-void world_add(uint32_t *word)
-{
-	quiesce_fetch_add(RU3, word, 1u);
-	platform_futex_wake(word, INT32_MAX);
 }
 
 /* ---- the object ---- */

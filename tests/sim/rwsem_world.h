@@ -8,16 +8,12 @@
 #ifndef QUIESCE_TESTS_SIM_RWSEM_WORLD_H
 #define QUIESCE_TESTS_SIM_RWSEM_WORLD_H
 
-#include "driver.h"
-#include "platform/platform.h"
+#include "world.h"
 
 #include "runtime/core.h"
 #include "percpu/percpu.h"
 
 #include <quiesce/percpu_rwsem.h>
-
-/* The simulated computer has one of these sets of features; ANY chooses one at random. */
-enum world_mode { LIGHT, FULL, NO_RESTART, NO_RSEQ, CPU_ID, FEW_SETS, HOLES, NR_MODES, ANY = NR_MODES };
 
 extern struct percpu_rw_semaphore *world_sem;
 extern bool world_rests;      /* now and then a thread pauses so long that readers are fast again */
@@ -33,11 +29,7 @@ void *world_page(void);
 /* Declare that no thread may access the page any more. */
 void world_page_gone(void *page);
 
-void world_stay(uint32_t most);
 void world_rest(void);
-void world_await(uint32_t *word, uint32_t value);
-void world_set(uint32_t *word, uint32_t value);
-void world_add(uint32_t *word);
 
 /* Read and replace the object, as a holder of the lock, or where other reasons exclude conflicting threads. */
 void world_check(void);

@@ -48,18 +48,6 @@ static void setup_full(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-static void setup_full_wide(void)
-{
-	setup_wide();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
-static void setup_full_no_rseq(void)
-{
-	setup_no_rseq();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 static const char *wants_threads(const char *name)
 {
 	return __builtin_strcmp(name, "QUIESCE_SLOTS") ? NULL : "thread";
@@ -89,12 +77,6 @@ static void setup_assign(void)
 	world_begin();
 	world_readers(driver_readers);
 	sim_spawn(assigner, NULL, "updater");
-}
-
-static void setup_full_assign(void)
-{
-	setup_assign();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* ---- ids with holes, and impossible ids ---- */
@@ -134,8 +116,7 @@ static void known_reader(void *wild)
 static void setup_known(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers + 1; i++)
-		sim_spawn(known_reader, NULL, "reader");
+	spawn_each(driver_readers + 1, known_reader, "reader");
 	world_updaters(1);
 }
 
@@ -146,12 +127,6 @@ static void setup_wildcard(void)
 	sim_spawn(known_reader, world_place, "wild");
 	world_readers(1);
 	world_updaters(1);
-}
-
-static void setup_full_wildcard(void)
-{
-	setup_wildcard();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 static void try_reader(void *unused)
@@ -170,8 +145,7 @@ static void try_reader(void *unused)
 static void setup_try(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers + 1; i++)
-		sim_spawn(try_reader, NULL, "reader");
+	spawn_each(driver_readers + 1, try_reader, "reader");
 	world_updaters(2);
 }
 
@@ -199,28 +173,9 @@ static void nester(void *unused)
 static void setup_nested(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(nester, NULL, "reader");
+	spawn_each(driver_readers, nester, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 	sim_spawn(world_updater, (void *)1, "updater");
-}
-
-static void setup_nested_wide(void)
-{
-	setup_nested();
-	sim_config()->nr_cpus = 0;
-}
-
-static void setup_full_nested(void)
-{
-	setup_nested();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
-static void setup_nested_no_rseq(void)
-{
-	setup_nested();
-	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 }
 
 /* ---- no slots ---- */
@@ -245,8 +200,7 @@ static void setup_storm(void)
 {
 	world_begin();
 	few_lines(0);
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(nester, NULL, "reader");
+	spawn_each(driver_readers, nester, "reader");
 	world_updaters(1);
 }
 
@@ -286,15 +240,8 @@ static void setup_shared(void)
 	world_begin();
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 	sim_config()->arm_exit_failures = -1;
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(nester, NULL, "reader");
+	spawn_each(driver_readers, nester, "reader");
 	world_updaters(1);
-}
-
-static void setup_full_shared(void)
-{
-	setup_shared();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
 /* Fill the first slots of both ids, then the lines, then shared lines. */
@@ -315,8 +262,7 @@ static void setup_hoard(void)
 {
 	world_begin();
 	few_lines(2);
-	sim_spawn(hoarder, NULL, "hoarder");
-	sim_spawn(hoarder, NULL, "hoarder");
+	spawn_each(2, hoarder, "hoarder");
 	world_updaters(1);
 }
 
@@ -367,8 +313,7 @@ static void rcu_updater(void *unused)
 static void setup_rcu(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(both_reader, NULL, "reader");
+	spawn_each(driver_readers, both_reader, "reader");
 	world_updaters(1);
 	sim_spawn(rcu_updater, NULL, "rcu");
 }
@@ -408,20 +353,20 @@ const struct sim_scenario shazptr_claim_scenarios[] = {
 	{ .name = "no_rseq", .what = "no restartable sequences", .setup = setup_no_rseq },
 	{ .name = "kind_thread", .what = "QUIESCE_SLOTS=thread", .setup = setup_kind_thread },
 	{ .name = "full", .what = "no membarrier", .setup = setup_full },
-	{ .name = "full_wide", .what = "no membarrier, a CPU for every thread", .setup = setup_full_wide },
-	{ .name = "full_no_rseq", .what = "neither of the two", .setup = setup_full_no_rseq },
+	{ .name = "full_wide", .what = "no membarrier, a CPU for every thread", .setup = setup_wide, .but = without_membarrier },
+	{ .name = "full_no_rseq", .what = "neither of the two", .setup = setup_no_rseq, .but = without_membarrier },
 	{ .name = "assign", .what = "publication by rcu_assign_pointer()", .setup = setup_assign },
-	{ .name = "full_assign", .what = "... without membarrier", .setup = setup_full_assign },
+	{ .name = "full_assign", .what = "... without membarrier", .setup = setup_assign, .but = without_membarrier },
 	{ .name = "sparse", .what = "512 ids, of which few are used", .setup = setup_sparse },
 	{ .name = "out_of_range", .what = "ids beyond the possible ones", .setup = setup_out_of_range },
 	{ .name = "known", .what = "shazptr_acquire(), then find the object again", .setup = setup_known },
 	{ .name = "wildcard", .what = "readers that block every wait", .setup = setup_wildcard },
-	{ .name = "full_wildcard", .what = "... without membarrier", .setup = setup_full_wildcard },
+	{ .name = "full_wildcard", .what = "... without membarrier", .setup = setup_wildcard, .but = without_membarrier },
 	{ .name = "try", .what = "shazptr_tryprotect()", .setup = setup_try },
 	{ .name = "nested", .what = "three guards, cleared out of order", .setup = setup_nested },
-	{ .name = "nested_wide", .what = "... a CPU for every thread", .setup = setup_nested_wide },
-	{ .name = "full_nested", .what = "... without membarrier", .setup = setup_full_nested },
-	{ .name = "nested_no_rseq", .what = "... without restartable sequences", .setup = setup_nested_no_rseq },
+	{ .name = "nested_wide", .what = "... a CPU for every thread", .setup = setup_nested, .but = with_many_cpus },
+	{ .name = "full_nested", .what = "... without membarrier", .setup = setup_nested, .but = without_membarrier },
+	{ .name = "nested_no_rseq", .what = "... without restartable sequences", .setup = setup_nested, .but = without_rseq },
 	{ .name = "storm", .what = "more guards than slots", .setup = setup_storm, .finish = finish_storm,
 	  .must_see = "a fallback guard" },
 	{ .name = "fallback", .what = "no slots at all", .setup = setup_fallback, .finish = finish_storm,
@@ -431,7 +376,7 @@ const struct sim_scenario shazptr_claim_scenarios[] = {
 	{ .name = "full_fallback_assign_again", .what = "... publication by a store", .setup = setup_full_fallback_assign,
 	  .finish = finish_storm, .must_see = "a fallback guard" },
 	{ .name = "shared", .what = "threads that get no line of their own", .setup = setup_shared },
-	{ .name = "full_shared", .what = "... without membarrier", .setup = setup_full_shared },
+	{ .name = "full_shared", .what = "... without membarrier", .setup = setup_shared, .but = without_membarrier },
 	{ .name = "hoard", .what = "ten guards each", .setup = setup_hoard, .finish = finish_storm,
 	  .must_see = "a fallback guard" },
 	{ .name = "first_line", .what = "... of a thread without a line of its own", .setup = setup_first_line, .finish = finish_first_line,

@@ -83,12 +83,6 @@ static void setup_fork_unannounced(void)
 	sim_spawn(forked_unannounced, NULL, "forker");
 }
 
-static void setup_fork_no_rseq(void)
-{
-	setup_fork();
-	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
-}
-
 /* ---- forks beside guards without a slot ---- */
 
 /* This process can get no line. */
@@ -193,7 +187,7 @@ const struct sim_scenario shazptr_fork_scenarios[] = {
 	  .must_see = "a child" },
 	{ .name = "fork_unannounced", .what = "... of a bare system call, whose threads come in any order", .setup = setup_fork_unannounced,
 	  .must_see = "a child that has ended" },
-	{ .name = "fork_no_rseq", .what = "... without restartable sequences", .setup = setup_fork_no_rseq },
+	{ .name = "fork_no_rseq", .what = "... without restartable sequences", .setup = setup_fork, .but = without_rseq },
 	{ .name = "fork_fallback", .what = "a handler forks in the midst of a guard without a slot", .setup = setup_fork_fallback,
 	  .finish = finish_fork_fallback, .must_see = "a child" },
 	{ .name = "fork_twice_fallback", .what = "a guard without a slot is cleared in a grandchild", .setup = setup_fork_twice_fallback,

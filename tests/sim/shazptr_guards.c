@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* shazptr_guards.c - scenarios: guards handed over, signal handlers, threads that come and go; forks are in shazptr_forks.c. */
 #include "shazptr_world.h"
+#include "hazard_threads.h"
 
 #include "slots/slots.h"
 #include "runtime/core.h"
@@ -53,12 +54,6 @@ static void setup_give(void)
 	world_updaters(1);
 }
 
-static void setup_full_give(void)
-{
-	setup_give();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 /* The thread begins when the giver of the guard has ended, so it may get the giver's line. */
 static void successor(void *unused)
 {
@@ -73,22 +68,9 @@ static void setup_leave(void)
 {
 	world_begin();
 	sim_spawn(leaver, NULL, "leaver");
-	sim_spawn(successor, NULL, "successor");
-	sim_spawn(successor, NULL, "successor");
+	spawn_each(2, successor, "successor");
 	sim_spawn(taker, NULL, "taker");
 	world_updaters(1);
-}
-
-static void setup_leave_wide(void)
-{
-	setup_leave();
-	sim_config()->nr_cpus = 0;
-}
-
-static void setup_leave_no_rseq(void)
-{
-	setup_leave();
-	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 }
 
 static void setup_full_leave(void)
@@ -154,14 +136,6 @@ static void setup_killed(void)
 
 /* ---- threads that come and go ---- */
 
-static void generation(void *left)
-{
-	world_read(0);
-	if (left)
-		sim_spawn(generation, (void *)((intptr_t)left - 1), "reader");
-	world_read(0);
-}
-
 static void setup_generations(void)
 {
 	world_begin();
@@ -203,8 +177,7 @@ static void setup_given_back(void)
 	world_begin();
 	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 	sim_config()->nr_cpus = 0;
-	for (int i = 0; i < 4; i++)
-		sim_spawn(visitor, NULL, "visitor");
+	spawn_each(4, visitor, "visitor");
 	world_updaters(1);
 }
 
@@ -224,12 +197,6 @@ static void finish_leave(void)
 		sim_assert(is_live(lines, i) || !*quiesce__line_owner(quiesce__line(lines, i)));
 }
 
-static void setup_generations_no_rseq(void)
-{
-	setup_generations();
-	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
-}
-
 /* A destructor of thread-specific data reads after the library's own destructor. */
 static void reads_after_exit(void *unused)
 {
@@ -247,30 +214,12 @@ static void reads_after_exit(void *unused)
 static void setup_late_guard(void)
 {
 	world_begin();
-	sim_spawn(reads_after_exit, NULL, "reader");
-	sim_spawn(reads_after_exit, NULL, "reader");
+	spawn_each(2, reads_after_exit, "reader");
 	world_readers(1);
 	world_updaters(1);
 }
 
-static void setup_late_no_rseq(void)
-{
-	setup_late_guard();
-	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
-}
-
 /* ---- signal handlers ---- */
-
-static void handler(void)
-{
-	world_read(0);
-}
-
-static void signalled(void *unused)
-{
-	sim_set_signal(handler, 3);
-	world_reader(unused);
-}
 
 static void signalled_updater(void *place)
 {
@@ -281,24 +230,14 @@ static void signalled_updater(void *place)
 static void signal_threads(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(signalled, NULL, "reader");
+	spawn_each(driver_readers, signalled, "reader");
 	sim_spawn(signalled_updater, NULL, "updater");
-}
-
-/* Often the handler makes the thread's first call, just when the thread is about to make it. */
-static void reads_once(void *unused)
-{
-	(void)unused;
-	sim_set_signal(handler, 1);
-	world_read(0);
 }
 
 static void setup_signal_first(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers + 2; i++)
-		sim_spawn(reads_once, NULL, "reader");
+	spawn_each(driver_readers + 2, reads_once, "reader");
 	world_updaters(1);
 }
 
@@ -322,26 +261,13 @@ static void setup_signal_moved(void)
 	world_begin();
 	sim_config()->arm_exit_failures = -1;
 	quiesce_slots();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(moved, NULL, "reader");
+	spawn_each(driver_readers, moved, "reader");
 	world_updaters(1);
 }
 
 static void setup_signal(void)
 {
 	signal_threads();
-}
-
-static void setup_signal_wide(void)
-{
-	signal_threads();
-	sim_config()->nr_cpus = 0;
-}
-
-static void setup_signal_no_rseq(void)
-{
-	signal_threads();
-	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 }
 
 static void setup_full_signal(void)
@@ -378,16 +304,9 @@ static void greedy(void *unused)
 static void setup_signal_nested(void)
 {
 	world_begin();
-	sim_spawn(greedy, NULL, "reader");
-	sim_spawn(greedy, NULL, "reader");
+	spawn_each(2, greedy, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 	sim_spawn(world_updater, (void *)1, "updater");
-}
-
-static void setup_signal_nested_no_rseq(void)
-{
-	setup_signal_nested();
-	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
 }
 
 /* The handler keeps its guard; another thread clears it. */
@@ -430,18 +349,6 @@ static void setup_signal_gives(void)
 	world_updaters(1);
 }
 
-static void setup_signal_gives_no_rseq(void)
-{
-	setup_signal_gives();
-	sim_config()->rseq_kind = PLATFORM_RSEQ_NONE;
-}
-
-static void setup_full_signal_gives(void)
-{
-	setup_signal_gives();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 /* ---- a reused address ---- */
 
 static void recycler(void *unused)
@@ -465,40 +372,35 @@ static void setup_recycled(void)
 	sim_spawn(recycler, NULL, "recycler");
 }
 
-static void setup_full_recycled(void)
-{
-	setup_recycled();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 const struct sim_scenario shazptr_guard_scenarios[] = {
 	{ .name = "give", .what = "a guard handed to another thread", .setup = setup_give },
-	{ .name = "full_give", .what = "... without membarrier", .setup = setup_full_give },
+	{ .name = "full_give", .what = "... without membarrier", .setup = setup_give, .but = without_membarrier },
 	{ .name = "leave", .what = "... by a thread that exits", .setup = setup_leave },
-	{ .name = "leave_wide", .what = "... a CPU for every thread", .setup = setup_leave_wide },
-	{ .name = "leave_no_rseq", .what = "... without restartable sequences", .setup = setup_leave_no_rseq, .finish = finish_leave },
+	{ .name = "leave_wide", .what = "... a CPU for every thread", .setup = setup_leave, .but = with_many_cpus },
+	{ .name = "leave_no_rseq", .what = "... without restartable sequences", .setup = setup_leave, .but = without_rseq,
+	  .finish = finish_leave },
 	{ .name = "full_leave", .what = "... and without membarrier", .setup = setup_full_leave },
 	{ .name = "relet", .what = "a line let to the next thread while its guard is held", .setup = setup_relet },
 	{ .name = "killed", .what = "... by a thread that is killed", .setup = setup_killed },
 	{ .name = "generations", .what = "threads come and go", .setup = setup_generations, .finish = finish_generations },
-	{ .name = "generations_no_rseq", .what = "... without restartable sequences", .setup = setup_generations_no_rseq,
+	{ .name = "generations_no_rseq", .what = "... without restartable sequences", .setup = setup_generations, .but = without_rseq,
 	  .finish = finish_generations },
 	{ .name = "given_back", .what = "lines of threads that have ended", .setup = setup_given_back, .finish = finish_given_back,
 	  .must_see = "a line let again" },
 	{ .name = "late_guard", .what = "guards after the exit hook", .setup = setup_late_guard },
-	{ .name = "late_no_rseq", .what = "... without restartable sequences", .setup = setup_late_no_rseq },
+	{ .name = "late_no_rseq", .what = "... without restartable sequences", .setup = setup_late_guard, .but = without_rseq },
 	{ .name = "signal", .what = "handlers read, also during the first use", .setup = setup_signal },
 	{ .name = "signal_first", .what = "... before all others", .setup = setup_signal_first },
 	{ .name = "signal_moved", .what = "... of threads that are moved between two CPUs", .setup = setup_signal_moved },
-	{ .name = "signal_wide", .what = "... a CPU for every thread", .setup = setup_signal_wide },
-	{ .name = "signal_no_rseq", .what = "... without restartable sequences", .setup = setup_signal_no_rseq },
+	{ .name = "signal_wide", .what = "... a CPU for every thread", .setup = signal_threads, .but = with_many_cpus },
+	{ .name = "signal_no_rseq", .what = "... without restartable sequences", .setup = signal_threads, .but = without_rseq },
 	{ .name = "full_signal", .what = "... without membarrier", .setup = setup_full_signal },
 	{ .name = "signal_nested", .what = "two guards, and handlers that take two", .setup = setup_signal_nested },
-	{ .name = "signal_nested_no_rseq", .what = "... without restartable sequences", .setup = setup_signal_nested_no_rseq },
+	{ .name = "signal_nested_no_rseq", .what = "... without restartable sequences", .setup = setup_signal_nested, .but = without_rseq },
 	{ .name = "signal_gives", .what = "a handler hands its guard over", .setup = setup_signal_gives },
-	{ .name = "signal_gives_no_rseq", .what = "... without restartable sequences", .setup = setup_signal_gives_no_rseq },
-	{ .name = "full_signal_gives", .what = "... without membarrier", .setup = setup_full_signal_gives },
+	{ .name = "signal_gives_no_rseq", .what = "... without restartable sequences", .setup = setup_signal_gives, .but = without_rseq },
+	{ .name = "full_signal_gives", .what = "... without membarrier", .setup = setup_signal_gives, .but = without_membarrier },
 	{ .name = "recycled", .what = "an address is published again", .setup = setup_recycled },
-	{ .name = "full_recycled", .what = "... without membarrier", .setup = setup_full_recycled },
+	{ .name = "full_recycled", .what = "... without membarrier", .setup = setup_recycled, .but = without_membarrier },
 	{ .name = NULL },
 };

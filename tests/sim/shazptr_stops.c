@@ -18,8 +18,7 @@ static void setup_fences(void)
 {
 	world_begin();
 	sim_config()->nr_cpus = 0;
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(world_reader_of_places, NULL, "reader");
+	spawn_each(driver_readers, world_reader_of_places, "reader");
 	for (intptr_t i = 0; i < 3; i++)
 		sim_spawn(storing_updater, (void *)i, "updater");
 }
@@ -68,8 +67,7 @@ static void setup_fences_dear(void)
 	sim_config()->membarrier_ns = 400000;
 	sim_config()->idle_limit_ns = 0;
 	sim_config()->spurious_wakeups = false;
-	for (int i = 0; i < DEAR_CALLERS; i++)
-		sim_spawn(fences_again_and_again, NULL, "caller");
+	spawn_each(DEAR_CALLERS, fences_again_and_again, "caller");
 }
 
 /* Each new membarrier queues behind those under way: a caller that executes one more delays all of them, and the next caller. */
@@ -125,20 +123,7 @@ static void setup_leader_stops(void)
 	world_begin();
 	sim_spawn(leads_and_stops, NULL, "leader");
 	sim_spawn(holds_now_and_then, NULL, "holder");
-	sim_spawn(waits_beside, NULL, "updater");
-	sim_spawn(waits_beside, NULL, "updater");
-}
-
-static void setup_full_leader_stops(void)
-{
-	setup_leader_stops();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
-static void setup_alone_leader_stops(void)
-{
-	setup_leader_stops();
-	sim_config()->thread_start_failures = -1;
+	spawn_each(2, waits_beside, "updater");
 }
 
 /* The leader stops after a long wait, just before or after the guard is cleared. */
@@ -196,8 +181,7 @@ static void setup_leader_stops_late(void)
 	world_begin();
 	sim_spawn(holds_for_long, NULL, "holder");
 	sim_spawn(leads_for_long_and_stops, NULL, "leader");
-	sim_spawn(follows_for_long, NULL, "follower");
-	sim_spawn(follows_for_long, NULL, "follower");
+	spawn_each(2, follows_for_long, "follower");
 }
 
 /* Most followers have returned long before the last one, which came last. */
@@ -243,8 +227,7 @@ static void setup_followers_leave(void)
 	sim_spawn(holds_for_long, NULL, "holder");
 	sim_spawn(holds_for_others, NULL, "holder");
 	sim_spawn(leads_for_long_and_stops, NULL, "leader");
-	for (int i = 0; i < NR_EARLY; i++)
-		sim_spawn(follows_early, NULL, "early follower");
+	spawn_each(NR_EARLY, follows_early, "early follower");
 	sim_spawn(is_the_last_follower, NULL, "last follower");
 }
 
@@ -254,10 +237,10 @@ const struct sim_scenario shazptr_stop_scenarios[] = {
 	{ .name = "fences_dear", .what = "membarriers that take long are shared by those that wait for them", .setup = setup_fences_dear,
 	  .finish = finish_fences_dear, .must_see = "callers that shared" },
 	{ .name = "leader_stops", .what = "the leader of all waiters stops for good", .setup = setup_leader_stops },
-	{ .name = "full_leader_stops", .what = "... without membarrier", .setup = setup_full_leader_stops },
+	{ .name = "full_leader_stops", .what = "... without membarrier", .setup = setup_leader_stops, .but = without_membarrier },
 	{ .name = "leader_stops_late", .what = "... after a long wait", .setup = setup_leader_stops_late, .must_see = "a follower" },
 	{ .name = "followers_leave", .what = "... and most followers are through", .setup = setup_followers_leave,
 	  .must_see = "a follower" },
-	{ .name = "alone_leader_stops", .what = "... without a thread", .setup = setup_alone_leader_stops },
+	{ .name = "alone_leader_stops", .what = "... without a thread", .setup = setup_leader_stops, .but = without_threads },
 	{ .name = NULL },
 };

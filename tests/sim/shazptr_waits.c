@@ -12,23 +12,10 @@ static void setup_sharing(void)
 	world_updaters(3);
 }
 
-static void setup_sharing_wide(void)
-{
-	setup_sharing();
-	sim_config()->nr_cpus = 0;
-}
-
-static void setup_full_sharing(void)
-{
-	setup_sharing();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 static void places(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(world_reader_of_places, NULL, "reader");
+	spawn_each(driver_readers, world_reader_of_places, "reader");
 	for (intptr_t i = 0; i < 3; i++)
 		sim_spawn(world_updater, (void *)i, "updater");
 }
@@ -109,18 +96,6 @@ static void setup_wakes(void)
 	sim_spawn(waits_for_holder, NULL, "updater");
 }
 
-static void setup_wakes_wide(void)
-{
-	setup_wakes();
-	sim_config()->nr_cpus = 0;
-}
-
-static void setup_full_wakes(void)
-{
-	setup_wakes();
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-}
-
 static void setup_skip_wakes(void)
 {
 	setup_wakes();
@@ -155,12 +130,6 @@ static void setup_skip_wakes_many(void)
 {
 	setup_wakes_many();
 	quiesce_set_skip_self_scan(1);
-}
-
-static void setup_alone_wakes_many(void)
-{
-	setup_wakes_many();
-	sim_config()->thread_start_failures = -1;
 }
 
 static void finish_wakes(void)
@@ -199,18 +168,6 @@ static void setup_wakes_fallback(void)
 static void setup_alone(void)
 {
 	places();
-	sim_config()->thread_start_failures = -1;
-}
-
-static void setup_alone_sharing(void)
-{
-	setup_sharing();
-	sim_config()->thread_start_failures = -1;
-}
-
-static void setup_alone_skip(void)
-{
-	setup_skip();
 	sim_config()->thread_start_failures = -1;
 }
 
@@ -272,10 +229,8 @@ static void waits_for_all(void *unused)
 static void setup_all(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(world_reader_of_places, NULL, "reader");
-	sim_spawn(waits_for_all, NULL, "all");
-	sim_spawn(waits_for_all, NULL, "all");
+	spawn_each(driver_readers, world_reader_of_places, "reader");
+	spawn_each(2, waits_for_all, "all");
 	sim_spawn(world_updater, (void *)2, "updater");
 }
 
@@ -417,8 +372,7 @@ static void setup_later_tag(void)
 	world_begin();
 	sim_spawn(holds_again, NULL, "holder");
 	sim_spawn(first_waiter, NULL, "first");
-	sim_spawn(second_waiter, NULL, "second");
-	sim_spawn(second_waiter, NULL, "second");
+	spawn_each(2, second_waiter, "second");
 }
 
 /* ---- the whole of the result ---- */
@@ -450,8 +404,7 @@ static void setup_visible(void)
 	world_begin();
 	sim_config()->nr_cpus = 0;
 	sim_spawn(writer, NULL, "writer");
-	sim_spawn(sees_it, NULL, "waiter");
-	sim_spawn(sees_it, NULL, "waiter");
+	spawn_each(2, sees_it, "waiter");
 }
 
 static void setup_skip_visible(void)
@@ -462,8 +415,8 @@ static void setup_skip_visible(void)
 
 const struct sim_scenario shazptr_wait_scenarios[] = {
 	{ .name = "sharing", .what = "three updaters of one pointer", .setup = setup_sharing },
-	{ .name = "sharing_wide", .what = "... a CPU for every thread", .setup = setup_sharing_wide },
-	{ .name = "full_sharing", .what = "... without membarrier", .setup = setup_full_sharing },
+	{ .name = "sharing_wide", .what = "... a CPU for every thread", .setup = setup_sharing, .but = with_many_cpus },
+	{ .name = "full_sharing", .what = "... without membarrier", .setup = setup_sharing, .but = without_membarrier },
 	{ .name = "places", .what = "three updaters of different pointers", .setup = setup_places },
 	{ .name = "skip", .what = "without the self-scan", .setup = setup_skip },
 	{ .name = "skip_sharing", .what = "... of one pointer", .setup = setup_skip_sharing },
@@ -471,9 +424,9 @@ const struct sim_scenario shazptr_wait_scenarios[] = {
 	{ .name = "skip_wide", .what = "... a CPU for every thread", .setup = setup_skip_wide },
 	{ .name = "wakes", .what = "a clear wakes the scan", .setup = setup_wakes, .finish = finish_wakes,
 	  .must_see = "a wake-up" },
-	{ .name = "wakes_wide", .what = "... a CPU for every thread", .setup = setup_wakes_wide, .finish = finish_wakes,
+	{ .name = "wakes_wide", .what = "... a CPU for every thread", .setup = setup_wakes, .but = with_many_cpus, .finish = finish_wakes,
 	  .must_see = "a wake-up" },
-	{ .name = "full_wakes", .what = "... without membarrier", .setup = setup_full_wakes, .finish = finish_wakes,
+	{ .name = "full_wakes", .what = "... without membarrier", .setup = setup_wakes, .but = without_membarrier, .finish = finish_wakes,
 	  .must_see = "a wake-up" },
 	{ .name = "skip_wakes", .what = "... without the self-scan", .setup = setup_skip_wakes, .finish = finish_wakes,
 	  .must_see = "a wake-up" },
@@ -481,12 +434,14 @@ const struct sim_scenario shazptr_wait_scenarios[] = {
 	  .must_see = "a wake-up" },
 	{ .name = "wakes_many", .what = "... with several waiters", .setup = setup_wakes_many },
 	{ .name = "skip_wakes_many", .what = "... without the self-scan", .setup = setup_skip_wakes_many },
-	{ .name = "alone_wakes_many", .what = "... without a thread", .setup = setup_alone_wakes_many, .finish = finish_alone },
+	{ .name = "alone_wakes_many", .what = "... without a thread", .setup = setup_wakes_many, .but = without_threads,
+	  .finish = finish_alone },
 	{ .name = "wakes_fallback", .what = "a clear of a guard without a slot wakes the scan", .setup = setup_wakes_fallback,
 	  .finish = finish_wakes, .must_see = "a wake-up" },
 	{ .name = "alone", .what = "no thread can be started", .setup = setup_alone, .finish = finish_alone },
-	{ .name = "alone_sharing", .what = "... updaters of one pointer", .setup = setup_alone_sharing, .finish = finish_alone },
-	{ .name = "alone_skip", .what = "... without the self-scan", .setup = setup_alone_skip, .finish = finish_alone },
+	{ .name = "alone_sharing", .what = "... updaters of one pointer", .setup = setup_sharing, .but = without_threads,
+	  .finish = finish_alone },
+	{ .name = "alone_skip", .what = "... without the self-scan", .setup = setup_skip, .but = without_threads, .finish = finish_alone },
 	{ .name = "late_thread", .what = "the first attempt to start one fails", .setup = setup_late_thread },
 	{ .name = "shutdown", .what = "the thread ends while others wait", .setup = setup_shutdown },
 	{ .name = "shutdown_skip", .what = "... without the self-scan", .setup = setup_shutdown_skip },

@@ -1,42 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "shazptr_world.h"
+#include "items.h"
 
 #include "slots/slots.h"
 
-static struct item items[NR_ITEMS];
-struct item *world_place[NR_PLACES];
-static int nr_items, nr_objects;
-
-struct item *world_new(struct item *item)
-{
-	int id = nr_objects++;
-
-	if (!item && nr_items == NR_ITEMS) {
-		sim_fail("scenario: more than %d items", NR_ITEMS);
-		return NULL;
-	}
-	if (!item)
-		item = &items[nr_items++];
-	sim_obj_init(id);
-	sim_data_write(id, 100 + id);
-	quiesce_store_relaxed(&item->id, id);
-	return item;
-}
-
 void world_begin(void)
 {
-	sim_config()->nr_cpus = 2;
-	sim_config()->rseq_kind = PLATFORM_RSEQ_MM_CID;
+	items_begin();
 	sim_config()->idle_limit_ns = 200000000;
-	for (int i = 0; i < NR_PLACES; i++)
-		world_place[i] = world_new(NULL);
-}
-
-struct item *world_replace(int place)
-{
-	struct item *item = world_new(NULL);
-
-	return rcu_xchg_pointer(&world_place[place], item);
 }
 
 void world_free(struct item *item)
@@ -80,8 +51,7 @@ void world_reader(void *place)
 
 void world_readers(int nr)
 {
-	for (int i = 0; i < nr; i++)
-		sim_spawn(world_reader, NULL, "reader");
+	spawn_each(nr, world_reader, "reader");
 }
 
 void world_reader_of_places(void *unused)
@@ -103,22 +73,7 @@ void world_updater(void *place)
 
 void world_updaters(int nr)
 {
-	for (int i = 0; i < nr; i++)
-		sim_spawn(world_updater, NULL, "updater");
-}
-
-void world_await(uint32_t *word, uint32_t value)
-{
-	uint32_t found;
-
-	while ((found = quiesce_load_acquire(RU3, word)) != value)
-		platform_futex_wait(word, found, PLATFORM_FOREVER);
-}
-
-void world_set(uint32_t *word, uint32_t value)
-{
-	quiesce_store_release(RU3, word, value);
-	platform_futex_wake(word, INT32_MAX);
+	spawn_each(nr, world_updater, "updater");
 }
 
 void world_await_tag(const struct shazptr_guard *guard, const uint32_t *done)

@@ -3,8 +3,7 @@
 #ifndef QUIESCE_TESTS_SIM_SHAZPTR_WORLD_H
 #define QUIESCE_TESTS_SIM_SHAZPTR_WORLD_H
 
-#include "driver.h"
-#include "platform/platform.h"
+#include "world.h"
 
 #include <quiesce/shazptr.h>
 
@@ -39,10 +38,6 @@ void world_reader_of_places(void *unused); /* one place after the other */
 void world_updater(void *place);  /* twice: replace, synchronize_shazptr(), free */
 void world_updaters(int nr);
 
-/* Sleep until *@word is @value; an acquire. */
-void world_await(uint32_t *word, uint32_t value);
-/* Set *@word by a release, and wake its waiters. */
-void world_set(uint32_t *word, uint32_t value);
 /* Give up the CPU until @slot has a tag, or @done is set. */
 void world_await_tag(const struct shazptr_guard *guard, const uint32_t *done);
 

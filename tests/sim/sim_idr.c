@@ -316,8 +316,7 @@ static void greedy(void *unused)
 static void setup_compete(void)
 {
 	world_begin();
-	for (int i = 0; i < NR_GREEDY; i++)
-		sim_spawn(greedy, NULL, "greedy");
+	spawn_each(NR_GREEDY, greedy, "greedy");
 }
 
 static void preloaded(void *unused)
@@ -339,8 +338,7 @@ static void preloaded(void *unused)
 static void setup_preload(void)
 {
 	world_begin();
-	sim_spawn(preloaded, NULL, "preloaded");
-	sim_spawn(preloaded, NULL, "preloaded");
+	spawn_each(2, preloaded, "preloaded");
 }
 
 #define CHANGE "a find of an id that is being changed"

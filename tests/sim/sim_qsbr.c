@@ -30,8 +30,7 @@ static void reads(void *unused)
 
 static void readers(int nr)
 {
-	for (int i = 0; i < nr; i++)
-		sim_spawn(reads, NULL, "reader");
+	spawn_each(nr, reads, "reader");
 }
 
 static void comes_and_goes(void *unused)
@@ -124,8 +123,7 @@ static void setup_basic(void)
 static void setup_online(void)
 {
 	world_begin();
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(comes_and_goes, NULL, "reader");
+	spawn_each(driver_readers, comes_and_goes, "reader");
 	sim_spawn(updates, (void *)3, "updater");
 }
 
@@ -164,8 +162,7 @@ static void setup_polls(void)
 static void setup_ends(void)
 {
 	world_begin();
-	for (int i = 0; i < 3; i++)
-		sim_spawn(ends_online, NULL, "reader");
+	spawn_each(3, ends_online, "reader");
 	sim_spawn(updates, (void *)3, "updater");
 }
 
@@ -290,8 +287,7 @@ static void wakes(void *until_asked, int nr)
 	sim_config()->spurious_wakeups = false;
 	nr_waiters = nr;
 	sim_spawn(stays, until_asked, "reader");
-	for (int i = 0; i < nr; i++)
-		sim_spawn(waits_for_it, NULL, "updater");
+	spawn_each(nr, waits_for_it, "updater");
 }
 
 static void setup_wakes(void)
@@ -323,8 +319,7 @@ static void vanishes(void *unused)
 static void setup_vanish(void)
 {
 	world_begin();
-	for (int i = 0; i < 2; i++)
-		sim_spawn(vanishes, NULL, "mortal");
+	spawn_each(2, vanishes, "mortal");
 	sim_spawn(updates, (void *)2, "updater");
 }
 

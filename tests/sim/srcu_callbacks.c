@@ -12,8 +12,7 @@ static void callbacks(enum world_mode mode)
 {
 	world_begin(mode);
 	world_readers(driver_readers);
-	sim_spawn(world_queuer, NULL, "queuer");
-	sim_spawn(world_queuer, NULL, "queuer");
+	spawn_each(2, world_queuer, "queuer");
 }
 
 static void setup_callbacks(void) { callbacks(LIGHT); }
@@ -33,8 +32,7 @@ static void setup_slow_queue(void)
 {
 	world_begin(ANY);
 	world_readers(1);
-	sim_spawn(slow_queuer, NULL, "queuer");
-	sim_spawn(slow_queuer, NULL, "queuer");
+	spawn_each(2, slow_queuer, "queuer");
 	sim_spawn(world_updater, NULL, "updater");
 }
 
@@ -111,8 +109,7 @@ static void barrier(enum world_mode mode)
 {
 	world_begin(mode);
 	world_readers(driver_readers);
-	sim_spawn(queue_and_wait, NULL, "queuer");
-	sim_spawn(queue_and_wait, NULL, "queuer");
+	spawn_each(2, queue_and_wait, "queuer");
 }
 
 static void setup_barrier(void) { barrier(ANY); }
@@ -122,8 +119,7 @@ static void setup_barrier_no_idling(void)
 {
 	world_begin(ANY);
 	world_no_idling();
-	sim_spawn(queue_and_wait, NULL, "queuer");
-	sim_spawn(queue_and_wait, NULL, "queuer");
+	spawn_each(2, queue_and_wait, "queuer");
 }
 
 /* A barrier waits for callbacks that another thread queued before, as the waiter knows. */

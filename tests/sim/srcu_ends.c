@@ -24,8 +24,7 @@ static void setup_static(void)
 	world_begin(ANY);
 	forget_domains();
 	world_readers(driver_readers);
-	sim_spawn(world_updater, NULL, "updater");
-	sim_spawn(world_updater, NULL, "updater");
+	spawn_each(2, world_updater, "updater");
 	sim_spawn(world_queuer, NULL, "queuer");
 }
 
@@ -69,8 +68,7 @@ static void ends_domain(void *expedited)
 static void cleanup_after(enum world_mode mode)
 {
 	world_begin(mode);
-	sim_spawn(last_reader, NULL, "reader");
-	sim_spawn(last_reader, NULL, "reader");
+	spawn_each(2, last_reader, "reader");
 	sim_spawn(ends_domain, sim_random(2) ? &closing : NULL, "updater");
 }
 
@@ -96,8 +94,7 @@ static void cleans_when_asked(void *unused)
 static void setup_cleanup_known(void)
 {
 	world_begin(ANY);
-	sim_spawn(reader_signals, NULL, "reader");
-	sim_spawn(reader_signals, NULL, "reader");
+	spawn_each(2, reader_signals, "reader");
 	sim_spawn(cleans_when_asked, NULL, "cleaner");
 }
 
@@ -131,8 +128,7 @@ static void queues_beside_readers(void *unused)
 static void setup_cleanup_woken(void)
 {
 	world_begin(ANY);
-	sim_spawn(last_reader, NULL, "reader");
-	sim_spawn(last_reader, NULL, "reader");
+	spawn_each(2, last_reader, "reader");
 	sim_spawn(queues_beside_readers, NULL, "cleaner");
 }
 
@@ -153,8 +149,7 @@ static void setup_cleanup_polled(void)
 	world_begin(ANY);
 	if (sim_random(4) == 0)
 		sim_config()->thread_start_failures = -1;
-	sim_spawn(last_reader, NULL, "reader");
-	sim_spawn(last_reader, NULL, "reader");
+	spawn_each(2, last_reader, "reader");
 	sim_spawn(polls_and_cleans, NULL, "cleaner");
 }
 

@@ -218,8 +218,7 @@ static void forks_and_forgets(void *unused)
 static void setup_fork_lost(void)
 {
 	fork_begin(ANY);
-	sim_spawn(parents_section, NULL, "reader");
-	sim_spawn(parents_section, NULL, "reader");
+	spawn_each(2, parents_section, "reader");
 	sim_spawn(parents_queuer, (void *)0, "queuer");
 	sim_spawn(parents_waiter, (void *)0, "waiter");
 	sim_spawn(forks_and_forgets, NULL, "forker");

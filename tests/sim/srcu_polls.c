@@ -125,8 +125,7 @@ static void poll_assign(enum world_mode mode)
 {
 	world_begin(mode);
 	assigned = world_new(0);
-	sim_spawn(assigned_reader, NULL, "reader");
-	sim_spawn(assigned_reader, NULL, "reader");
+	spawn_each(2, assigned_reader, "reader");
 	sim_spawn(assigning_taker, NULL, "taker");
 	sim_spawn(poller, NULL, "poller");
 	sim_spawn(waiter, NULL, "waiter");

@@ -27,8 +27,7 @@ static void leader_stops(enum world_mode mode)
 	sim_config()->idle_limit_ns = 1000000000;
 	world_readers(driver_readers);
 	sim_spawn(stops, NULL, "leader");
-	for (int i = 0; i < 2; i++)
-		sim_spawn(world_updater, NULL, "updater");
+	spawn_each(2, world_updater, "updater");
 }
 
 static void setup_leader_stops(void) { leader_stops(LIGHT); }
@@ -67,8 +66,7 @@ static void setup_first_user_stops(void)
 	world_begin(LIGHT);
 	sim_config()->idle_limit_ns = 1000000000;
 	sim_spawn(first_user_stops, NULL, "first");
-	for (int i = 0; i < 2; i++)
-		sim_spawn(other_user, NULL, "other");
+	spawn_each(2, other_user, "other");
 }
 
 static void setup_leader_stops_barrier(void)

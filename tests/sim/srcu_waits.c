@@ -49,8 +49,7 @@ static void assign(enum world_mode mode)
 {
 	world_begin(mode);
 	assigned = world_new(0);
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(assigned_reader, NULL, "reader");
+	spawn_each(driver_readers, assigned_reader, "reader");
 	sim_spawn(assigner, NULL, "updater");
 }
 
@@ -63,8 +62,7 @@ static void sharing(enum world_mode mode)
 {
 	world_begin(mode);
 	world_readers(driver_readers);
-	for (int i = 0; i < 3; i++)
-		sim_spawn(world_updater, NULL, "updater");
+	spawn_each(3, world_updater, "updater");
 }
 
 /* A cookie that was completed stays completed, also when a grace period that began earlier ends later. */
@@ -84,8 +82,7 @@ static void setup_stays_over(void)
 {
 	world_begin(LIGHT);
 	world_readers(1);
-	for (int i = 0; i < 4; i++)
-		sim_spawn(polls_again, NULL, "updater");
+	spawn_each(4, polls_again, "updater");
 }
 
 static void setup_sharing(void) { sharing(LIGHT); }
@@ -134,8 +131,7 @@ static void setup_flips(void)
 {
 	world_begin(ANY);
 	sim_spawn(many_waits, NULL, "updater");
-	sim_spawn(many_sections, NULL, "reader");
-	sim_spawn(many_sections, NULL, "reader");
+	spawn_each(2, many_sections, "reader");
 }
 
 /* ---- the guarantee without reclamation ---- */
@@ -259,8 +255,7 @@ static void overlapper(void *unused)
 static void setup_overlap(void)
 {
 	world_begin(ANY);
-	sim_spawn(overlapper, NULL, "reader");
-	sim_spawn(overlapper, NULL, "reader");
+	spawn_each(2, overlapper, "reader");
 	sim_spawn(world_updater, (void *)0, "updater");
 	sim_spawn(world_updater, (void *)1, "updater");
 }
@@ -494,8 +489,7 @@ static void setup_helper_and_waiters(void)
 	sim_spawn(unlocks_when_asked, NULL, "reader");
 	wanted_attention = 3;
 	sim_spawn(queues_when_asked, NULL, "queuer");
-	sim_spawn(world_updater, NULL, "updater");
-	sim_spawn(world_updater, NULL, "updater");
+	spawn_each(2, world_updater, "updater");
 }
 
 const struct sim_scenario srcu_wait_scenarios[] = {

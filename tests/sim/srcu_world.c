@@ -80,28 +80,6 @@ void world_domain_gone(intptr_t domain)
 
 /* ---- the computer ---- */
 
-static int every_third_is_far(int id)
-{
-	return id % 3 == 1 ? id + SIM_MAX_THREADS : id;
-}
-
-static void configure(enum world_mode mode)
-{
-	struct sim_config *config = sim_config();
-
-	config->nr_cpus = sim_random(4) ? 2 : 0;
-	config->rseq_kind = PLATFORM_RSEQ_MM_CID;
-	switch (mode) {
-	case FULL: config->membarrier = SIM_MEMBARRIER_ABSENT; break;
-	case NO_RESTART: config->membarrier = SIM_MEMBARRIER_NO_RESTART; break;
-	case NO_RSEQ: config->rseq_kind = PLATFORM_RSEQ_NONE; break;
-	case CPU_ID: config->rseq_kind = PLATFORM_RSEQ_CPU_ID; break;
-	case FEW_SETS: config->rseq_kind = PLATFORM_RSEQ_CPU_ID; config->possible_cpus = 1; break;
-	case HOLES: config->rseq_kind = PLATFORM_RSEQ_CPU_ID; config->id_hook = every_third_is_far; break;
-	default: break;
-	}
-}
-
 static void domains_begin(void)
 {
 	for (int i = 0; i < NR_DOMAINS; i++) {
@@ -114,7 +92,7 @@ static void domains_begin(void)
 
 void world_begin(enum world_mode mode)
 {
-	configure(mode == ANY ? sim_random(2) ? LIGHT : sim_random(NR_MODES) : mode);
+	world_configure(mode);
 	pages_begin();
 	domains_begin();
 }
@@ -130,32 +108,6 @@ void world_spawn(void (*fn)(void *), void *arg, const char *name)
 {
 	system_call();
 	sim_spawn(fn, arg, name);
-}
-
-void world_stay(uint32_t most)
-{
-	for (uint32_t k = sim_random(most); k; k--)
-		platform_yield();
-}
-
-void world_await(uint32_t *word, uint32_t value)
-{
-	uint32_t found;
-
-	while ((found = quiesce_load_acquire(RU3, word)) != value)
-		platform_futex_wait(word, found, PLATFORM_FOREVER);
-}
-
-void world_set(uint32_t *word, uint32_t value)
-{
-	quiesce_store_release(RU3, word, value);
-	platform_futex_wake(word, INT32_MAX);
-}
-
-void world_add(uint32_t *word)
-{
-	quiesce_fetch_add(RU3, word, 1u);
-	platform_futex_wake(word, INT32_MAX);
 }
 
 /* ---- items ---- */
@@ -254,8 +206,7 @@ void world_queuer(void *domain)
 
 void world_readers(int nr)
 {
-	for (int i = 0; i < nr; i++)
-		sim_spawn(world_reader, NULL, "reader");
+	spawn_each(nr, world_reader, "reader");
 }
 
 static void check_domain(struct srcu_struct *ssp)

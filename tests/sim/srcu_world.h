@@ -6,16 +6,12 @@
 #ifndef QUIESCE_TESTS_SIM_SRCU_WORLD_H
 #define QUIESCE_TESTS_SIM_SRCU_WORLD_H
 
-#include "driver.h"
-#include "platform/platform.h"
+#include "world.h"
 
 #include "srcu/srcu.h"
 
 #define NR_DOMAINS 2
 #define NR_ITEMS 100
-
-/* The simulated computer has one of these sets of features; ANY chooses one at random. */
-enum world_mode { LIGHT, FULL, NO_RESTART, NO_RSEQ, CPU_ID, FEW_SETS, HOLES, NR_MODES, ANY = NR_MODES };
 
 struct item {
 	struct rcu_head head;
@@ -35,12 +31,6 @@ void world_domain_gone(intptr_t domain);
 
 /* Spawn a thread during a run, where that is a system call. */
 void world_spawn(void (*fn)(void *), void *arg, const char *name);
-/* Give up the CPU, fewer times than @most. */
-void world_stay(uint32_t most);
-/* Sleep until *@word is @value; change a word on which others wait; these are an acquire and a release. */
-void world_await(uint32_t *word, uint32_t value);
-void world_set(uint32_t *word, uint32_t value);
-void world_add(uint32_t *word);
 
 struct item *world_new(intptr_t domain);
 /* Publish a new item, return the old one; updaters may run at once. */

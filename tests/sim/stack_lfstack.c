@@ -54,8 +54,7 @@ static void popper(void *unused)
 static void setup_sections(void)
 {
 	pushers(2);
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(popper, NULL, "popper");
+	spawn_each(driver_readers, popper, "popper");
 }
 
 static void locked_popper(void *unused)
@@ -77,8 +76,7 @@ static void locked_popper(void *unused)
 static void setup_locked(void)
 {
 	pushers(2);
-	sim_spawn(locked_popper, NULL, "popper");
-	sim_spawn(locked_popper, NULL, "popper");
+	spawn_each(2, locked_popper, "popper");
 }
 
 /* A pop has found a thing on top and the one below it.  Both are taken, and the first is pushed again: if that happened at
@@ -129,8 +127,7 @@ static void taker(void *unused)
 static void setup_all(void)
 {
 	pushers(3);
-	sim_spawn(taker, NULL, "taker");
-	sim_spawn(taker, NULL, "taker");
+	spawn_each(2, taker, "taker");
 }
 
 static void setup_both(void)

@@ -70,8 +70,7 @@ static void locked_popper(void *unused)
 static void setup_locked(void)
 {
 	pushers(2);
-	sim_spawn(locked_popper, NULL, "popper");
-	sim_spawn(locked_popper, NULL, "popper");
+	spawn_each(2, locked_popper, "popper");
 }
 
 static struct thing *pop_in_section(void)
@@ -100,8 +99,7 @@ static void popper(void *unused)
 static void setup_sections(void)
 {
 	pushers(2);
-	for (int i = 0; i < driver_readers; i++)
-		sim_spawn(popper, NULL, "popper");
+	spawn_each(driver_readers, popper, "popper");
 }
 
 /* A thing is pushed again when no pop can be at it any more. */
@@ -162,8 +160,7 @@ static void taker(void *unused)
 static void setup_all(void)
 {
 	pushers(3);
-	sim_spawn(taker, NULL, "taker");
-	sim_spawn(taker, NULL, "taker");
+	spawn_each(2, taker, "taker");
 }
 
 /* ---- a push that never ends ---- */
@@ -189,8 +186,7 @@ static void goes_on(void *unused)
 static void setup_stopped(void)
 {
 	sim_spawn(stops, (void *)0, "stops");
-	sim_spawn(goes_on, NULL, "goes on");
-	sim_spawn(goes_on, NULL, "goes on");
+	spawn_each(2, goes_on, "goes on");
 }
 
 /* ---- a handler pushes ---- */

@@ -35,7 +35,7 @@ static inline void last_has_places(int nr)
 		fail_msg("\"%s\" has %d places, not %d", last_text, found, nr);
 }
 
-/* Check that @fn is reported once, as @kind, and goes on; and that without a hook it prints the line and aborts. */
+/* Check that @fn is reported once, as @kind, and goes on. */
 static inline void reported(void (*fn)(void), enum quiesce_misuse kind, const char *word)
 {
 	int before = flag_get(&nr_reports);
@@ -47,8 +47,19 @@ static inline void reported(void (*fn)(void), enum quiesce_misuse kind, const ch
 		fail_msg("%d reports instead of \"%s\"", flag_get(&nr_reports) - before, word);
 	assert_int_equal(last_kind, kind);
 	last_says(word);
+	assert_null(strchr(last_text, '\n'));
 }
 
+static inline void one_line(const struct outcome *o, const char *word)
+{
+	assert_int_equal(count_lines(o->text), 1);
+	assert_int_equal(o->text[o->length - 1], '\n');
+	assert_int_equal(strncmp(o->text, "quiesce: ", 9), 0);
+	if (!strstr(o->text, word))
+		fail_msg("\"%s\" does not say \"%s\"", o->text, word);
+}
+
+/* Check that without a hook @fn prints one line and aborts. */
 static inline void fatal(void (*fn)(void), const char *word)
 {
 	struct outcome o;
@@ -56,10 +67,14 @@ static inline void fatal(void (*fn)(void), const char *word)
 	in_child(fn, &o);
 	assert_true(WIFSIGNALED(o.status));
 	assert_int_equal(WTERMSIG(o.status), SIGABRT);
-	assert_int_equal(count_lines(o.text), 1);
-	if (!strstr(o.text, word))
-		fail_msg("\"%s\" does not say \"%s\"", o.text, word);
+	one_line(&o, word);
 	alarm(WATCHDOG_SECONDS);
+}
+
+static inline void misuse(void (*fn)(void), enum quiesce_misuse kind, const char *word)
+{
+	reported(fn, kind, word);
+	fatal(fn, word);
 }
 
 static inline void accepted(void (*fn)(void))

@@ -5,6 +5,8 @@
 
 #include "testing.h"
 
+#include <quiesce/shazptr.h>
+
 #define STALL_NS 20000000u
 #define MAX_KEPT 64
 
@@ -168,6 +170,31 @@ static inline void stayer_end(struct stayer *s)
 {
 	sem_post(&s->go);
 	pthread_join(s->thread, NULL);
+}
+
+static inline void rcu_enter(struct stayer *s)
+{
+	(void)s;
+	rcu_read_lock();
+}
+
+static inline void rcu_leave(struct stayer *s)
+{
+	(void)s;
+	rcu_read_unlock();
+}
+
+static inline void wildcard_enter(struct stayer *s)
+{
+	static struct shazptr_guard guard;
+
+	guard = shazptr_acquire(SHAZPTR_WILDCARD);
+	s->arg = &guard;
+}
+
+static inline void wildcard_leave(struct stayer *s)
+{
+	shazptr_clear(*(struct shazptr_guard *)s->arg);
 }
 
 /* ---- a thread that waits in a call ---- */

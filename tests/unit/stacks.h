@@ -93,8 +93,7 @@ static inline void load_run(int pushers, void *(*push)(void *), int poppers, voi
 	totals.pushers_left = pushers;
 	for (intptr_t i = 0; i < pushers + poppers; i++)
 		thread_must(pthread_create(&thread[i], NULL, i < pushers ? push : pop, (void *)i));
-	for (int i = 0; i < pushers; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, pushers);
 	quiesce_store_relaxed(&totals.pushers_left, 0);
 	for (int i = pushers; i < pushers + poppers; i++)
 		pthread_join(thread[i], NULL);

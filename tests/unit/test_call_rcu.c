@@ -60,8 +60,7 @@ static void callbacks_of_exited_threads_run(void **state)
 	(void)state;
 	for (int i = 0; i < THREADS; i++)
 		thread_must(pthread_create(&thread[i], NULL, queue_and_exit, o + (size_t)i * 1000));
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, THREADS);
 	rcu_barrier();
 	assert_int_equal(nr_once(o, N), N);
 	nothing_is_left();
@@ -272,15 +271,13 @@ static void shutdown_ends_beside_a_busy_thread(void **state)
 	pthread_t thread[2];
 
 	(void)state;
-	for (int i = 0; i < 2; i++)
-		thread_must(pthread_create(&thread[i], NULL, queue_until_stopped, &stop));
+	threads_begin(thread, 2, queue_until_stopped, &stop);
 	for (int i = 0; i < 100; i++) {
 		err = quiesce_shutdown(5000000);
 		assert_true(err == 0 || err == -ETIMEDOUT);
 	}
 	flag_set(&stop);
-	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 2);
 	assert_int_equal(quiesce_shutdown(0), 0);
 	nothing_is_left();
 }

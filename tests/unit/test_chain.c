@@ -314,8 +314,7 @@ static void readers_see_no_stage_but_theirs(void **state)
 	nr_freed = 0;
 	for (int i = 0; i < NR_READERS + NR_UPDATERS; i++)
 		thread_must(pthread_create(&thread[i], NULL, i < NR_READERS ? reader_main : updater_main, NULL));
-	for (int i = 0; i < NR_READERS + NR_UPDATERS; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR_READERS + NR_UPDATERS);
 	for (int c = 0; c < NR_CHAINS; c++)
 		next_wait(chain[c][0]);
 	assert_int_equal(quiesce_shutdown(0), 0);

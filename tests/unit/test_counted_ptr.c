@@ -485,8 +485,7 @@ static void many_threads_keep_what_others_replace(void **state)
 	(void)state;
 	for (int i = 0; i < NR_READERS + NR_UPDATERS; i++)
 		thread_must(pthread_create(&thread[i], NULL, i < NR_READERS ? reader_main : updater_main, NULL));
-	for (int i = 0; i < NR_READERS + NR_UPDATERS; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR_READERS + NR_UPDATERS);
 	for (int i = 0; i < NR_POINTERS; i++)
 		counted_publish(&pointer[i], NULL, counted);
 	assert_int_equal(quiesce_shutdown(0), 0);

@@ -58,11 +58,9 @@ static void run(void *(*reader)(void *), void *(*updater)(void *))
 		thread_must(pthread_create(&readers[i], NULL, reader, (void *)i));
 	for (uintptr_t i = 0; i < NR_UPDATERS; i++)
 		thread_must(pthread_create(&updaters[i], NULL, updater, (void *)i));
-	for (int i = 0; i < NR_UPDATERS; i++)
-		pthread_join(updaters[i], NULL);
+	threads_end(updaters, NR_UPDATERS);
 	flag_set(&stop);
-	for (int i = 0; i < NR_READERS; i++)
-		pthread_join(readers[i], NULL);
+	threads_end(readers, NR_READERS);
 	assert_int_equal(nr_wrong, 0);
 	assert_true(nr_finds >= NR_FINDS && nr_walks >= NR_WALKS);
 }

@@ -204,10 +204,8 @@ static void start_and_end_threads(void)
 {
 	pthread_t thread[STARTERS];
 
-	for (int i = 0; i < STARTERS; i++)
-		thread_must(pthread_create(&thread[i], NULL, start_one_after_another, NULL));
-	for (int i = 0; i < STARTERS; i++)
-		pthread_join(thread[i], NULL);
+	threads_begin(thread, STARTERS, start_one_after_another, NULL);
+	threads_end(thread, STARTERS);
 	all_are_gone();
 }
 

@@ -63,10 +63,8 @@ static void garbage_is_bounded_while_readers_stall(void **state)
 	stall(object);
 	for (int i = 0; i < NR_STALLED; i++)
 		call_hazptr_inline(object[i], dies);
-	for (int i = 0; i < 2; i++)
-		thread_must(pthread_create(&thread[i], NULL, retire_many, NULL));
-	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
+	threads_begin(thread, 2, retire_many, NULL);
+	threads_end(thread, 2);
 	/* This thread retires, too, and each of the two may have an object that is not yet retired. */
 	assert_in_range(most_alive, NR_STALLED, 3 * HAZPTR_BATCH_MAX + NR_STALLED + 2);
 	wait_until(flag_get(&nr_alive) == NR_STALLED);
@@ -377,13 +375,11 @@ static void a_wait_for_a_cohort_ends_beside_retirers(void **state)
 	int stop = 0;
 
 	(void)state;
-	for (int i = 0; i < 3; i++)
-		thread_must(pthread_create(&thread[i], NULL, retires_until_stopped, &stop));
+	threads_begin(thread, 3, retires_until_stopped, &stop);
 	for (int i = 0; i < 50; i++)
 		synchronize_hazptr_cohort(&busy);
 	flag_set(&stop);
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 3);
 	synchronize_hazptr_cohort(&busy);
 	assert_int_equal(flag_get(&nr_alive), 0);
 }

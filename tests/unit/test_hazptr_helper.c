@@ -302,8 +302,7 @@ static void queues_that_have_nothing_are_not_visited(void **state)
 	}
 	assert_in_range(stats_now().hazptr_queues_visited - visited, ROUNDS, 4 * ROUNDS);
 	pthread_barrier_wait(&all_end);
-	for (int i = 0; i < NR_THREADS; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR_THREADS);
 }
 
 /* ---- memory ---- */

@@ -2,44 +2,10 @@
 /* test_hazptr_misuse.c - wrong uses of hazard pointers that are detected: with a hook, and with the default. */
 #include "hazptrs.h"
 #include "guards.h"
+#include "misuses.h"
 
 static struct thing p_object;
 static struct thing *const p = &p_object;
-
-/* ---- the hook ---- */
-
-static enum quiesce_misuse last_kind;
-static int nr_reports;
-static char last_text[400];
-
-static void hook(enum quiesce_misuse kind, const char *text)
-{
-	last_kind = kind;
-	snprintf(last_text, sizeof last_text, "%s", text);
-	count_up(&nr_reports);
-}
-
-/* Check that with a hook @fn is reported once and returns, and that without one it prints a line and aborts. */
-static void misuse(void (*fn)(void), enum quiesce_misuse kind, const char *word)
-{
-	int before = flag_get(&nr_reports);
-	struct outcome o;
-
-	quiesce_set_misuse_hook(hook);
-	fn();
-	quiesce_set_misuse_hook(NULL);
-	assert_int_equal(flag_get(&nr_reports), before + 1);
-	assert_int_equal(last_kind, kind);
-	if (!strstr(last_text, word))
-		fail_msg("\"%s\" does not say \"%s\"", last_text, word);
-	in_child(fn, &o);
-	assert_true(WIFSIGNALED(o.status));
-	assert_int_equal(WTERMSIG(o.status), SIGABRT);
-	assert_int_equal(count_lines(o.text), 1);
-	if (!strstr(o.text, word))
-		fail_msg("\"%s\" does not say \"%s\"", o.text, word);
-	alarm(WATCHDOG_SECONDS);
-}
 
 /* ---- NULL ---- */
 

@@ -218,15 +218,11 @@ static void barriers_at_once(void **state)
 
 	(void)state;
 	quiesce_store_relaxed(&stop, 0);
-	for (int i = 0; i < 2; i++)
-		thread_must(pthread_create(&other[i], NULL, retire_for_ever, NULL));
-	for (int i = 0; i < 4; i++)
-		thread_must(pthread_create(&waiter[i], NULL, retire_and_wait, NULL));
-	for (int i = 0; i < 4; i++)
-		pthread_join(waiter[i], NULL);
+	threads_begin(other, 2, retire_for_ever, NULL);
+	threads_begin(waiter, 4, retire_and_wait, NULL);
+	threads_end(waiter, 4);
 	flag_set(&stop);
-	for (int i = 0; i < 2; i++)
-		pthread_join(other[i], NULL);
+	threads_end(other, 2);
 	assert_int_equal(nr_wrong, 0);
 }
 
@@ -352,14 +348,12 @@ static void endless_protections_starve_no_waiter(void **state)
 	for (int two = 0; two < 2; two++) {
 		quiesce_store_relaxed(&stop, 0);
 		fresh(q);
-		for (int i = 0; i < 2; i++)
-			thread_must(pthread_create(&reader[i], NULL, protect_for_ever, two ? q : NULL));
+		threads_begin(reader, 2, protect_for_ever, two ? q : NULL);
 		wait_until(runs_of(q));
 		for (int i = 0; i < 40; i++)
 			synchronize_hazptr(p);
 		flag_set(&stop);
-		for (int i = 0; i < 2; i++)
-			pthread_join(reader[i], NULL);
+		threads_end(reader, 2);
 	}
 	assert_true(stats_now().shazptr_blocked > blocked);
 }
@@ -486,10 +480,8 @@ static void a_cohort_is_destroyed_after_the_wait(void **state)
 		assert_non_null(s);
 		s->member = calloc(NR_MEMBERS, sizeof *s->member);
 		assert_non_null(s->member);
-		for (int i = 0; i < 3; i++)
-			thread_must(pthread_create(&thread[i], NULL, retire_members, s));
-		for (int i = 0; i < 3; i++)
-			pthread_join(thread[i], NULL);
+		threads_begin(thread, 3, retire_members, s);
+		threads_end(thread, 3);
 		synchronize_hazptr_cohort(&s->cohort);
 		assert_int_equal(things_run(s->member, NR_MEMBERS), NR_MEMBERS);
 		free(s->member);

@@ -296,8 +296,7 @@ static void threads(void **state)
 	(void)state;
 	for (uintptr_t i = 0; i < NR_THREADS; i++)
 		thread_must(pthread_create(&user[i], NULL, user_main, (void *)(i * 7)));
-	for (int i = 0; i < NR_THREADS; i++)
-		pthread_join(user[i], NULL);
+	threads_end(user, NR_THREADS);
 	assert_int_equal(nr_wrong, 0);
 	must_be_empty(&shared);
 }

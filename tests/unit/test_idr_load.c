@@ -297,11 +297,9 @@ static void readers_and_updaters(void **state)
 		thread_must(pthread_create(&reader[i], NULL, reader_main, (void *)(i * 1000)));
 	for (uintptr_t i = 0; i < NR_THREADS; i++)
 		thread_must(pthread_create(&updater[i], NULL, updater_main, (void *)(NR_HELD - i * 3)));
-	for (int i = 0; i < NR_THREADS; i++)
-		pthread_join(updater[i], NULL);
+	threads_end(updater, NR_THREADS);
 	flag_set(&stop);
-	for (int i = 0; i < NR_THREADS; i++)
-		pthread_join(reader[i], NULL);
+	threads_end(reader, NR_THREADS);
 	assert_true(nr_found >= NR_FINDS);
 	assert_int_equal(nr_wrong, 0);
 	must_be_empty(&shared);

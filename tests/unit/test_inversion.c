@@ -239,8 +239,7 @@ static void a_scanner_in_its_walk(void **state)
 	pthread_join(reader, NULL);
 	for (int i = 0; i < NR_BETWEEN; i++)
 		sem_post(&walk.end_others);
-	for (int i = 0; i < NR_BETWEEN; i++)
-		pthread_join(between[i], NULL);
+	threads_end(between, NR_BETWEEN);
 }
 
 /* ---- real-time priorities ---- */

@@ -215,8 +215,7 @@ static void run(int n, void *(*fn)(void *))
 	nr_wrong = nr_taken = 0;
 	for (int i = 0; i < n; i++)
 		thread_must(pthread_create(&thread[i], NULL, fn, (void *)(uintptr_t)i));
-	for (int i = 0; i < n; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, n);
 	assert_int_equal(nr_wrong, 0);
 	rcu_barrier();
 }
@@ -379,8 +378,7 @@ static void handlers_put_and_take(void **state)
 		pthread_kill(thread[i % 2], SIGUSR1);
 		wait_until(flag_get(&nr_handled) > i || flag_get(&nr_wrong));
 	}
-	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 2);
 	assert_int_equal(nr_wrong, 0);
 	while (take())
 		n++;

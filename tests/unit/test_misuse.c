@@ -4,66 +4,12 @@
 #include <quiesce/percpu_rwsem.h>
 #include <quiesce/srcu.h>
 
-#include "testing.h"
+#include "misuses.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-
-/* ---- the hook ---- */
-
-static enum quiesce_misuse last_kind;
-static int nr_reports;
-static char last_text[400];
-
-static void hook(enum quiesce_misuse kind, const char *text)
-{
-	last_kind = kind;
-	snprintf(last_text, sizeof last_text, "%s", text);
-	count_up(&nr_reports);
-}
-
-/* Check that @fn is reported exactly once, as @kind, and returns. */
-static void hooked(void (*fn)(void), enum quiesce_misuse kind, const char *word)
-{
-	int before = flag_get(&nr_reports);
-
-	quiesce_set_misuse_hook(hook);
-	fn();
-	quiesce_set_misuse_hook(NULL);
-	assert_int_equal(flag_get(&nr_reports), before + 1);
-	assert_int_equal(last_kind, kind);
-	if (!strstr(last_text, word))
-		fail_msg("\"%s\" does not say \"%s\"", last_text, word);
-	assert_null(strchr(last_text, '\n'));
-}
-
-static void one_line(const struct outcome *o, const char *word)
-{
-	assert_int_equal(count_lines(o->text), 1);
-	assert_int_equal(o->text[o->length - 1], '\n');
-	assert_int_equal(strncmp(o->text, "quiesce: ", 9), 0);
-	if (!strstr(o->text, word))
-		fail_msg("\"%s\" does not say \"%s\"", o->text, word);
-}
-
-/* Check that @fn by default prints one line and aborts. */
-static void aborts(void (*fn)(void), const char *word)
-{
-	struct outcome o;
-
-	in_child(fn, &o);
-	assert_true(WIFSIGNALED(o.status));
-	assert_int_equal(WTERMSIG(o.status), SIGABRT);
-	one_line(&o, word);
-}
-
-static void misuse(void (*fn)(void), enum quiesce_misuse kind, const char *word)
-{
-	hooked(fn, kind, word);
-	aborts(fn, word);
-}
 
 /* ---- waiting in a section ---- */
 
@@ -163,7 +109,7 @@ static void a_long_name_before_the_code(void **state)
 	close(fd);
 	unlink(path);
 	assert_true(map != MAP_FAILED);
-	hooked(in_section_barrier, QUIESCE_MISUSE_WAIT_IN_READER, "rcu_barrier() at test_misuse");
+	reported(in_section_barrier, QUIESCE_MISUSE_WAIT_IN_READER, "rcu_barrier() at test_misuse");
 	munmap(map, 1);
 }
 
@@ -262,7 +208,7 @@ static void nest_too_deep(void)
 
 static void nest_too_deep_with_hook(void)
 {
-	quiesce_set_misuse_hook(hook);
+	quiesce_set_misuse_hook(keep_report);
 	nest(8192);
 }
 
@@ -277,7 +223,7 @@ static void nesting(void **state)
 		rcu_read_unlock();
 	assert_false(rcu_read_lock_held());
 	synchronize_rcu();
-	aborts(nest_too_deep, "nested deeper");
+	fatal(nest_too_deep, "nested deeper");
 	in_child(nest_too_deep_with_hook, &o); /* the hook has received the report; the program cannot go on */
 	assert_true(WIFSIGNALED(o.status));
 	assert_int_equal(WTERMSIG(o.status), SIGABRT);
@@ -335,7 +281,7 @@ static void layout_thread(void)
 static void a_foreign_layout_aborts(void **state)
 {
 	(void)state;
-	aborts(layout_thread, "layout");
+	fatal(layout_thread, "layout");
 }
 
 static struct percpu_rw_semaphore foreign_sem = PERCPU_RWSEM_INIT;
@@ -379,7 +325,7 @@ static void counters_of_a_foreign_layout_abort(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof how / sizeof *how; i++)
-		aborts(how[i], "layout");
+		fatal(how[i], "layout");
 }
 
 /* ---- a thread ends inside a section ---- */
@@ -446,7 +392,7 @@ static void is_reported(void (*fn)(void))
 {
 	struct outcome o;
 
-	hooked(fn, QUIESCE_MISUSE_EXIT_IN_READER, "exited inside");
+	reported(fn, QUIESCE_MISUSE_EXIT_IN_READER, "exited inside");
 	in_child(fn, &o);
 	assert_true(exited_with(o.status, 0)); /* reported, not fatal */
 	one_line(&o, "exited inside");
@@ -549,15 +495,15 @@ static void fetch_unprotected(void)
 static void the_debug_build_checks_the_fetcher(void **state)
 {
 	(void)state;
-	hooked(fetch_outside, QUIESCE_MISUSE_NOT_HELD, "rcu_dereference_check(shared_pointer, lock_is_held): the caller does not hold");
-	hooked(fetch_unprotected, QUIESCE_MISUSE_NOT_HELD, "rcu_dereference_protected(shared_pointer, lock_is_held)");
+	reported(fetch_outside, QUIESCE_MISUSE_NOT_HELD, "rcu_dereference_check(shared_pointer, lock_is_held): the caller does not hold");
+	reported(fetch_unprotected, QUIESCE_MISUSE_NOT_HELD, "rcu_dereference_protected(shared_pointer, lock_is_held)");
 }
 
 static void the_debug_build_shows_where(void **state)
 {
 	(void)state;
-	hooked(in_section_synchronize, QUIESCE_MISUSE_WAIT_IN_READER, "began near test_misuse-debug+0x");
-	hooked(exit_by_return, QUIESCE_MISUSE_EXIT_IN_READER, "began near test_misuse-debug+0x");
+	reported(in_section_synchronize, QUIESCE_MISUSE_WAIT_IN_READER, "began near test_misuse-debug+0x");
+	reported(exit_by_return, QUIESCE_MISUSE_EXIT_IN_READER, "began near test_misuse-debug+0x");
 }
 #define DEBUG_TESTS TEST(the_debug_build_shows_where), TEST(the_debug_build_checks_the_fetcher),
 #else

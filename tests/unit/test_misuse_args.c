@@ -7,12 +7,6 @@
 #include <quiesce/percpu_ref.h>
 #include <quiesce/srcu.h>
 
-static void misuse(void (*fn)(void), enum quiesce_misuse kind, const char *word)
-{
-	reported(fn, kind, word);
-	fatal(fn, word);
-}
-
 /* ---- NULL ---- */
 
 static struct srcu_struct *no_domain;

@@ -106,8 +106,7 @@ static void no_user_is_inside_a_frozen_queue(void **state)
 		freeze_once(i);
 	wait_until(flag_get(&q.handed) > 0);
 	flag_set(&q.ends);
-	for (int i = 0; i < NR_USERS; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR_USERS);
 	percpu_ref_kill(&q.ref);
 	clear_stock();
 	assert_int_equal(sem_trywait(&q.unused), 0);
@@ -148,8 +147,7 @@ static void changes_of_mode_take_turns(void **state)
 	assert_int_equal(percpu_ref_init(&restless, on_release, PERCPU_REF_ALLOW_REINIT), 0);
 	for (int i = 0; i < 4; i++)
 		thread_must(pthread_create(&thread[i], NULL, changer_main, (void *)(uintptr_t)(i % 2)));
-	for (int i = 0; i < 4; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 4);
 	percpu_ref_switch_to_atomic_sync(&restless);
 	assert_int_equal(restless.count / 2, 1);
 	assert_int_equal(released, 0);

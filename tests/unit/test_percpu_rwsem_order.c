@@ -171,8 +171,7 @@ static void no_reader_overtakes_a_writer(void **state)
 		percpu_up_read(&sem);
 		pthread_join(writer, NULL);
 		flag_set(&stop);
-		for (int i = 0; i < NR_READERS; i++)
-			pthread_join(reader[i], NULL);
+		threads_end(reader, NR_READERS);
 		assert_int_equal(nr_overtakes, 0);
 		percpu_free_rwsem(&sem);
 	}
@@ -230,8 +229,7 @@ static void neither_side_starves(void **state)
 			least = flag_get(&done[i]) < least ? flag_get(&done[i]) : least;
 	}
 	flag_set(&stop);
-	for (int i = 0; i < NR; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR);
 	assert_int_equal(nr_wrong, 0);
 	assert_int_equal(a, done[0] + done[1]);
 	assert_int_equal(a, b);
@@ -287,8 +285,7 @@ static void timeouts_that_come_with_the_lock(void **state)
 	a = b = 0;
 	for (int i = 0; i < 4; i++)
 		thread_must(pthread_create(&thread[i], NULL, ask_in_every_way, (void *)(uintptr_t)(i + 1)));
-	for (int i = 0; i < 4; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 4);
 	assert_int_equal(nr_wrong, 0);
 	assert_int_equal(a, b);
 	assert_true(a > 100);
@@ -355,18 +352,6 @@ static void readers_are_fast_again_after_a_burst(void **state)
 enum { MANY = 10000 };
 
 static struct percpu_rw_semaphore many[MANY];
-
-static long address_space(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	long pages = 0;
-
-	assert_non_null(file);
-	if (fscanf(file, "%ld", &pages) != 1)
-		pages = 0;
-	fclose(file);
-	return pages;
-}
 
 static int nr_maps(void)
 {

@@ -67,8 +67,7 @@ static void only_the_reader_in_the_way_is_asked_for(void **state)
 	assert_in_range(nr_probes, 2, ns / PROBE_NS);
 	for (int i = 0; i < NR_IDLE; i++)
 		sem_post(&end);
-	for (int i = 0; i < NR_IDLE; i++)
-		pthread_join(idle[i], NULL);
+	threads_end(idle, NR_IDLE);
 }
 
 int main(int argc, char **argv)

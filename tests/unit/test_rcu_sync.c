@@ -447,8 +447,7 @@ static void fast_readers_and_updaters_exclude_each_other(void **state)
 		thread_must(pthread_create(&thread[i], NULL, i < NR_READERS ? reader_main : burst_main, NULL));
 	wait_until(flag_get(&nr_updates) > ENOUGH && flag_get(&nr_fast) > ENOUGH && flag_get(&nr_slow) > ENOUGH);
 	flag_set(&stop);
-	for (int i = 0; i < NR_READERS + NR_UPDATERS; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR_READERS + NR_UPDATERS);
 	assert_int_equal(nr_wrong, 0);
 	rcu_sync_dtor(&local);
 }

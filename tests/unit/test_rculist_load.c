@@ -272,15 +272,13 @@ static void walks_meet_only_what_is_there(void **state)
 	hlist_add_head_rcu(&first.hnode, &chain);
 	hlist_add_behind_rcu(&last.hnode, &first.hnode);
 	build(&whole);
-	for (int i = 0; i < NR_READERS; i++)
-		thread_must(pthread_create(&thread[i], NULL, reader_main, NULL));
+	threads_begin(thread, NR_READERS, reader_main, NULL);
 	while (now_ns() < until || flag_get(&nr_walks) < 100 || turns < 1000) {
 		update((unsigned int)rand_r(&random));
 		turns++;
 	}
 	flag_set(&stop);
-	for (int i = 0; i < NR_READERS; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR_READERS);
 	rcu_barrier();
 	print_message("# %llu updates, %llu freed, %llu walks, %llu seen\n", (unsigned long long)turns,
 		      (unsigned long long)nr_freed, (unsigned long long)nr_walks, (unsigned long long)nr_seen);

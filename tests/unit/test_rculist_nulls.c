@@ -378,8 +378,7 @@ static void objects_that_stay_are_found_among_objects_that_move(void **state)
 		turns++;
 	}
 	flag_set(&stop);
-	for (int i = 0; i < NR_READERS; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR_READERS);
 	print_message("# %llu turns, %llu found, %d walks astray, %d second lookups\n", (unsigned long long)turns,
 		      (unsigned long long)nr_found, nr_strays, nr_restarts);
 	assert_int_equal(nr_missed, 0);

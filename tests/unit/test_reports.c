@@ -11,18 +11,6 @@
 
 DEFINE_STATIC_SRCU(domain);
 
-static void rcu_enter(struct stayer *s)
-{
-	(void)s;
-	rcu_read_lock();
-}
-
-static void rcu_leave(struct stayer *s)
-{
-	(void)s;
-	rcu_read_unlock();
-}
-
 /* Check the fields that each report of a stall with one holder has. */
 static void must_name(const struct kept *k, const struct stayer *s, const void *object)
 {
@@ -61,8 +49,7 @@ static void synchronize_calls(void (*first)(void), const char *call)
 	call_begin(&thread[2], &other);
 	wait_until(are_behind(call, &k));
 	stayer_end(&s);
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 3);
 	reports_end();
 }
 
@@ -132,8 +119,7 @@ static void waits_behind_a_callback_that_blocks_are_reported(void **state)
 	k = wait_for_report("rcu_throttle", ", in the callback 0x");
 	assert_int_equal(k.report.holder, thread_named("quiesce"));
 	sem_post(&end_callback);
-	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 2);
 	quiesce_set_garbage_ceiling(64ull << 20);
 	reports_end();
 }
@@ -266,8 +252,7 @@ static void callers_behind_a_wait_for_a_domain_are_counted(void **state)
 		call_begin(&thread[i], &wait);
 	wait_until(are_behind("synchronize_srcu", &k));
 	stayer_end(&s);
-	for (int i = 0; i < 3; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 3);
 	reports_end();
 }
 
@@ -322,19 +307,6 @@ static void hazptr_enter(struct stayer *s)
 static void hazptr_leave(struct stayer *s)
 {
 	hazptr_free(NULL, s->arg);
-}
-
-static void wildcard_enter(struct stayer *s)
-{
-	static struct shazptr_guard guard;
-
-	guard = shazptr_acquire(SHAZPTR_WILDCARD);
-	s->arg = &guard;
-}
-
-static void wildcard_leave(struct stayer *s)
-{
-	shazptr_clear(*(struct shazptr_guard *)s->arg);
 }
 
 static void reclaimed(struct hazptr_head *head)

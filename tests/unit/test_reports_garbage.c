@@ -60,18 +60,6 @@ static void check_reports(const char *calls, const void *object, uint32_t holder
 
 /* ---- RCU ---- */
 
-static void rcu_enter(struct stayer *s)
-{
-	(void)s;
-	rcu_read_lock();
-}
-
-static void rcu_leave(struct stayer *s)
-{
-	(void)s;
-	rcu_read_unlock();
-}
-
 static void garbage_of_rcu_is_reported(void **state)
 {
 	uint64_t warnings = stats_now().garbage_warnings;
@@ -144,19 +132,6 @@ static void garbage_of_domains_is_reported(void **state)
 
 /* ---- hazard pointers ---- */
 
-static void wildcard_enter(struct stayer *s)
-{
-	static struct shazptr_guard guard;
-
-	guard = shazptr_acquire(SHAZPTR_WILDCARD);
-	s->arg = &guard;
-}
-
-static void wildcard_leave(struct stayer *s)
-{
-	shazptr_clear(*(struct shazptr_guard *)s->arg);
-}
-
 static void free_hazptr_object(struct hazptr_head *head)
 {
 	free(head);
@@ -215,8 +190,7 @@ static void garbage_of_ended_threads_is_reported(void **state)
 	pthread_barrier_init(&all_there, NULL, NR_EXITING);
 	for (int i = 0; i < NR_EXITING; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, retires_and_exits, &all_there), 0);
-	for (int i = 0; i < NR_EXITING; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR_EXITING);
 	pthread_barrier_destroy(&all_there);
 	wait_for_report("call_hazptr()", "garbage: ");
 	stayer_end(&s);

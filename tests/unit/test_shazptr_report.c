@@ -4,6 +4,7 @@
  * Runs with QUIESCE_STALL_MS=20: nothing depends on how long that really takes.
  */
 #include "guards.h"
+#include "misuses.h"
 
 #include <fcntl.h>
 
@@ -155,37 +156,6 @@ static void waits_that_do_not_stall_are_not_reported(void **state)
 
 #ifdef QUIESCE_DEBUG
 
-static enum quiesce_misuse last_kind;
-static int nr_reports;
-static char last_text[400];
-
-static void hook(enum quiesce_misuse kind, const char *text)
-{
-	last_kind = kind;
-	snprintf(last_text, sizeof last_text, "%s", text);
-	count_up(&nr_reports);
-}
-
-/* Check that @fn is reported once as @kind, and returns; and that by default it prints that line and aborts. */
-static void misuse(void (*fn)(void), enum quiesce_misuse kind, const char *word)
-{
-	int before = flag_get(&nr_reports);
-	struct outcome o;
-
-	quiesce_set_misuse_hook(hook);
-	fn();
-	quiesce_set_misuse_hook(NULL);
-	assert_int_equal(flag_get(&nr_reports), before + 1);
-	assert_int_equal(last_kind, kind);
-	if (!strstr(last_text, word))
-		fail_msg("\"%s\" does not say \"%s\"", last_text, word);
-	in_child(fn, &o);
-	assert_true(WIFSIGNALED(o.status));
-	assert_int_equal(WTERMSIG(o.status), SIGABRT);
-	assert_int_equal(count_lines(o.text), 1);
-	assert_non_null(strstr(o.text, word));
-}
-
 static void wait_for_own_guard(void)
 {
 	shazptr_scoped struct shazptr_guard guard = shazptr_acquire(p);
@@ -280,7 +250,7 @@ static void guards_of_others_are_not_reported(void **state)
 	struct waiter w;
 
 	(void)state;
-	quiesce_set_misuse_hook(hook);
+	quiesce_set_misuse_hook(keep_report);
 	quiesce_store_relaxed(&nr_reports, 0);
 	actor_begin(&actor);
 	actor_do(&actor, do_acquire, &t);

@@ -197,15 +197,13 @@ static void endless_fallback_guards_starve_no_waiter(void **state)
 
 	(void)state;
 	run_short();
-	for (int i = 0; i < 2; i++)
-		thread_must(pthread_create(&reader[i], NULL, protect_for_ever, NULL));
+	threads_begin(reader, 2, protect_for_ever, NULL);
 	wait_until(flag_get(&nr_protected) == 2);
 	blocked = stats_now().shazptr_blocked;
 	for (int i = 0; i < 10; i++)
 		synchronize_shazptr(q);
 	flag_set(&stop);
-	for (int i = 0; i < 2; i++)
-		pthread_join(reader[i], NULL);
+	threads_end(reader, 2);
 	have_enough();
 	assert_int_equal(stats_now().shazptr_blocked, blocked + 10);
 }
@@ -282,8 +280,7 @@ static void a_guard_of_a_handler_counts_even_before_the_first_of_its_thread(void
 	}
 	for (int i = 0; i < NR_FIRST; i++)
 		sem_post(&stay);
-	for (int i = 0; i < NR_FIRST; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, NR_FIRST);
 }
 
 static void *hold_first(void *arg)

@@ -315,8 +315,7 @@ static void a_protected_object_is_not_freed(void **state)
 	(void)state;
 	object[0] = GOOD;
 	current = &object[0];
-	for (int i = 0; i < 3; i++)
-		thread_must(pthread_create(&reader[i], NULL, protect_often, NULL));
+	threads_begin(reader, 3, protect_often, NULL);
 	wait_until(flag_get(&nr_seen) > 0);
 	for (int i = 1; i < NR_REPLACED; i++) {
 		quiesce_store_relaxed(&object[i % NR_OBJECTS], GOOD); /* Relaxed: published by the exchange. */
@@ -325,8 +324,7 @@ static void a_protected_object_is_not_freed(void **state)
 		quiesce_store_relaxed(old, FREED); /* Relaxed: a reader that sees it is wrong anyhow. */
 	}
 	flag_set(&stop);
-	for (int i = 0; i < 3; i++)
-		pthread_join(reader[i], NULL);
+	threads_end(reader, 3);
 	assert_int_equal(nr_bad, 0);
 }
 

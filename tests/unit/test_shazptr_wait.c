@@ -118,16 +118,13 @@ static void waits_end_against(void *guarded, void *const address[NR_UPDATERS])
 
 	quiesce_store_relaxed(&stop, 0);
 	quiesce_store_relaxed(&nr_protected, 0);
-	for (int i = 0; i < NR_READERS; i++)
-		thread_must(pthread_create(&reader[i], NULL, protect_for_ever, guarded));
+	threads_begin(reader, NR_READERS, protect_for_ever, guarded);
 	wait_until(flag_get(&nr_protected) == NR_READERS);
 	for (int i = 0; i < NR_UPDATERS; i++)
 		thread_must(pthread_create(&updater[i], NULL, wait_often, address[i]));
-	for (int i = 0; i < NR_UPDATERS; i++)
-		pthread_join(updater[i], NULL);
+	threads_end(updater, NR_UPDATERS);
 	flag_set(&stop);
-	for (int i = 0; i < NR_READERS; i++)
-		pthread_join(reader[i], NULL);
+	threads_end(reader, NR_READERS);
 	assert_true(stats_now().shazptr_blocked > blocked); /* otherwise no guard has blocked a wait, and nothing was tested */
 }
 
@@ -171,10 +168,8 @@ static void callers_at_once_never_need_more_membarriers(void **state)
 	(void)state;
 	quiesce_shutdown(0);
 	before = stats_now().membarriers;
-	for (int i = 0; i < NR_WAITERS; i++)
-		thread_must(pthread_create(&updater[i], NULL, wait_often, p));
-	for (int i = 0; i < NR_WAITERS; i++)
-		pthread_join(updater[i], NULL);
+	threads_begin(updater, NR_WAITERS, wait_often, p);
+	threads_end(updater, NR_WAITERS);
 	if (is_light())
 		assert_in_range(stats_now().membarriers - before, 1, NR_WAITERS * NR_WAITS);
 	else

@@ -459,8 +459,7 @@ static void under_load(void **state)
 
 	(void)state;
 	shared = fresh_object();
-	for (int i = 0; i < NR_READERS; i++)
-		thread_must(pthread_create(&reader[i], NULL, reader_main, NULL));
+	threads_begin(reader, NR_READERS, reader_main, NULL);
 	for (int i = 0; i < NR_ROUNDS || flag_get(&nr_busy) < NR_READERS; i++) {
 		struct object *old = rcu_xchg_pointer(&shared, fresh_object());
 
@@ -475,8 +474,7 @@ static void under_load(void **state)
 	}
 	srcu_barrier(&files);
 	flag_set(&stop);
-	for (int i = 0; i < NR_READERS; i++)
-		pthread_join(reader[i], NULL);
+	threads_end(reader, NR_READERS);
 	free(shared);
 	assert_false(flag_get(&dead_seen));
 	assert_int_equal(nr_freed, nr_queued);

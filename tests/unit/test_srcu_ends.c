@@ -274,18 +274,6 @@ static void the_waiter_frees_the_domain(void **state)
 
 enum { MANY = 2000 };
 
-static long address_space(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	long pages = 0;
-
-	assert_non_null(file);
-	if (fscanf(file, "%ld", &pages) != 1)
-		pages = 0;
-	fclose(file);
-	return pages;
-}
-
 static void use_all(struct srcu_struct *many)
 {
 	static struct rcu_head head[MANY];
@@ -375,8 +363,7 @@ static void a_cookie_waits_for_its_section(void **state)
 			assert_false(poll_state_synchronize_srcu(&domain, seq));
 		}
 		srcu_read_unlock(&domain, idx);
-		for (int i = 0; i < NR; i++)
-			pthread_join(updater[i], NULL);
+		threads_end(updater, NR);
 	}
 	cleanup_srcu_struct(&domain);
 }

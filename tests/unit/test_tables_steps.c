@@ -70,8 +70,7 @@ static void counters_lose_nothing(void **state)
 	hashmap_init(&shared);
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, count, NULL), 0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, THREADS);
 	for (uint64_t key = 0; key < 7; key++)
 		sum += map_find(&shared, key);
 	assert_int_equal(sum, 30000 * THREADS);

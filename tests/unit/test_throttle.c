@@ -243,8 +243,8 @@ static void lower_the_ceiling_beside(int *stays)
 	rcu_throttle();
 	for (int i = 0; i < NR_OWNERS && stays; i++)
 		sem_post(&may_go);
-	for (int i = 0; i < NR_OWNERS && stays; i++)
-		pthread_join(thread[i], NULL);
+	if (stays)
+		threads_end(thread, NR_OWNERS);
 	quiesce_set_garbage_ceiling(64u << 20);
 	rcu_barrier();
 	nothing_is_left();

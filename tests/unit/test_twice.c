@@ -342,13 +342,11 @@ static void forks_beside_retirers(void **state)
 	pthread_t thread[2];
 
 	(void)state;
-	for (int i = 0; i < 2; i++)
-		thread_must(pthread_create(&thread[i], NULL, retires, NULL));
+	threads_begin(thread, 2, retires, NULL);
 	for (int i = 0; i < 50; i++)
 		succeeds(queues_and_drains);
 	flag_set(&enough);
-	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, 2);
 	rcu_barrier();
 }
 #endif

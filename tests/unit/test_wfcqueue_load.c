@@ -91,8 +91,7 @@ static void start(pthread_t *thread, int n, void *(*fn)(void *))
 
 static void join(const pthread_t *thread, int n)
 {
-	for (int i = 0; i < n; i++)
-		pthread_join(thread[i], NULL);
+	threads_end(thread, n);
 }
 
 /* The taker sleeps until an enqueuer has found the queue empty; a wake-up that is lost ends in the watchdog. */

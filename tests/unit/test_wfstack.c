@@ -226,6 +226,7 @@ static void *push_fresh(void *me)
 	return NULL;
 }
 
+/* Items of a signal handler, of pusher NR_PUSHERS, are not of the heap. */
 static void *take_all(void *unused)
 {
 	struct item *i, *n;
@@ -239,7 +240,8 @@ static void *take_all(void *unused)
 		wfs_for_each_entry_blocking_safe(i, n, wfs_pop_all(&shared), node.wfs) {
 			batch_next(&order, i);
 			item_came_out(i);
-			free(i);
+			if (i->pusher != NR_PUSHERS)
+				free(i);
 		}
 	} while (left);
 	return NULL;
@@ -364,31 +366,11 @@ static void *push_interrupted(void *me)
 	return NULL;
 }
 
-static void *take_all_but_free_of_heap(void *unused)
-{
-	struct item *i, *n;
-	struct batch_order order;
-	int left;
-
-	(void)unused;
-	do {
-		left = pushers_left();
-		batch_begin(&order);
-		wfs_for_each_entry_blocking_safe(i, n, wfs_pop_all(&shared), node.wfs) {
-			batch_next(&order, i);
-			item_came_out(i);
-			if (i->pusher != NR_PUSHERS)
-				free(i);
-		}
-	} while (left);
-	return NULL;
-}
-
 static void handlers_push(void **state)
 {
 	(void)state;
 	signal(SIGUSR1, push_in_handler);
-	load_run(1, push_interrupted, 1, take_all_but_free_of_heap);
+	load_run(1, push_interrupted, 1, take_all);
 	signal(SIGUSR1, SIG_DFL);
 	assert_int_equal(nr_of_handler, NR_OF_HANDLER);
 }

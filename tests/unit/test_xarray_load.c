@@ -431,11 +431,9 @@ static void readers_and_updaters(void **state)
 		thread_must(pthread_create(&reader[i], NULL, reader_main, (void *)i));
 	for (uintptr_t i = 0; i < NR_THREADS; i++)
 		thread_must(pthread_create(&updater[i], NULL, updater_main, (void *)i));
-	for (int i = 0; i < NR_THREADS; i++)
-		pthread_join(updater[i], NULL);
+	threads_end(updater, NR_THREADS);
 	flag_set(&stop);
-	for (int i = 0; i < NR_THREADS; i++)
-		pthread_join(reader[i], NULL);
+	threads_end(reader, NR_THREADS);
 	assert_true(nr_passes >= NR_PASSES);
 	assert_int_equal(nr_wrong, 0);
 	assert_int_equal(xa_count(&shared), NR_ALWAYS);

@@ -88,6 +88,31 @@ static inline void held_end(struct held *h)
 	pthread_join(h->thread, NULL);
 }
 
+/* Start @nr threads that call @fn with @arg, and wait until they have ended. */
+static inline void threads_begin(pthread_t *thread, int nr, void *(*fn)(void *), void *arg)
+{
+	for (int i = 0; i < nr; i++)
+		thread_must(pthread_create(&thread[i], NULL, fn, arg));
+}
+
+static inline void threads_end(const pthread_t *thread, int nr)
+{
+	for (int i = 0; i < nr; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* The pages of the process's address space. */
+static inline long address_space(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%ld", &pages), 1);
+	fclose(file);
+	return pages;
+}
+
 /* ---- children ---- */
 
 struct outcome {

@@ -170,6 +170,8 @@ enum sim_result sim_run(const struct sim_scenario *scenario, const struct sim_op
 {
 	reset(options);
 	scenario->setup();
+	if (scenario->but)
+		scenario->but();
 	run_threads();
 	M->cur = -1;
 	for (int i = 0; i < M->nr_threads; i++)

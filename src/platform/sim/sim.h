@@ -71,6 +71,7 @@ struct sim_scenario {
 	void (*setup)(void);   /* starts the threads; its own accesses are not scheduled */
 	void (*finish)(void);  /* after the last thread; may be NULL */
 	const char *must_see;  /* situation for which some run must call sim_saw(), else the scenario proves nothing */
+	void (*but)(void);     /* called after @setup: how the scenario differs from another one; may be NULL */
 };
 
 /* ---- running ---- */

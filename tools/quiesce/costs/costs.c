@@ -38,6 +38,14 @@ static const struct op *const types[] = {
 
 /* ---- the child ---- */
 
+bool cost_two_cpus(void)
+{
+	if (cpus_online() > 1)
+		return true;
+	job_send_note("left out: it needs two CPUs");
+	return false;
+}
+
 static cpu_set_t allowed;
 
 int cost_cpu_number(int index)
@@ -159,16 +167,8 @@ static int run(const struct options *options)
 const struct subcommand costs_command = {
 	.name = "costs",
 	.what = "Cost of the basic operations of this machine, beside those of 2003.",
-	.doc = "Result: nanoseconds of one operation, median over batches and rounds, with the range over batches; 'spread' is "
-	       "that of the rounds' medians. 'cycles' and 'instr.' are the same in units of the first two rows. They are "
-	       "estimates: a cycle is the duration of one addition in a chain in which each needs the result of the one before, "
-	       "an instruction that of one of many independent additions. '2003' are the figures of an article in Linux Journal "
-	       "for a Pentium III of 700 MHz with four CPUs, in nanoseconds and in its cycles of 1.4 ns. The first three rows "
-	       "are measured whatever --type names.\n"
-	       "Caches are walked in random order, each load waiting for the one before, with pages of 4 kB and with huge ones "
-	       "where the kernel provides them. 'transfer' is half of a round trip of a line between two CPUs: for each pair of "
-	       "four CPUs that are far apart in number, or for all pairs. The figures of fences contain a store before and a "
-	       "load of another word after the fence. With one CPU the rows about two are left out.",
+	.doc = "Result: nanoseconds of one operation, the median over batches and rounds, with the range over batches, beside figures "
+	       "of 2003. The first three rows are measured whatever --type names. See quiesce-costs(1).",
 	.accepts = OPT_TYPE | OPT_COSTS,
 	.fits = fits,
 	.types = types,

@@ -24,9 +24,23 @@ struct cost {
 	double article, article_max; /* ns in 2003, on a 700 MHz Pentium III; 0: no figure, or no range of figures */
 };
 
+/* Define a cost of @symbol_batch(), whose turns are of @turn operations; and one of a loop around @statement. */
+#define COST(symbol, label, text, turn, ...) \
+	const struct cost cost_##symbol = { .op = { .name = label, .what = text }, .measure = cost_simple, \
+					    .batch = symbol##_batch, .per_turn = turn, ##__VA_ARGS__ }
+#define COST_LOOP(symbol, label, text, statement, ...)          \
+	static void symbol##_batch(uint64_t turns)              \
+	{                                                       \
+		while (turns--)                                 \
+			statement;                              \
+	}                                                       \
+	COST(symbol, label, text, 1, ##__VA_ARGS__)
+
 int cost_simple(const struct cost *cost, const struct job *job);
 /* Returns the number of turns of @batch that take about @ns. */
 uint64_t cost_calibrate(void (*batch)(uint64_t turns), uint64_t ns);
+/* True, or false after a note, if there are two CPUs. */
+bool cost_two_cpus(void);
 /* The number of the @index-th CPU that this process may use. */
 int cost_cpu_number(int index);
 

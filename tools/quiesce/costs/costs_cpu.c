@@ -16,10 +16,6 @@ static struct {
 	uint64_t other __attribute__((aligned(128)));
 } local;
 
-#define COST(symbol, label, text, turn, ...) \
-	const struct cost cost_##symbol = { .op = { .name = label, .what = text }, .measure = cost_simple, \
-					    .batch = symbol##_batch, .per_turn = turn, ##__VA_ARGS__ }
-
 /* ---- additions ---- */
 
 /* Both operands are registers: some CPUs eliminate the addition of a constant when they decode it. */
@@ -81,25 +77,18 @@ COST(instruction, "instruction", "an addition among others that do not wait", AD
 
 /* ---- atomics and locks, of lines in the own cache ---- */
 
-static void atomic_inc_batch(uint64_t turns)
+COST_LOOP(atomic_inc, "atomic_inc", "atomic increment of a word in L1", quiesce_fetch_add_relaxed(&local.word, 1), .article = 58.2);
+
+static inline void increment(void)
 {
-	while (turns--)
-		quiesce_fetch_add_relaxed(&local.word, 1);
+	uint64_t old = quiesce_load_relaxed(&local.word);
+
+	while (!__atomic_compare_exchange_n(&local.word, &old, old + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		;
 }
-COST(atomic_inc, "atomic_inc", "atomic increment of a word in L1", 1, .article = 58.2);
+COST_LOOP(cmpxchg_inc, "cmpxchg_inc", "increment of a word in L1 by load and compare-and-exchange", increment(), .article = 107.3);
 
-static void cmpxchg_inc_batch(uint64_t turns)
-{
-	while (turns--) {
-		uint64_t old = quiesce_load_relaxed(&local.word);
-
-		while (!__atomic_compare_exchange_n(&local.word, &old, old + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-			;
-	}
-}
-COST(cmpxchg_inc, "cmpxchg_inc", "increment of a word in L1 by load and compare-and-exchange", 1, .article = 107.3);
-
-static pthread_spinlock_t spin; /* 0 is the free state in every C library; costs_child() is the only user */
+static pthread_spinlock_t spin; /* the child is the only user */
 
 static void spin_lock_batch(uint64_t turns)
 {
@@ -112,15 +101,8 @@ static void spin_lock_batch(uint64_t turns)
 COST(spin_lock, "spin_lock", "pthread_spin_lock() and _unlock(), a free lock in L1", 1, .article = 163.7);
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-
-static void mutex_batch(uint64_t turns)
-{
-	while (turns--) {
-		pthread_mutex_lock(&mutex);
-		pthread_mutex_unlock(&mutex);
-	}
-}
-COST(mutex, "mutex", "pthread_mutex_lock() and _unlock(), a free lock in L1", 1);
+COST_LOOP(mutex, "mutex", "pthread_mutex_lock() and _unlock(), a free lock in L1",
+	  (pthread_mutex_lock(&mutex), pthread_mutex_unlock(&mutex)));
 
 /* ---- fences: a store, the fence, a load of another word ---- */
 
@@ -153,14 +135,8 @@ FENCED(fence_seq_cst, "fence_seq_cst", "store, the compiler's full fence, load",
 
 /* ---- clocks ---- */
 
-static void clock_batch(uint64_t turns)
-{
-	struct timespec t;
-
-	while (turns--)
-		clock_gettime(CLOCK_MONOTONIC, &t);
-}
-COST(clock, "clock_gettime", "clock_gettime(CLOCK_MONOTONIC)", 1);
+static struct timespec now;
+COST_LOOP(clock, "clock_gettime", "clock_gettime(CLOCK_MONOTONIC)", clock_gettime(CLOCK_MONOTONIC, &now));
 
 #if defined(__x86_64__)
 static void tsc_batch(uint64_t turns)

@@ -16,20 +16,11 @@
 #define WAKES 100       /* wake-ups in each round */
 #define ASLEEP_NS 50000 /* a pause long enough for the other thread to fall asleep */
 
-#define CALL(symbol, label, text, call)                                                                       \
-	static void symbol##_batch(uint64_t turns)                                                            \
-	{                                                                                                     \
-		while (turns--)                                                                               \
-			call;                                                                                 \
-	}                                                                                                     \
-	const struct cost cost_##symbol = { .op = { .name = label, .what = text }, .measure = cost_simple,    \
-					    .batch = symbol##_batch, .per_turn = 1 }
-
 static uint32_t empty;
 
-CALL(syscall, "syscall", "a system call that does nothing: getppid()", syscall(SYS_getppid));
-CALL(yield, "sched_yield", "sched_yield() without another runnable thread", sched_yield());
-CALL(wake_empty, "wake_empty", "futex wake without a waiter", syscall(SYS_futex, &empty, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0));
+COST_LOOP(syscall, "syscall", "a system call that does nothing: getppid()", syscall(SYS_getppid));
+COST_LOOP(yield, "sched_yield", "sched_yield() without another runnable thread", sched_yield());
+COST_LOOP(wake_empty, "wake_empty", "futex wake without a waiter", syscall(SYS_futex, &empty, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0));
 
 /* ---- membarrier ---- */
 
@@ -85,20 +76,12 @@ static void beside_a_sibling(struct member *m)
 	}
 }
 
-static bool two_cpus(void)
-{
-	if (cpus_online() > 1)
-		return true;
-	job_send_note("left out: it needs two CPUs");
-	return false;
-}
-
 static int measure_membarrier_busy(const struct cost *cost, const struct job *job)
 {
 	struct siblings s = { .cost = cost, .job = job };
 	struct team team = { .nr = 2, .pinned = true, .body = beside_a_sibling, .arg = &s };
 
-	if (!two_cpus() || !membarrier_ready())
+	if (!cost_two_cpus() || !membarrier_ready())
 		return EXIT_UNAVAILABLE;
 	gate_init(&s.gate, 2);
 	team_start(&team);
@@ -167,35 +150,23 @@ static void wake_body(struct member *m)
 	(m->index ? sleeper : waker)(m->team->arg);
 }
 
-static int measure_wakes(const struct job *job, bool latency)
+static int measure_wakes(const struct cost *cost, const struct job *job)
 {
-	struct wakes w = { .job = job, .latency = latency };
+	struct wakes w = { .job = job, .latency = cost == &cost_wake_run };
 	struct team team = { .nr = 2, .pinned = true, .body = wake_body, .arg = &w };
 
-	if (!two_cpus())
+	if (!cost_two_cpus())
 		return EXIT_UNAVAILABLE;
 	team_start(&team);
 	team_join(&team);
 	return 0;
 }
 
-static int measure_wake_call(const struct cost *cost, const struct job *job)
-{
-	(void)cost;
-	return measure_wakes(job, false);
-}
-
-static int measure_wake_run(const struct cost *cost, const struct job *job)
-{
-	(void)cost;
-	return measure_wakes(job, true);
-}
-
 const struct cost cost_wake_call = {
 	.op = { .name = "wake_call", .what = "futex wake of a thread asleep on another CPU: the call" },
-	.measure = measure_wake_call,
+	.measure = measure_wakes,
 };
 const struct cost cost_wake_run = {
 	.op = { .name = "wake_run", .what = "futex wake of a thread asleep on another CPU: until that thread runs" },
-	.measure = measure_wake_run,
+	.measure = measure_wakes,
 };

@@ -75,14 +75,6 @@ static void measure_pair(struct pair *pair)
 	job_flush();
 }
 
-static bool two_cpus(void)
-{
-	if (cpus_online() > 1)
-		return true;
-	job_send_note("left out: it needs two CPUs");
-	return false;
-}
-
 /* True for a few CPUs, near and far in number: systems number siblings of a core, cores and sockets in such steps. */
 static bool is_some(int cpu)
 {
@@ -97,7 +89,7 @@ static int measure_transfer(const struct cost *cost, const struct job *job)
 	int nr = cpus_online();
 
 	(void)cost;
-	if (!two_cpus())
+	if (!cost_two_cpus())
 		return EXIT_UNAVAILABLE;
 	for (int a = 0; a < nr; a++)
 		for (int b = a + 1; b < nr; b++) {
@@ -121,7 +113,7 @@ static int measure_atomic_inc_two(const struct cost *cost, const struct job *job
 	struct pair pair = { .cpu = { 0, 1 }, .job = job, .batch = increment, .per_batch = INCREMENTS };
 
 	(void)cost;
-	if (!two_cpus())
+	if (!cost_two_cpus())
 		return EXIT_UNAVAILABLE;
 	measure_pair(&pair);
 	return 0;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "doctor.h"
+#include "emit.h"
 #include "peers.h"
-#include "team.h"
 
 struct findings {
 	json_t *list;
@@ -62,6 +62,13 @@ void finding(struct findings *f, const char *topic, const char *note, const char
 	free(raw);
 }
 
+void finding_of(struct findings *f, const char *topic, const struct choice *choices)
+{
+	while (!choices->holds)
+		choices++;
+	finding(f, topic, choices->note, "%s", choices->value);
+}
+
 bool find_threads(struct findings *f, const char *topic, int nr)
 {
 	int err = team_try(nr);
@@ -70,6 +77,15 @@ bool find_threads(struct findings *f, const char *topic, int nr)
 		finding(f, topic, "threads are forbidden or exhausted: RLIMIT_NPROC, pids.max of a control group, a sandbox",
 			"not tried: %d threads cannot be started (%s)", nr, strerror(err));
 	return !err;
+}
+
+bool try_team(struct findings *f, const char *topic, struct team *team)
+{
+	if (!find_threads(f, topic, team->nr))
+		return false;
+	team_start(team);
+	team_join(team);
+	return true;
 }
 
 static void print_field(FILE *out, const char *text, char end)
@@ -100,15 +116,11 @@ static void print_csv(FILE *out, const json_t *list)
 
 static void print_json(FILE *out, json_t *list)
 {
-	struct host host;
-	json_t *root;
+	json_t *document = emit_document(json_array(), &(struct results){ 0 });
 
-	host_read(&host);
-	root = json_pack("{si s{ss si ss ss} s[] sO}", "schema", 1, "host", "cpu", host.cpu, "cores", host.cores,
-			 "kernel", host.kernel, "build", host_build_type(), "rows", "doctor", list);
-	json_dumpf(root, out, JSON_INDENT(1));
-	fputc('\n', out);
-	json_decref(root);
+	json_object_del(document, "notes");
+	json_object_set(document, "doctor", list);
+	emit_document_print(out, document);
 }
 
 /* The last part: the libraries that peers load must not change the findings before it. */
@@ -151,24 +163,11 @@ static int run(const struct options *options)
 	return status ? status : found;
 }
 
-static bool fits(const struct op *op)
-{
-	(void)op;
-	return false;
-}
-
 const struct subcommand doctor_command = {
 	.name = "doctor",
 	.what = "Facilities of this kernel, C library and sandbox, and the paths in use.",
-	.doc = "Reports which facilities the kernel announces, and tries them: the membarrier test runs two threads against each "
-	       "other for 0.3 s with no fence, with full fences, and with a compiler fence against membarrier; the rseq test "
-	       "lets two threads on one CPU claim one slot for 0.3 s, or 2 s on a busy machine, unprotected and under rseq. Then "
-	       "threads take slots and contexts of hazard pointers and retire some objects; others count as readers of a lock, "
-	       "which is then written to. After Ctrl-C it prints the findings so far.\n"
-	       "With --binary it checks only that file: whether the restartable sequences in it are as they were compiled, or a tool has "
-	       "moved code after the link; then, or if there is no verdict, the exit status is 1. It names the functions that have "
-	       "sequences.",
+	.doc = "Reports which facilities the kernel announces, and tries them, in some seconds; with --binary it checks only that file. "
+	       "See quiesce-doctor(1).",
 	.accepts = OPT_DOCTOR,
-	.fits = fits,
 	.run = run,
 };

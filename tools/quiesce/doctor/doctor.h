@@ -3,14 +3,26 @@
 #ifndef QUIESCE_TOOL_DOCTOR_H
 #define QUIESCE_TOOL_DOCTOR_H
 
+#include "team.h"
 #include "tool.h"
 
 struct findings;
 /* Add a finding.  @note: the consequence for the user, or NULL. */
 void finding(struct findings *f, const char *topic, const char *note, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+/* Adds the finding of the first of @choices that holds; the last one does. */
+struct choice {
+	bool holds;
+	const char *value, *note;
+};
+void finding_of(struct findings *f, const char *topic, const struct choice *choices);
 /* True if @nr threads can be started for the trial of @topic; if not, that is the finding. */
 bool find_threads(struct findings *f, const char *topic, int nr);
+/* Runs @team, if its threads can be started. */
+bool try_team(struct findings *f, const char *topic, struct team *team);
+/* The size of the area that the C library has registered for restartable sequences; 0: none. */
+unsigned int rseq_registered(void);
+long membarrier(int command);
 
 void doctor_fences(struct findings *f);
 void doctor_hazptr(struct findings *f);

@@ -11,11 +11,10 @@
 #include <quiesce/control.h>
 
 #include "doctor.h"
-#include "team.h"
 
 #define LITMUS_S 0.1 /* seconds of each of three runs */
 
-static long membarrier(int command)
+long membarrier(int command)
 {
 	return syscall(SYS_membarrier, command, 0, 0);
 }

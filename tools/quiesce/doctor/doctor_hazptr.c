@@ -6,7 +6,6 @@
 #include <quiesce/hazptr.h>
 
 #include "doctor.h"
-#include "team.h"
 
 #define THREADS 16
 #define OBJECTS 10000
@@ -58,11 +57,9 @@ static void survey_slots(struct findings *f)
 	struct team team = { .nr = THREADS, .body = surveyed, .arg = &s };
 	const char *topic = "slots that readers own";
 
-	if (!find_threads(f, topic, THREADS))
-		return;
 	gate_init(&s.gate, THREADS);
-	team_start(&team);
-	team_join(&team);
+	if (!try_team(f, topic, &team))
+		return;
 	finding(f, topic, "an updater or reclaimer scans each line in use, those of simple hazard pointers too",
 		"%u lines for %d threads, %u for a context each, beside %u before", s.lines_of_threads - before, THREADS,
 		s.lines_of_contexts, before);

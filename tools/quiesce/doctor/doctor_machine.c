@@ -14,13 +14,18 @@
 
 #include "cgroup.h"
 #include "doctor.h"
-#include "team.h"
 
 #if defined(__has_include) && __has_include(<sys/rseq.h>)
 #include <sys/rseq.h>
-#define HAVE_GLIBC_RSEQ 1
+unsigned int rseq_registered(void)
+{
+	return __rseq_size;
+}
 #else
-#define HAVE_GLIBC_RSEQ 0
+unsigned int rseq_registered(void)
+{
+	return 0;
+}
 #endif
 
 #ifndef AT_RSEQ_FEATURE_SIZE
@@ -34,18 +39,13 @@
 static void find_versions(struct findings *f)
 {
 	struct host host;
-	double version;
+	int major, minor;
 
 	host_read(&host);
-	version = strtod(host.kernel, NULL);
 	finding(f, "quiesce", NULL, "%s (headers %s)", quiesce_version(), QUIESCE_VERSION);
 	finding(f, "C library", NULL, "glibc %s", gnu_get_libc_version());
-	/* Compares the parts of the version as numbers: "6.12" is later than 6.2. */
-	if ((int)version < 6 || ((int)version == 6 && atoi(strchr(host.kernel, '.') + 1) <= 12))
-		finding(f, "kernel", "up to 6.12 one system-wide mutex serialises the membarriers of all processes",
-			"%s", host.kernel);
-	else
-		finding(f, "kernel", NULL, "%s", host.kernel);
+	finding(f, "kernel", sscanf(host.kernel, "%d.%d", &major, &minor) == 2 && (major < 6 || (major == 6 && minor <= 12)) ?
+		"up to 6.12 one system-wide mutex serialises the membarriers of all processes" : NULL, "%s", host.kernel);
 }
 
 /* Returns the first line of a small file, or NULL. */
@@ -111,12 +111,8 @@ static void find_limits(struct findings *f)
 static void find_rseq(struct findings *f)
 {
 	unsigned long size = getauxval(AT_RSEQ_FEATURE_SIZE);
-	unsigned int registered = 0;
 
-#if HAVE_GLIBC_RSEQ
-	registered = __rseq_size;
-#endif
-	finding(f, "rseq", NULL, "%s", registered ? "registered by the C library" : "not registered by the C library");
+	finding(f, "rseq", NULL, "%s", rseq_registered() ? "registered by the C library" : "not registered by the C library");
 	if (size)
 		finding(f, "rseq features", "decided by AT_RSEQ_FEATURE_SIZE, not by the C library's __rseq_size",
 			"%lu bytes, so %s concurrency ids (mm_cid)", size, size >= RSEQ_MM_CID_END ? "with" : "without");
@@ -128,11 +124,13 @@ static void find_rseq(struct findings *f)
 static void find_time_slices(struct findings *f)
 {
 	int state = prctl(RSEQ_SLICE_EXTENSION, RSEQ_SLICE_EXTENSION_GET, 0, 0, 0);
-	const char *what = state >= 0 ? "the kernel can extend them" : errno == EINVAL ? "the kernel cannot extend them (before 7.0)" :
-		errno == ENXIO ? "the kernel can extend them, but rseq is not registered" :
-		"the kernel cannot extend them: not built in, or disabled";
 
-	finding(f, "time slices of rseq", state >= 0 ? "the library does not ask: docs/platforms.md says why" : NULL, "%s", what);
+	finding_of(f, "time slices of rseq", (const struct choice[]){
+		{ state >= 0, "the kernel can extend them", "the library does not ask: docs/platforms.md says why" },
+		{ errno == EINVAL, "the kernel cannot extend them (before 7.0)", NULL },
+		{ errno == ENXIO, "the kernel can extend them, but rseq is not registered", NULL },
+		{ true, "the kernel cannot extend them: not built in, or disabled", NULL },
+	});
 }
 
 void doctor_machine(struct findings *f)

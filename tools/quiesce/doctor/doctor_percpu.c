@@ -13,7 +13,6 @@
 #include <quiesce/srcu.h>
 
 #include "doctor.h"
-#include "team.h"
 
 #define THREADS 4
 #define SECTIONS 50000 /* read sections of each thread */
@@ -28,8 +27,7 @@ static bool find_restart(struct findings *f)
 {
 	const char *topic = "membarrier restarts sequences", *otherwise = "counters per CPU go by locked instructions";
 
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ, 0, 0) ||
-	    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ, 0, 0)) {
+	if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ) || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ)) {
 		finding(f, topic, otherwise, "refused: %s", strerror(errno));
 		return false;
 	}
@@ -37,28 +35,18 @@ static bool find_restart(struct findings *f)
 	return true;
 }
 
-static const char *why_locked(void)
-{
-	if (quiesce_fence() == QUIESCE_FENCE_FULL)
-		return "full fences: the locked instruction is the fence as well";
-	return "no restartable sequences, or membarrier cannot restart them";
-}
-
 static void find_counters(struct findings *f, bool restarts)
 {
-	const char *topic = "counters per CPU";
-	bool by_cpu = quiesce_fence() == QUIESCE_FENCE_LIGHT && quiesce_slots() == QUIESCE_SLOTS_CPU_ID && restarts;
+	bool full = quiesce_fence() == QUIESCE_FENCE_FULL, none = percpu_init_rwsem(&rwsem) != 0;
 
-	if (percpu_init_rwsem(&rwsem))
-		finding(f, topic, "readers of srcu, percpu_rwsem and percpu_ref share a line",
-			"locked instruction, one word for all: no memory");
-	else if (rwsem.open)
-		finding(f, topic, NULL, "restartable sequence, in the set of the thread's concurrency id");
-	else if (by_cpu)
-		finding(f, topic, "a call for each count: kernels have concurrency ids since 6.3",
-			"restartable sequence, in the set of the thread's CPU");
-	else
-		finding(f, topic, why_locked(), "locked instruction");
+	finding_of(f, "counters per CPU", (const struct choice[]){
+		{ none, "locked instruction, one word for all: no memory", "readers of srcu, percpu_rwsem and percpu_ref share a line" },
+		{ rwsem.open, "restartable sequence, in the set of the thread's concurrency id", NULL },
+		{ !full && quiesce_slots() == QUIESCE_SLOTS_CPU_ID && restarts, "restartable sequence, in the set of the thread's CPU",
+		  "a call for each count: kernels have concurrency ids since 6.3" },
+		{ full, "locked instruction", "full fences: the locked instruction is the fence as well" },
+		{ true, "locked instruction", "no restartable sequences, or membarrier cannot restart them" },
+	});
 }
 
 static void count(struct member *m)
@@ -76,10 +64,8 @@ static void try_counters(struct findings *f)
 	struct team team = { .nr = THREADS, .body = count };
 	const char *topic = "counters, tried by 4 threads";
 
-	if (!find_threads(f, topic, THREADS))
+	if (!try_team(f, topic, &team))
 		return;
-	team_start(&team);
-	team_join(&team);
 	if (percpu_is_read_locked(&rwsem))
 		finding(f, topic, "restarts are lost here: set QUIESCE_FENCE=full", "WRONG after %d sections of each", SECTIONS);
 	else
@@ -97,16 +83,14 @@ static void note_thread(struct rcu_head *head)
 static void find_helper(struct findings *f)
 {
 	static struct rcu_head head;
-	const char *topic = "helper thread";
 
 	call_srcu(&domain, &head, note_thread);
 	srcu_barrier(&domain);
-	if (callback_tid == syscall(SYS_gettid))
-		finding(f, topic,
-			"callbacks of call_srcu() wait for srcu_barrier() or synchronize_srcu(), and a burst of writers is slower",
-			"cannot be had: no thread");
-	else
-		finding(f, topic, NULL, "runs callbacks of call_srcu()");
+	finding_of(f, "helper thread", (const struct choice[]){
+		{ callback_tid == syscall(SYS_gettid), "cannot be had: no thread",
+		  "callbacks of call_srcu() wait for srcu_barrier() or synchronize_srcu(), and a burst of writers is slower" },
+		{ true, "runs callbacks of call_srcu()", NULL },
+	});
 }
 
 /* Measures how long readers stay slow after a burst of two writes. */

@@ -15,8 +15,6 @@
 
 #include <quiesce/atomic.h>
 
-#include "team.h"
-
 #define RACE_NS 150000000u
 #define LATE_NS 1000000000u /* limit of the trial on a busy machine */
 #define ENOUGH 4            /* claims lost, or sequences restarted, that are evidence */

@@ -9,26 +9,9 @@
 #include <quiesce/control.h>
 
 #include "doctor.h"
-#include "team.h"
-
-#if defined(__has_include) && __has_include(<sys/rseq.h>)
-#include <sys/rseq.h>
-#define HAVE_GLIBC_RSEQ 1
-#else
-#define HAVE_GLIBC_RSEQ 0
-#endif
 
 #define THREADS 16
 #define GUARDS 200 /* guards of each thread */
-
-static bool rseq_registered(void)
-{
-#if HAVE_GLIBC_RSEQ
-	return __rseq_size != 0;
-#else
-	return false;
-#endif
-}
 
 static const char *why_slots(enum quiesce_slots slots)
 {
@@ -53,30 +36,24 @@ static void find_slots(struct findings *f)
 	};
 	enum quiesce_slots slots = quiesce_slots();
 	const char *asked = getenv("QUIESCE_SLOTS");
+	const char *note = slots == QUIESCE_SLOTS_THREAD ? "an updater scans as many lines as there are threads that read" :
+			   quiesce_fence() == QUIESCE_FENCE_LIGHT ?
+				   "the first threads have a line of their own, for the shortest claim" : NULL;
 
-	const char *note = NULL;
-
-	if (slots == QUIESCE_SLOTS_THREAD)
-		note = "an updater scans as many lines as there are threads that read";
-	else if (quiesce_fence() == QUIESCE_FENCE_LIGHT)
-		note = "the first threads have a line of their own, for the shortest claim";
 	finding(f, "slots of hazard pointers", note, "%s (%s)", what[slots], why_slots(slots));
 	finding(f, "QUIESCE_SLOTS", NULL, "%s", asked ? asked : "not set");
 }
 
 static void find_claims(struct findings *f)
 {
-	const char *topic = "claims of hazard pointers";
-
-	if (quiesce_fence() == QUIESCE_FENCE_FULL)
-		finding(f, topic, "full fences: the locked instruction is the fence as well", "compare-and-exchange");
-	else if (quiesce_slots() == QUIESCE_SLOTS_THREAD)
-		finding(f, topic, NULL, "load and store, each thread in its own line");
-	else if (QUIESCE_HAVE_RSEQ)
-		finding(f, topic, NULL, "load and store in own lines; restartable sequence in blocks");
-	else
-		finding(f, topic, "no claim under rseq is written for this architecture",
-			"load and store in own lines; compare-and-exchange in blocks");
+	finding_of(f, "claims of hazard pointers", (const struct choice[]){
+		{ quiesce_fence() == QUIESCE_FENCE_FULL, "compare-and-exchange",
+		  "full fences: the locked instruction is the fence as well" },
+		{ quiesce_slots() == QUIESCE_SLOTS_THREAD, "load and store, each thread in its own line", NULL },
+		{ QUIESCE_HAVE_RSEQ, "load and store in own lines; restartable sequence in blocks", NULL },
+		{ true, "load and store in own lines; compare-and-exchange in blocks",
+		  "no claim under rseq is written for this architecture" },
+	});
 }
 
 /* ---- the kinds of slots that threads get ---- */
@@ -111,11 +88,9 @@ static void survey_slots(struct findings *f)
 	char text[128] = "";
 	size_t n = 0;
 
-	if (!find_threads(f, topic, THREADS))
-		return;
 	gate_init(&s.gate, THREADS);
-	team_start(&team);
-	team_join(&team);
+	if (!try_team(f, topic, &team))
+		return;
 	for (size_t k = 0; k < sizeof(kind) / sizeof(kind[0]); k++) {
 		int nr = 0;
 
@@ -144,12 +119,11 @@ static void try_rseq(struct findings *f)
 		(unsigned long long)bare.claims);
 	finding(f, "claims under rseq", NULL, "%llu of %llu lost, %llu restarts", (unsigned long long)guarded.lost,
 		(unsigned long long)guarded.claims, (unsigned long long)guarded.aborted);
-	if (guarded.lost)
-		finding(f, "rseq in practice", "set QUIESCE_SLOTS=thread", "DOES NOT RESTART what it interrupts");
-	else if (!bare.lost || !guarded.aborted)
-		finding(f, "rseq in practice", NULL, "no verdict: no claim was interrupted at the wrong moment");
-	else
-		finding(f, "rseq in practice", NULL, "restarts: nothing lost");
+	finding_of(f, "rseq in practice", (const struct choice[]){
+		{ guarded.lost, "DOES NOT RESTART what it interrupts", "set QUIESCE_SLOTS=thread" },
+		{ !bare.lost || !guarded.aborted, "no verdict: no claim was interrupted at the wrong moment", NULL },
+		{ true, "restarts: nothing lost", NULL },
+	});
 }
 
 void doctor_slots(struct findings *f)

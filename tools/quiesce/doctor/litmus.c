@@ -6,13 +6,10 @@
  */
 #include <linux/membarrier.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <quiesce/atomic.h>
 
 #include "doctor.h"
-#include "team.h"
 
 #define ENOUGH 1000
 #define FILL_WORDS (1u << 19)
@@ -44,7 +41,7 @@ static void fence_between(int index)
 	if (litmus.fence == LITMUS_FULL)
 		quiesce_fence_full(LITMUS);
 	else if (litmus.fence == LITMUS_LIGHT_HEAVY && index == 1)
-		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 	else
 		quiesce_fence_light(LITMUS);
 }

@@ -8,19 +8,6 @@
 #include "place.h"
 #include "tool.h"
 
-#define MAX_ARGUMENTS 16
-
-/* Appends @word to a list that ends with NULL. */
-static void add(char *argv[MAX_ARGUMENTS + 1], const char *word)
-{
-	int n = 0;
-
-	while (argv[n])
-		n++;
-	if (n < MAX_ARGUMENTS)
-		argv[n] = (char *)word;
-}
-
 static void check(const struct options *options)
 {
 	if (options->compare != (options->nr_words == 2) || (!options->compare && options->nr_words))
@@ -37,54 +24,34 @@ static void check(const struct options *options)
 static int run(const struct options *options)
 {
 	char script[PLACE_MAX], self[PLACE_MAX];
-	char *argv[MAX_ARGUMENTS + 1] = { NULL };
+	const char *argv[16] = { "python3", script, "--tool", self };
+	int n = 4;
 
 	check(options);
 	if (!place_self(self, sizeof(self)) || !place_find(script, sizeof(script), "report/report.py", "report/report.py")) {
 		fprintf(stderr, "quiesce report: report.py is not where it was built or installed\n");
 		return EXIT_FAILED;
 	}
-	add(argv, "python3");
-	add(argv, script);
-	add(argv, "--tool");
-	add(argv, self);
 	if (options->quick)
-		add(argv, "--quick");
+		argv[n++] = "--quick";
 	if (options->format == FORMAT_JSON)
-		add(argv, "--json");
-	if (options->output) {
-		add(argv, "--output");
-		add(argv, options->output);
-	}
-	if (options->compare) {
-		add(argv, "--compare");
-		add(argv, options->words[0]);
-		add(argv, options->words[1]);
-	}
+		argv[n++] = "--json";
+	if (options->output)
+		argv[n++] = "--output", argv[n++] = options->output;
+	if (options->compare)
+		argv[n++] = "--compare", argv[n++] = options->words[0], argv[n++] = options->words[1];
 	interrupt_hand_over();
-	execvp(argv[0], argv);
+	execvp(argv[0], (char *const *)argv);
 	fprintf(stderr, "quiesce report: python3: %s\n", strerror(errno));
 	return EXIT_FAILED;
-}
-
-static bool fits(const struct op *op)
-{
-	(void)op;
-	return false;
 }
 
 const struct subcommand report_command = {
 	.name = "report",
 	.what = "One page with all tables and pictures of this machine, or two of them side by side.",
 	.arguments = "[--compare OLD.json NEW.json]",
-	.doc = "Runs refscale, rcuscale, retirescale, hashscale, rwscale and the case studies, and writes to the directory of "
-	       "--output (default: quiesce-report) index.html, which needs no other file, report.json with all figures, and each "
-	       "picture as PNG and SVG. It takes about twelve minutes; with --quick about three, with less reliable figures. "
-	       "After Ctrl-C the page has the figures that were measured. It needs python3 with matplotlib and Jinja (Debian: "
-	       "python3-matplotlib python3-jinja2).\n"
-	       "--compare prints the figures of two report.json: each with its spread, the change, and a verdict, better or "
-	       "worse; a change within the spread of either is none. With --json it prints the same as an object.",
+	.doc = "Writes index.html, report.json and pictures to the directory of --output (default: quiesce-report), in about twelve "
+	       "minutes, or three with --quick. --compare prints the differences of two report.json. See quiesce-report(1).",
 	.accepts = OPT_REPORT,
-	.fits = fits,
 	.run = run,
 };

@@ -249,27 +249,11 @@ static int run(const struct options *options)
 	return interrupted() ? EXIT_INTERRUPTED : status;
 }
 
-static bool fits(const struct op *op)
-{
-	(void)op;
-	return false;
-}
-
 const struct subcommand run_command = {
 	.name = "run",
 	.what = "Six lines in plain words, then tables, in three minutes: ours beside other libraries, locks and raw floors.",
-	.doc = "Six lines in about a minute show the cost of a read, a wait, a retirement, a read lock, a reference and a lookup "
-	       "on this machine, and that of the best peer of each; a short table has the cells in which a peer is faster. "
-	       "Then come a short rcuscale, refscale, rwscale, retirescale and hashscale, as tables. The first one repeats the "
-	       "test that came with the kernel's proposal of simple hazard pointers (rcuscale's scenario 'document') and shows its "
-	       "figures beside those of this machine; the next ones are what that test left out: readers that block the wait. "
-	       "Ratios are to liburcu; for types that protect one object to a reference count, for locks to pthread_rwlock, for "
-	       "hash tables to a spinlock in each bucket. Bursts of writes stand beside the figures that came with the kernel's "
-	       "rcu_sync. The subcommands show more.\n"
-	       "A table is no wider than the terminal, or than 80 columns without one: further columns stand below, with the "
-	       "names repeated. The six lines have 3 rounds, the tables 2, unless --runs is given. With --seconds each cell has "
-	       "that budget, and no cell is left out for lack of time. --record writes the figures of all tables to a file.",
+	.doc = "Six lines in about a minute, then short tables of rcuscale, refscale, rwscale, retirescale and hashscale. Ratios are to "
+	       "liburcu, a reference count, pthread_rwlock, or a spinlock in each bucket. See quiesce-run(1).",
 	.accepts = OPT_MARKDOWN | OPT_SECONDS | OPT_RUNS | OPT_RECORD,
-	.fits = fits,
 	.run = run,
 };

@@ -10,43 +10,9 @@
 
 #define ARTICLE_CPUS 4
 
-static const struct study_variant variants[] = {
-	{ "spinlock", NULL, "a spinlock in each bucket" },
-	{ "refcnt", NULL, "a spinlock in each bucket, and a reference to what is found" },
-	{ "rwlock", NULL, "a reader-writer lock in each bucket, fair" },
-	{ "brlock", NULL, "the big-reader lock: a counter of its own for each CPU, one barrier; writers visit all" },
-	{ "seqlock", NULL, "a sequence count in each bucket" },
-	{ "rcu", NULL, "buckets whose readers are under RCU" },
-	{ "hazptr", NULL, "buckets whose readers use hazard pointers" },
-	{ "hashmap", NULL, "quiesce/ds/hashmap.h" },
-	{ "hashtable", NULL, "quiesce/ds/hashtable.h" },
-	{ "raw_open_addressing", NULL, "a table that no thread may change: the limit" },
-	/* The table of costs has these rows. */
-	{ "instruction", NULL, NULL }, { "cycle", NULL, NULL }, { "l2", NULL, NULL }, { "atomic_inc", NULL, NULL },
-	{ "cmpxchg_inc", NULL, NULL }, { "memory", NULL, NULL }, { "spin_lock", NULL, NULL }, { "transfer", NULL, NULL },
-	{ NULL, NULL, NULL },
-};
-
-static const struct study_column columns[] = {
-	{ "Mops", "M/s", false }, { "ns", "ns", false }, { "efficiency", "% of ideal", false }, { "article", "2003", false },
-	{ NULL, NULL, false },
-};
-
+/* Scenarios of cases/hash2003/hash2003.json. */
 #define MANY "lookups, 4 threads or one for each CPU"
 #define COSTS "one operation, ns, beside that of a 700 MHz Pentium III"
-#define NOWHERE { NULL, NULL, NULL, NULL }
-#define EFFICIENCY(text, figure, type) { text, figure, STUDY_VALUE, { type, NULL, MANY, "efficiency" }, NOWHERE, NOWHERE }
-#define TIMES(text, a, b) { text, NULL, STUDY_RATIO, { a, NULL, MANY, "Mops" }, { b, NULL, MANY, "Mops" }, NOWHERE }
-
-static const struct study_shape shapes[] = {
-	EFFICIENCY("% of ideal, spinlock", "57", "spinlock"), EFFICIENCY("% of ideal, refcnt", "54", "refcnt"),
-	EFFICIENCY("% of ideal, rwlock", "39", "rwlock"), EFFICIENCY("% of ideal, brlock", "100, but slow", "brlock"),
-	EFFICIENCY("% of ideal, rcu", "100", "rcu"), EFFICIENCY("% of ideal, hazptr", NULL, "hazptr"),
-	TIMES("rcu / spinlock", "rcu", "spinlock"), TIMES("rcu / refcnt", "rcu", "refcnt"), TIMES("rcu / rwlock", "rcu", "rwlock"),
-	TIMES("rcu / brlock", "rcu", "brlock"), TIMES("hazptr / refcnt", "hazptr", "refcnt"),
-	{ NULL, NULL, STUDY_VALUE, NOWHERE, NOWHERE, NOWHERE },
-};
-
 static const double updates[] = { 0, 0.1, 1, 10 };
 #define NR_UPDATES (sizeof(updates) / sizeof(updates[0]))
 
@@ -91,7 +57,7 @@ static int types_of(const struct subcommand *command, const struct op *types[STU
 {
 	int nr = 0;
 
-	for (const struct study_variant *v = variants; v->name; v++)
+	for (const struct study_variant *v = study_hash2003.variants; v->name; v++)
 		if (command_type(command, v->name))
 			types[nr++] = command_type(command, v->name);
 	return nr;
@@ -147,20 +113,4 @@ static void run(const struct study *study, const struct options *options, int ro
 		run_costs(study, options, rounds, results);
 }
 
-const struct study study_hash2003 = {
-	.name = "hash2003",
-	.what = "lookups in a hash table under the locks of 2003, RCU and hazard pointers, and what explains them",
-	.document = "\"Using RCU in the Linux 2.5 Kernel\", Linux Journal, 2003: four CPUs, 700 MHz Pentium III",
-	.honesty = "Ideal is n times the rate of one thread of the same type. The article has four CPUs, and buckets of one element that "
-		   "are looked up and never changed; where there are fewer CPUs here, there is less to lose. It puts less than a quarter "
-		   "of the spinlock's loss down to waiting, the rest to lines that move between caches and to what barriers stop: the last "
-		   "table has these costs for this machine. hashscale and costs measure more of each.",
-	.variants = variants,
-	.columns = columns,
-	.shapes = shapes,
-	.rounds = 5,
-	.quick_rounds = 2,
-	.seconds = 0.1,
-	.quick_seconds = 0.04,
-	.run = run,
-};
+struct study study_hash2003 = { .name = "hash2003", .run = run };

@@ -6,11 +6,6 @@
 
 #include "hash/hashscale.h"
 
-/* In the order of the documents that the cases come from. */
-const struct study *const study_table[] = {
-	&study_lockdep_keys, &study_label, &study_hash2003, &study_timers, &study_toggle, &study_reload, NULL,
-};
-
 static int list(const struct options *options)
 {
 	FILE *out = emit_open(options);
@@ -40,25 +35,21 @@ static const struct study *find(const char *name)
 /* Returns false if a case is unknown. */
 static bool choose(const struct options *options, const struct study *ret[STUDY_MAX + 1])
 {
-	int nr = 0;
-
 	for (int i = 0; i < options->nr_words; i++) {
-		const struct study *s;
-		bool had = false;
+		const struct study *s = NULL, **place = ret;
 
 		if (!strcmp(options->words[i], "all")) {
-			memcpy(ret, study_table, sizeof(study_table));
+			for (int k = 0; study_table[k]; k++)
+				ret[k] = study_table[k];
 			return true;
 		}
 		s = find(options->words[i]);
 		if (!s)
 			return false;
-		for (int k = 0; k < nr; k++)
-			had = had || ret[k] == s;
-		if (!had)
-			ret[nr++] = s;
+		while (*place && *place != s)
+			place++;
+		*place = s; /* each once; the list began empty */
 	}
-	ret[nr] = NULL;
 	return true;
 }
 
@@ -136,6 +127,7 @@ static int run(const struct options *options)
 	FILE *out;
 	int status, close_status;
 
+	study_load();
 	if (!options->nr_words)
 		return list(options);
 	if (!choose(options, studies))
@@ -149,24 +141,12 @@ static int run(const struct options *options)
 	return interrupted() ? EXIT_INTERRUPTED : close_status ? close_status : status;
 }
 
-static bool fits(const struct op *op)
-{
-	(void)op;
-	return false;
-}
-
 const struct subcommand study_command = {
 	.name = "study",
 	.what = "The documents' case studies: registries, labels, hash tables, timers, probes, reloads.",
 	.arguments = "[CASE...|all]",
-	.doc = "Without a case it prints a list of them. Each case is a small program below cases/ that does what the document's "
-	       "did, with the wait or the lock as its variants; toggle and hash2003 are runs of rwscale, hashscale and costs. "
-	       "Every variant of every round is a process of its own, in turn. Result: a table for each scenario, medians over "
-	       "rounds, and the spread of the first column, (most - least) / median; then the published figures beside the same "
-	       "figures of this machine, made within each round, with the least and the most. A userspace wait is no kernel "
-	       "grace period, and a small machine does not show the effects of a large one: the text below the tables explains "
-	       "the differences. --quick: fewer rounds and shorter measurements. --figure=FILE draws hash2003.",
+	.doc = "Without a case it prints a list of them. Result: a table for each scenario, then the published figures beside those of "
+	       "this machine. See quiesce-study(1).",
 	.accepts = OPT_STUDY | OPT_MARKDOWN,
-	.fits = fits,
 	.run = run,
 };

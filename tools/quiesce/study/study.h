@@ -2,7 +2,7 @@
 /* study.h - the description of a case for `quiesce study`: how to run it, what to print, and what was published about
  * it.
  *
- * One file here describes each case of cases/.  Measurements are values of (scenario, variant, fence, metric), one or
+ * A case is described in its folder, cases/X.  Measurements are values of (scenario, variant, fence, metric), one or
  * more for each round; a table shows their medians.  A shape is a published figure beside the same figure of this
  * machine.
  */
@@ -49,15 +49,13 @@ struct study {
 	const char *what;     /* one line, for the list */
 	const char *document; /* source of the published figures */
 	const char *honesty;  /* a paragraph below the table: limits of this comparison, and what a larger machine must confirm */
-	const char *program;  /* path below cases/ of the build, such as "lockdep-keys/lockdep-keys"; NULL: @run measures the case */
-	const char *const *arguments; /* arguments of the program; NULL: none */
+	const char *program;  /* its name, in a folder of that name below cases/ of the build; NULL: there is none */
 	const char *missing;  /* packages to install if the program was not built */
 	const struct study_variant *variants;  /* ends with a NULL name, as the other lists */
 	const struct study_column *columns;    /* ends with a NULL metric */
 	const struct study_shape *shapes;      /* ends with a NULL what; NULL: none */
 	int rounds, quick_rounds;
 	double seconds, quick_seconds; /* length of each measurement; 0: the program's own */
-	int watchdog_s;                /* silence that counts as a hang; 0: 60 */
 	/* For a case that subcommands measure: adds its values to @results. */
 	void (*run)(const struct study *study, const struct options *options, int rounds, struct study_results *results);
 };
@@ -68,9 +66,10 @@ static inline double study_seconds(const struct study *study, const struct optio
 }
 #define STUDY_MAX 16
 #define STUDY_MAX_VARIANTS 64
-extern const struct study study_lockdep_keys, study_label, study_timers, study_toggle, study_hash2003, study_reload;
-/* The table lists all cases, NULL at the end. */
-extern const struct study *const study_table[];
+extern struct study study_toggle, study_hash2003; /* those that subcommands measure */
+/* The table lists all cases, NULL at the end; study_load() reads their descriptions. */
+extern const struct study *const *const study_table;
+void study_load(void);
 
 /* ---- study_results.c ---- */
 
@@ -109,8 +108,6 @@ bool study_has_program(const struct study *study);
  * status; -1: it crashed, hung or could not start. */
 int study_run_program(const struct study *study, const struct study_variant *variant, int round, const struct options *options,
 		      struct study_results *results);
-
-/* ---- study_cells.c: values that subcommands have measured ---- */
 
 /* Adds the median of each round, multiplied by @scale. */
 void study_add_cell(struct study_results *results, const struct study *study, const struct study_place *place, const struct cell *cell,

@@ -118,48 +118,30 @@ static bool shown(const struct table *t, const struct study_column *column)
 	return false;
 }
 
-static void print_head(const struct table *t, bool first)
-{
-	const struct study *study = t->study;
-	bool headline = true;
-
-	if (first)
-		sheet_title(t->sheet, "%s: %s", study->name, study->what);
-	sheet_note(t->sheet, "%s%s", t->scenario, *t->scenario && !t->sheet->markdown ? ":" : "");
-	sheet_cell(t->sheet, -t->name_width, "variant");
-	if (t->fences)
-		sheet_cell(t->sheet, -5, "fence");
-	for (const struct study_column *c = study->columns; c->metric; c++) {
-		if (!shown(t, c))
-			continue;
-		sheet_cell(t->sheet, width_of(c->title), "%s", c->title);
-		if (headline)
-			sheet_cell(t->sheet, 6, "spread");
-		headline = false;
-	}
-	sheet_end_head(t->sheet);
-}
-
+/* Prints the row of @variant; NULL: the head. */
 static void print_row(const struct table *t, const struct study_variant *variant)
 {
 	bool headline = true;
 
-	sheet_cell(t->sheet, -t->name_width, "%s", variant->name);
+	sheet_cell(t->sheet, -t->name_width, "%s", variant ? variant->name : "variant");
 	if (t->fences)
-		sheet_cell(t->sheet, -5, "%s", variant->fence ? variant->fence : "-");
+		sheet_cell(t->sheet, -5, "%s", !variant ? "fence" : variant->fence ? variant->fence : "-");
 	for (const struct study_column *c = t->study->columns; c->metric; c++) {
-		struct study_range r = study_range(value_at(t, variant, c->metric));
+		struct study_range r = study_range(variant ? value_at(t, variant, c->metric) : NULL);
 
 		if (!shown(t, c))
 			continue;
-		figure(t->sheet, width_of(c->title), c->total ? r.max : r.median);
+		if (variant)
+			figure(t->sheet, width_of(c->title), c->total ? r.max : r.median);
+		else
+			sheet_cell(t->sheet, width_of(c->title), "%s", c->title);
 		if (headline && isfinite(r.spread))
 			sheet_cell(t->sheet, 6, "%.0f%%", r.spread * 100);
 		else if (headline)
-			sheet_cell(t->sheet, 6, "-");
+			sheet_cell(t->sheet, 6, "%s", variant ? "-" : "spread");
 		headline = false;
 	}
-	sheet_end_row(t->sheet);
+	(variant ? sheet_end_row : sheet_end_head)(t->sheet);
 }
 
 static bool has_row(const struct table *t, const struct study_variant *variant)
@@ -180,7 +162,10 @@ static void print_table(struct table *t, bool first)
 		t->name_width = most(t->name_width, (int)strlen(v->name));
 		t->fences = t->fences || v->fence;
 	}
-	print_head(t, first);
+	if (first)
+		sheet_title(t->sheet, "%s: %s", t->study->name, t->study->what);
+	sheet_note(t->sheet, "%s%s", t->scenario, *t->scenario && !t->sheet->markdown ? ":" : "");
+	print_row(t, NULL);
 	for (const struct study_variant *v = t->study->variants; v->name; v++)
 		if (has_row(t, v))
 			print_row(t, v);

@@ -14,24 +14,23 @@
 #include "process.h"
 #include "study.h"
 
-#define MAX_ARGUMENTS 24
+#define WATCHDOG_S 60
 
 extern char **environ;
 
 static bool find_program(const struct study *study, char *path, size_t size)
 {
-	const char *base = strrchr(study->program, '/');
 	char in_build[256];
 
-	snprintf(in_build, sizeof(in_build), "../cases/%s", study->program);
-	return place_find(path, size, in_build, base ? base + 1 : study->program);
+	snprintf(in_build, sizeof(in_build), "../cases/%s/%s", study->program, study->program);
+	return place_find(path, size, in_build, study->program);
 }
 
 bool study_has_program(const struct study *study)
 {
 	char path[PLACE_MAX];
 
-	return !study->program || find_program(study, path, sizeof(path));
+	return study->run || (study->program && find_program(study, path, sizeof(path)));
 }
 
 /* A line may arrive in pieces. */
@@ -124,9 +123,9 @@ int study_run_program(const struct study *study, const struct study_variant *var
 {
 	struct reader reader = { .study = study, .variant = variant, .results = results };
 	char path[PLACE_MAX], name[128], which[128], rounds[32], seconds[32];
-	struct process p = { .path = path, .name = name, .watchdog_s = study->watchdog_s ? study->watchdog_s : 60 };
+	struct process p = { .path = path, .name = name, .watchdog_s = WATCHDOG_S };
 	double length = study_seconds(study, options);
-	char *argv[MAX_ARGUMENTS + 1] = { path, which, rounds };
+	char *argv[8] = { path, which, rounds };
 	int nr = 3;
 
 	if (!find_program(study, path, sizeof(path)))
@@ -140,7 +139,5 @@ int study_run_program(const struct study *study, const struct study_variant *var
 		argv[nr++] = seconds;
 	if (options->quick)
 		argv[nr++] = (char *)"--quick";
-	for (const char *const *a = study->arguments; a && *a && nr < MAX_ARGUMENTS; a++)
-		argv[nr++] = (char *)*a;
 	return run(&p, argv, variant->fence, &reader);
 }

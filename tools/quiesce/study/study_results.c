@@ -6,6 +6,8 @@
 
 #include "study.h"
 
+#define MAX_ROUNDS 64
+
 static void *must(void *memory)
 {
 	if (memory)
@@ -69,16 +71,6 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A sorted copy of the samples. */
-static double *sorted(const struct study_value *v)
-{
-	double *copy = must(malloc((v->nr + 1) * sizeof(*copy)));
-
-	memcpy(copy, v->sample, v->nr * sizeof(*copy));
-	qsort(copy, v->nr, sizeof(*copy), by_value);
-	return copy;
-}
-
 struct study_range study_range(const struct study_value *v)
 {
 	struct study_range r = { NAN, NAN, NAN, NAN };
@@ -86,7 +78,9 @@ struct study_range study_range(const struct study_value *v)
 
 	if (!v || !v->nr)
 		return r;
-	copy = sorted(v);
+	copy = must(malloc(v->nr * sizeof(*copy)));
+	memcpy(copy, v->sample, v->nr * sizeof(*copy));
+	qsort(copy, v->nr, sizeof(*copy), by_value);
 	r.min = copy[0];
 	r.max = copy[v->nr - 1];
 	r.median = (copy[(v->nr - 1) / 2] + copy[v->nr / 2]) / 2;
@@ -133,6 +127,32 @@ struct study_range study_shape_range(const struct study_results *results, const 
 	range = study_range(&each);
 	free(each.sample);
 	return range;
+}
+
+/* ---- values that subcommands have measured ---- */
+
+void study_add_cell(struct study_results *results, const struct study *study, const struct study_place *place, const struct cell *cell,
+		    double scale)
+{
+	struct study_value each = { .sample = must(malloc((cell ? cell->nr + 1 : 1) * sizeof(double))) };
+
+	for (uint32_t round = 0; cell && round < MAX_ROUNDS; round++) {
+		each.nr = 0;
+
+		for (size_t i = 0; i < cell->nr; i++)
+			if (cell->group[i] == round)
+				each.sample[each.nr++] = cell->sample[i];
+		if (each.nr)
+			study_add(results, study, place, scale * study_range(&each).median);
+	}
+	free(each.sample);
+}
+
+void study_take_notes(struct study_results *results, const struct study *study, const struct results *from)
+{
+	for (size_t i = 0; i < from->nr_notes; i++)
+		results_note(&results->notes, "%s: %s", study->name, from->note[i]);
+	results->failures += from->failures;
 }
 
 void study_results_free(struct study_results *results)

@@ -93,7 +93,7 @@ static bool any_hung(void)
 	for (int i = 0; i < NR_PROGRESS; i++) {
 		uint64_t now = quiesce_load_relaxed(&torture.progress[i]);
 
-		if (!changed[i] || now != progress[i] || !torture_has_writer(i))
+		if (!changed[i] || now != progress[i] || !(torture.kind->writers >> i & 1))
 			changed[i] = now_ns();
 		progress[i] = now;
 		hung |= now_ns() - changed[i] > HUNG_S * 1000000000ull;
@@ -153,7 +153,7 @@ static void finish(uint64_t *begin)
 static void set_up(const struct job *job)
 {
 	torture.op = job->op;
-	torture.kind = torture_kind_of(job->op);
+	torture.kind = torture_kind(job->op);
 	torture.job = job;
 	torture.nr_readers = job->nr_readers ? job->readers[0] : CROWD * cpus_online();
 	torture.tally = aligned_alloc(128, (size_t)torture_nr_tallies() * sizeof(*torture.tally));
@@ -163,7 +163,7 @@ static void set_up(const struct job *job)
 	pool_init();
 	for (int i = 0; i < (job->op->object ? NR_POINTERS : 1); i++)
 		torture.current[i] = pool_get();
-	if (torture.kind && torture.kind->set_up)
+	if (torture.kind->set_up)
 		torture.kind->set_up();
 	torture_catch_signal();
 	next_regime(0);
@@ -197,7 +197,7 @@ int torture_child(const struct job *job)
 
 static bool fits(const struct op *op)
 {
-	return torture_kind_of(op) || (op->read && op->read->lock && ((op->retire && op->polled && op->pointer) || op->object));
+	return torture_kind(op) != NULL;
 }
 
 static int nr_modes(const struct options *options, const struct op *const *types, int nr)
@@ -247,14 +247,8 @@ static int run(const struct options *options)
 const struct subcommand torture_command = {
 	.name = "torture",
 	.what = "Search for grace periods and waits that end too early or never.",
-	.doc = "Readers, a writer, writers without data, deferred callbacks, barriers, threads that exit and signal handlers "
-	       "that read run against each other for some seconds in each fence mode, bound to CPUs, loose, and with more "
-	       "threads than CPUs. It fails if a reader sees an element that a grace period should have kept, if updates stop, "
-	       "or if the run did too little to prove anything. For types that protect single objects, guards nest and overlap, "
-	       "are handed to other threads and outlive their own, and writers wait for keys that readers protect again and "
-	       "again, or retire elements. Locks are locked, tried, handed over and freed by their last user, domains are "
-	       "independent, counts are killed and revived during gets and puts. The types whose names begin with 'busted' have "
-	       "to fail.",
+	.doc = "A type fails if a reader sees an element that a grace period should have kept, if updates stop, or if the run did too "
+	       "little to prove anything; those whose names begin with 'busted' have to fail. See quiesce-torture(1).",
 	.accepts = OPT_MEASURE | OPT_SECONDS | OPT_TORTURE,
 	.fits = fits,
 	.types = torture_types,

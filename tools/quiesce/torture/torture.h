@@ -17,7 +17,7 @@
 #define FILL_BYTES (4u << 20)
 #define HUNG_S 10
 #define NR_POINTERS 3 /* pointers to elements, each with a writer; types that wait for every reader use the first */
-#define EXTRA_TALLIES 4
+#define EXTRA_TALLIES 5
 #define NR_KEYS 4     /* addresses that are never freed, for writers without data */
 #define PROGRESS_CHURN (NR_POINTERS + NR_FAKE_WRITERS)
 #define NR_PROGRESS (PROGRESS_CHURN + 1)
@@ -32,21 +32,38 @@ struct element {
 	struct element *next; /* in the writer's list or the free list */
 } __attribute__((aligned(64)));
 
+/* Counters of a thread.  The last two are histograms: of the ages of elements, and of the grace periods that ended in a section. */
+enum tally_count {
+	TALLY_READS,
+	TALLY_SIGNAL_READS,
+	TALLY_CANARY_ERRORS,
+	TALLY_MAGIC_ERRORS,
+	TALLY_REUSE_ERRORS,
+	TALLY_COOKIE_ERRORS,
+	TALLY_HANDED_OVER,
+	TALLY_CPU_NS,
+	TALLY_PIPE,
+	TALLY_BATCH = TALLY_PIPE + PIPE_LENGTH + 1,
+	NR_TALLY = TALLY_BATCH + PIPE_LENGTH + 1,
+};
+
 /* Only the thread of a reader and its signal handler write its results. */
 struct tally {
-	uint64_t reads;
-	uint64_t signal_reads;
-	uint64_t pipe[PIPE_LENGTH + 1];
-	uint64_t batch[PIPE_LENGTH + 1];
-	uint64_t canary_errors;
-	uint64_t magic_errors;
-	uint64_t reuse_errors;
-	uint64_t cookie_errors;
-	uint64_t handed_over;
+	uint64_t n[NR_TALLY];
 	uint64_t holding; /* while the thread holds a key: key << 1 | 1, with a growing number above; even: it holds none */
 	uint64_t random;  /* state of the signal handler's random numbers */
-	uint64_t cpu_ns;
 } __attribute__((aligned(128)));
+
+/* A section, guard, lock or reference that a thread holds; it may go to another thread, which ends it. */
+struct hold {
+	void *object; /* the element, lock or count */
+	uint64_t key; /* the number of the lock or count */
+	struct op_guard guard;
+	int index;          /* the value that srcu_down_read() returned */
+	uint64_t serial;    /* what the object had when the hold began */
+	uint64_t completed; /* the number of grace periods that had ended then */
+	void (*end)(struct hold *h, struct tally *t);
+};
 
 /* The behaviour of all threads for a while; written by the conductor, read by all others. */
 struct regime {
@@ -58,31 +75,44 @@ struct regime {
 	uint32_t stop;
 };
 
-/* The function of a thread that is no reader. */
+/* @nr threads that are no readers, which are numbered from 0; a list ends with @nr 0. */
 struct torture_role {
-	void (*run)(void);
-	void (*run_one)(uint32_t index); /* for one of several threads */
-	uint32_t index;
+	void (*run)(uint32_t index);
+	uint32_t nr;
+};
+/* The threads of each type whose readers are under a grace period. */
+#define TORTURE_RCU_ROLES \
+	{ torture_writer, 1 }, { torture_barriers, 1 }, { torture_exits, 1 }, { torture_signals, 1 }, { torture_fake_writer, 2 }
+#define TORTURE_RCU_WRITERS (1u | 3u << NR_POINTERS)
+
+/* A number that a kind counts and reports: something done, without which (no more than @few of it) a run proves nothing if @idle
+ * says why; or an error. */
+struct torture_figure {
+	const char *what;
+	bool error;
+	const char *idle;
+	uint64_t few;
+	uint64_t n;
 };
 
-/* The parts of a type that needs a torture of its own.  A type without a
- * section of its own is tortured by elements, too. */
+/* How types are tortured. */
 struct torture_kind {
-	void (*set_up)(void); /* called before there are threads */
+	void (*set_up)(void); /* called before there are threads; NULL: nothing to do */
+	const void *calls;    /* the functions of the type, which a broken one replaces; NULL: it has none */
 	void (*section)(struct tally *t, uint64_t *random);
-	void (*once)(struct tally *t, uint64_t *random, uint64_t spins); /* called in a signal handler and in a thread that exits */
-	void (*leave)(struct tally *t, uint64_t *random);                /* called by a thread that exits, for another one */
+	/* Begins a hold; false: refused.  @at_once: in a signal handler, which must not wait. */
+	bool (*begin)(struct hold *h, uint64_t *random, bool at_once);
+	void (*use)(struct hold *h, uint64_t *random); /* torture_hold_section() has it use and check the object for a while */
+	bool elements; /* readers read elements, which are checked and counted by their ages */
+	bool leaves;   /* a thread that exits leaves its hold to another one */
 	const struct torture_role *roles;
-	int nr_roles;
 	uint32_t writers; /* bits: the entries of torture.progress[] that have to grow */
-	uint64_t (*errors)(void);
-	void (*report)(void);
-	const char *(*idle)(void); /* the work that the run did not do; NULL: it did all */
+	struct torture_figure *figures; /* ends with a NULL what; NULL: none */
 };
 
 struct torture {
 	const struct op *op;
-	const struct torture_kind *kind; /* NULL: tortured by elements */
+	const struct torture_kind *kind;
 	const struct job *job;
 	struct regime regime;
 	struct element *current[NR_POINTERS]; /* the pointers that are protected; each is written by its writer */
@@ -120,25 +150,32 @@ void pool_init(void);
 struct element *pool_get(void); /* Returns NULL, and counts that, if no element is free. */
 void pool_put(struct element *e);
 
-/* torture_read.c */
+/* torture_read.c: sections under a grace period, which check an element again and again */
 void torture_reader(struct member *m);
-/* One section of about @spins pauses, for a signal handler or a thread that exits at once. */
-void torture_read_once(struct tally *tally, uint64_t spins);
 void torture_catch_signal(void);
 void torture_delay(uint64_t *random);
-/* Checks an element that must not have been freed. */
-void torture_check(struct element *e, struct tally *t, uint64_t serial);
-/* @completed: the number of completed grace periods when the section began. */
-void torture_count_ages(struct element *e, struct tally *t, uint64_t completed);
+void torture_read_section(struct tally *t, uint64_t *random);
+bool torture_read_begin(struct hold *h, uint64_t *random, bool at_once);
+/* Notes the element of @h, in a section; checks it later: it must not have been freed. */
+void torture_take_element(struct hold *h);
+void torture_check_element(const struct hold *h, struct tally *t);
+/* Checks and counts its age. */
+void torture_end_element(const struct hold *h, struct tally *t);
+
+/* torture_hold.c: holds, and mailboxes by which they go to other threads */
+bool torture_post(const struct hold *h, struct tally *t, uint64_t random); /* false: the mailbox is not empty */
+bool torture_fetch(struct hold *ret, uint64_t random);
+void torture_hold_section(struct tally *t, uint64_t *random);
+/* One short section, for a signal handler or a thread that exits. */
+void torture_once(struct tally *t, uint64_t *random, uint64_t spins);
+/* Begins a hold that outlives its thread, where the type allows that. */
+void torture_leave_hold(struct tally *t, uint64_t *random);
+/* Ends the holds in the mailboxes, until no thread can leave any more. */
+void torture_postman(uint32_t index);
 
 /* torture_object.c: guards of single objects */
 void torture_object_section(struct tally *t, uint64_t *random);
-/* Clears the guard at the end, as a signal handler must. */
-void torture_object_once(struct tally *t, uint64_t *random, uint64_t spins);
-/* Protects an element and leaves the guard to another thread. */
-void torture_object_leave(struct tally *t, uint64_t *random);
-/* Clears the guards in the mailboxes, until no thread can leave any more. */
-void torture_postman(void);
+bool torture_object_begin(struct hold *h, uint64_t *random, bool at_once);
 
 /* torture_object_write.c: @index is the number of the writer, or of the fake writer */
 void torture_object_writer(uint32_t index);
@@ -148,12 +185,17 @@ extern struct torture_key {
 } torture_key[NR_KEYS];
 
 /* torture_write.c */
-void torture_writer(void);
+void torture_writer(uint32_t index);
 void torture_fake_writer(uint32_t index);
+/* Calls @update until the run ends.  In the regimes whose threads are bound, writers have the first CPU; only the first of them writes. */
+void torture_update_loop(uint32_t index, uint64_t *random, void (*update)(uint32_t index, uint64_t *random));
 
 /* torture_types.c: the kind of @op; NULL: it has none */
 extern const struct op *const torture_types[];
 const struct torture_kind *torture_kind_of(const struct op *op);
+
+/* torture_kinds.c: the kind of @op, if it has none of its own that of its facets; NULL: it cannot be tortured */
+const struct torture_kind *torture_kind(const struct op *op);
 
 /* torture_churn.c: an object that ends as soon as its users have left */
 struct torture_churn {
@@ -162,27 +204,23 @@ struct torture_churn {
 	void (*leave)(void *object, int entered);
 	void (*wait)(void *object); /* waits until all users that had entered have left */
 	void (*end)(void *object);
+	struct torture_figure *turns, *errors;
 };
 #define CHURN_BYTES 1024
 #define CHURN_USERS 2
 extern const struct torture_churn *torture_churn;
-extern uint64_t torture_churn_turns, torture_churn_errors;
-void torture_churn_owner(void);
+void torture_churn_owner(uint32_t index);
 void torture_churn_user(uint32_t index);
 
 /* ---- torture_percpu_rwsem.c, torture_srcu.c, torture_percpu_ref.c ---- */
 extern const struct torture_kind torture_rwsem, torture_busted_rwsem, torture_srcu, torture_ref, torture_busted_ref;
 
 /* ---- torture_other.c: threads beside readers and writers ---- */
-void torture_barriers(void);
-void torture_exits(void);
-void torture_signals(void);
-/* One short check, for a signal handler or a thread that exits. */
-void torture_once(struct tally *t, uint64_t *random, uint64_t spins);
+void torture_barriers(uint32_t index);
+void torture_exits(uint32_t index);
+void torture_signals(uint32_t index);
 void torture_other(struct member *m);
 int torture_nr_others(void);
-/* True if this type has writer @index among those that make progress. */
-bool torture_has_writer(int index);
 
 /* torture_report.c: prints the report; the number of errors so far */
 uint64_t torture_errors(void);
@@ -209,8 +247,21 @@ static inline void torture_stutter(void)
 /* Ends the right of a thread to leave something in a mailbox. */
 static inline void torture_leave(void)
 {
-	/* raw: a test's own hand-over; release, with the acquire in torture_postman(). */
+	/* raw: a test's own hand-over; release, with the acquire in torture_all_left(). */
 	__atomic_fetch_sub(&torture.users, 1, __ATOMIC_RELEASE);
+}
+
+/* True when the calling thread is the last one that could leave something. */
+static inline bool torture_all_left(void)
+{
+	/* raw: acquire, with the release in torture_leave(). */
+	return __atomic_load_n(&torture.users, __ATOMIC_ACQUIRE) == 1;
+}
+
+/* The tallies beyond those of the readers: 0 the threads that exit, 1 the postman, and others. */
+static inline struct tally *torture_extra(int i)
+{
+	return &torture.tally[torture.nr_readers + i];
 }
 
 static inline int torture_nr_tallies(void)

@@ -13,7 +13,6 @@
 #define PATTERN 0x6b
 
 const struct torture_churn *torture_churn;
-uint64_t torture_churn_turns, torture_churn_errors;
 
 static char memory[CHURN_BYTES] __attribute__((aligned(128)));
 static uint64_t turn;                     /* odd: each user may enter once */
@@ -64,14 +63,14 @@ static void one_turn(uint64_t *random)
 	else
 		torture_spin(*random >> 13 & 2047);
 	if (is_spoiled())
-		torture_count(torture_churn_errors);
-	torture_count(torture_churn_turns);
+		torture_count(torture_churn->errors->n);
+	torture_count(torture_churn->turns->n);
 	torture_count(torture.progress[PROGRESS_CHURN]);
 }
 
-void torture_churn_owner(void)
+void torture_churn_owner(uint32_t index)
 {
-	uint64_t random = 1540483477;
+	uint64_t random = 1540483477 + index;
 
 	while (!torture_stopped()) {
 		torture_stutter();

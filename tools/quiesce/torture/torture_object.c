@@ -9,24 +9,9 @@
 #include "torture.h"
 
 #define MAX_HOLDS 12 /* more than the slots of one line */
-#define MAILBOXES 16
 #define HAMMER 32
 
 enum style { STYLE_PROTECT, STYLE_ATTEMPT, STYLE_CHECKED, STYLE_EVERYTHING };
-
-struct hold {
-	struct op_guard guard;
-	struct element *element;
-	uint64_t serial;
-	uint64_t completed;
-};
-
-/* Guards on their way to another thread. */
-static struct mailbox {
-	uint32_t state;
-	struct hold hold; /* owned by the thread that has set MAIL_BUSY */
-} __attribute__((aligned(64))) mailbox[MAILBOXES];
-enum { MAIL_NONE, MAIL_BUSY, MAIL_HERE };
 
 /* ---- one guard ---- */
 
@@ -64,96 +49,34 @@ static enum style random_style(uint64_t r)
 	return r % 16 < 4 ? STYLE_ATTEMPT : r % 16 < 7 ? STYLE_CHECKED : STYLE_PROTECT;
 }
 
+static void let_go(struct hold *h, struct tally *t)
+{
+	torture_end_element(h, t);
+	torture.op->object->clear(&h->guard);
+	torture_count(t->n[TALLY_READS]);
+}
+
 /* False: there was nothing to protect. */
-static bool hold_one(struct hold *h, uint64_t *random)
+bool torture_object_begin(struct hold *h, uint64_t *random, bool at_once)
 {
 	const struct op_object *object = torture.op->object;
 	uint64_t r = random_next(random) >> 9;
 	void **where = (void **)&torture.current[r % NR_POINTERS];
 
-	*h = (struct hold){ .completed = quiesce_load_relaxed(&torture.completed) };
+	(void)at_once;
+	*h = (struct hold){ .completed = quiesce_load_relaxed(&torture.completed), .end = let_go };
 	switch (random_style(r / NR_POINTERS)) {
-	case STYLE_ATTEMPT: h->element = object->attempt(where, &h->guard); break;
-	case STYLE_CHECKED: h->element = acquire_checked(where, &h->guard); break;
-	case STYLE_EVERYTHING: h->element = acquire_everything(where, &h->guard); break;
-	default: h->element = object->protect(where, &h->guard);
+	case STYLE_ATTEMPT: h->object = object->attempt(where, &h->guard); break;
+	case STYLE_CHECKED: h->object = acquire_checked(where, &h->guard); break;
+	case STYLE_EVERYTHING: h->object = acquire_everything(where, &h->guard); break;
+	default: h->object = object->protect(where, &h->guard);
 	}
-	if (!h->element) {
+	if (!h->object) {
 		object->clear(&h->guard); /* a guard of everything, or an empty one */
 		return false;
 	}
-	h->serial = quiesce_load_relaxed(&h->element->serial);
+	h->serial = quiesce_load_relaxed(&((struct element *)h->object)->serial);
 	return true;
-}
-
-static void check_hold(const struct hold *h, struct tally *t)
-{
-	torture_check(h->element, t, h->serial);
-}
-
-static void let_go(struct hold *h, struct tally *t)
-{
-	check_hold(h, t);
-	torture_count_ages(h->element, t, h->completed);
-	torture.op->object->clear(&h->guard);
-	torture_count(t->reads);
-}
-
-/* ---- mailboxes ---- */
-
-static bool mail_turn(struct mailbox *m, uint32_t from)
-{
-	/* raw: the mailboxes' own hand-over; acquire, with the release in mail_end(). */
-	return __atomic_compare_exchange_n(&m->state, &from, MAIL_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-}
-
-static void mail_end(struct mailbox *m, uint32_t state)
-{
-	/* raw: release, with the acquire in mail_begin(). */
-	__atomic_store_n(&m->state, state, __ATOMIC_RELEASE);
-}
-
-static bool post(const struct hold *h, struct tally *t, uint64_t *random)
-{
-	struct mailbox *m = &mailbox[random_next(random) % MAILBOXES];
-
-	if (!mail_turn(m, MAIL_NONE))
-		return false;
-	m->hold = *h;
-	mail_end(m, MAIL_HERE);
-	torture_count(t->handed_over);
-	return true;
-}
-
-static bool fetch(struct mailbox *m, struct hold *ret)
-{
-	if (quiesce_load_relaxed(&m->state) != MAIL_HERE || !mail_turn(m, MAIL_HERE))
-		return false;
-	*ret = m->hold;
-	mail_end(m, MAIL_NONE);
-	return true;
-}
-
-static void empty_mailboxes(struct tally *t)
-{
-	struct hold h;
-
-	for (int i = 0; i < MAILBOXES; i++)
-		if (fetch(&mailbox[i], &h))
-			let_go(&h, t);
-}
-
-void torture_postman(void)
-{
-	struct tally *t = &torture.tally[torture.nr_readers + 1];
-	uint64_t random = 77310957;
-
-	/* raw: acquire, with the release in torture_leave(). */
-	while (__atomic_load_n(&torture.users, __ATOMIC_ACQUIRE) > 1) { /* the caller itself is the last one */
-		empty_mailboxes(t);
-		sleep_ns(random_next(&random) % 400000);
-	}
-	empty_mailboxes(t);
 }
 
 /* ---- sections ---- */
@@ -188,7 +111,7 @@ static void let_go_of_all(struct hold *held, int nr, struct tally *t, uint64_t *
 	while (nr) {
 		int i = (int)((random_next(random) >> 13) % (uint64_t)nr);
 
-		if (random_next(random) >> 17 & 15 || !post(&held[i], t, random))
+		if (random_next(random) >> 17 & 15 || !torture_post(&held[i], t, *random >> 21))
 			let_go(&held[i], t);
 		held[i] = held[--nr];
 		if (nr)
@@ -207,29 +130,11 @@ void torture_object_section(struct tally *t, uint64_t *random)
 		return;
 	}
 	for (int want = random_number(r / 16); want > 0; want--)
-		nr += hold_one(&held[nr], random);
+		nr += torture_object_begin(&held[nr], random, false);
 	for (int i = 0; i < nr; i++)
-		check_hold(&held[i], t);
+		torture_check_element(&held[i], t);
 	torture_delay(random);
 	let_go_of_all(held, nr, t, random);
-	if (r >> 20 & 1 && fetch(&mailbox[r >> 21 & (MAILBOXES - 1)], &held[0]))
+	if (r >> 20 & 1 && torture_fetch(&held[0], r >> 21))
 		let_go(&held[0], t);
-}
-
-void torture_object_once(struct tally *t, uint64_t *random, uint64_t spins)
-{
-	struct hold h;
-
-	if (!hold_one(&h, random))
-		return;
-	torture_spin(spins);
-	let_go(&h, t);
-}
-
-void torture_object_leave(struct tally *t, uint64_t *random)
-{
-	struct hold h;
-
-	if (hold_one(&h, random) && !post(&h, t, random))
-		let_go(&h, t);
 }

@@ -14,14 +14,12 @@
 
 struct torture_key torture_key[NR_KEYS] __attribute__((aligned(64)));
 
-struct writer {
-	struct element **current;
+static struct writer {
 	struct element *kept[KEPT];
 	uint32_t next;
 	uint64_t random;
-	uint64_t *progress;
 	struct op_head *chaff[TOGETHER]; /* retired together with the next element; allocated before that is unlinked */
-};
+} writers[NR_POINTERS];
 
 enum way { WAY_WAIT, WAY_CALL, WAY_BARRIER, WAY_TOGETHER };
 
@@ -59,10 +57,10 @@ static void keep(struct writer *w, struct element *e)
 	*place = e;
 }
 
-static struct element *replace(struct writer *w, struct element *fresh)
+static struct element *replace(uint32_t index, struct element *fresh)
 {
 	/* raw: a user's publication: release, with load_pointer() and the library's own loads. */
-	return __atomic_exchange_n(w->current, fresh, __ATOMIC_ACQ_REL);
+	return __atomic_exchange_n(&torture.current[index], fresh, __ATOMIC_ACQ_REL);
 }
 
 /* ---- retiring ---- */
@@ -167,9 +165,10 @@ static void dispose(struct writer *w, struct element *old)
 	}
 }
 
-static void update(struct writer *w)
+static void update(uint32_t index, uint64_t *random)
 {
-	bool gap = (random_next(&w->random) >> 5) % 8 == 0; /* now and then the pointer is NULL for a while */
+	struct writer *w = &writers[index];
+	bool gap = (random_next(random) >> 5) % 8 == 0; /* now and then the pointer is NULL for a while */
 	struct element *fresh = pool_get(), *old;
 
 	if (!fresh) {
@@ -177,42 +176,26 @@ static void update(struct writer *w)
 		return;
 	}
 	refill(w);
-	torture_spin(w->random >> 40 & 63);
-	old = replace(w, gap ? NULL : fresh);
+	torture_spin(*random >> 40 & 63);
+	old = replace(index, gap ? NULL : fresh);
 	torture_count_together(torture.version);
-	torture_count(*w->progress);
+	torture_count(torture.progress[index]);
 	quiesce_store_relaxed(&old->age, 1);
 	dispose(w, old);
 	if (gap)
-		replace(w, fresh);
+		replace(index, fresh);
 }
 
 void torture_object_writer(uint32_t index)
 {
-	struct writer w = { .current = &torture.current[index], .random = 2463534242u + index,
-			    .progress = &torture.progress[index] };
-	uint32_t generation = 0;
+	struct writer *w = &writers[index];
 
-	while (!torture_stopped()) {
-		uint32_t now = quiesce_load_relaxed(&torture.regime.generation);
-		bool pinned = quiesce_load_relaxed(&torture.regime.pinned);
-
-		torture_stutter();
-		if (now != generation)
-			bind_cpu(pinned ? 0 : -1);
-		generation = now;
-		if (pinned && index) { /* leaves the CPUs to the reader and the first writer */
-			sleep_ns(2000000);
-			continue;
-		}
-		update(&w);
-		if (quiesce_load_relaxed(&torture.regime.delays) && random_next(&w.random) % 16 == 0)
-			sleep_ns(w.random % 500000);
-	}
+	w->random = 2463534242u + index;
+	torture_update_loop(index, &w->random, update);
 	for (int i = 0; i < KEPT; i++)
-		keep(&w, NULL);
+		keep(w, NULL);
 	for (int i = 0; i < TOGETHER; i++)
-		free(w.chaff[i]);
+		free(w->chaff[i]);
 }
 
 /* ---- keys ---- */

@@ -51,10 +51,10 @@ static void check_callbacks(struct counted *c, uint64_t nr)
 }
 
 /* Mostly a few callbacks, now and then so many that every queue overflows. */
-void torture_barriers(void)
+void torture_barriers(uint32_t index)
 {
 	struct counted *c = calloc(FLOOD_CALLBACKS, sizeof(*c));
-	uint64_t random = 362436069;
+	uint64_t random = 362436069 + index;
 
 	if (!c)
 		abort();
@@ -73,18 +73,6 @@ void torture_barriers(void)
 		sleep_ns(r % 5000000);
 	}
 	free(c);
-}
-
-/* ---- sections of signal handlers and of threads that exit ---- */
-
-void torture_once(struct tally *t, uint64_t *random, uint64_t spins)
-{
-	if (torture.kind && torture.kind->once)
-		torture.kind->once(t, random, spins);
-	else if (torture.op->object)
-		torture_object_once(t, random, spins);
-	else
-		torture_read_once(t, spins);
 }
 
 /* ---- threads that read once and exit, and read again while they exit ---- */
@@ -112,35 +100,24 @@ static void *read_and_exit(void *arg)
 	mine->random = random;
 	for (int i = 0; i < 4; i++)
 		torture_once(mine, &random, random_next(&random) >> 3 & 2047);
-	/* Leaves a guard or lock that outlives its thread. */
-	if (torture.kind && torture.kind->leave)
-		torture.kind->leave(mine, &random);
-	else if (torture.op->object)
-		torture_object_leave(mine, &random);
+	torture_leave_hold(mine, &random);
 	reads_in_exit = 2;
 	pthread_setspecific(exit_key, mine);
 	return NULL;
 }
 
-/* Adds the results of these threads to the last tally, which no other thread uses. */
+/* Adds the results of these threads to the tally that no other thread uses. */
 static void merge(const struct tally *t)
 {
-	struct tally *sum = &torture.tally[torture.nr_readers];
+	struct tally *sum = torture_extra(0);
 
-	quiesce_store_relaxed(&sum->reads, sum->reads + t->reads);
-	quiesce_store_relaxed(&sum->handed_over, sum->handed_over + t->handed_over);
-	quiesce_store_relaxed(&sum->canary_errors, sum->canary_errors + t->canary_errors);
-	quiesce_store_relaxed(&sum->magic_errors, sum->magic_errors + t->magic_errors);
-	quiesce_store_relaxed(&sum->reuse_errors, sum->reuse_errors + t->reuse_errors);
-	for (int i = 0; i <= PIPE_LENGTH; i++) {
-		quiesce_store_relaxed(&sum->pipe[i], sum->pipe[i] + t->pipe[i]);
-		quiesce_store_relaxed(&sum->batch[i], sum->batch[i] + t->batch[i]);
-	}
+	for (int i = 0; i < NR_TALLY; i++)
+		quiesce_store_relaxed(&sum->n[i], sum->n[i] + t->n[i]);
 }
 
-void torture_exits(void)
+void torture_exits(uint32_t index)
 {
-	uint64_t random = 521288629;
+	uint64_t random = 521288629 + index;
 
 	if (pthread_key_create(&exit_key, read_in_exit))
 		abort();
@@ -163,9 +140,9 @@ void torture_exits(void)
 
 /* ---- signals that interrupt readers anywhere, whose handlers read ---- */
 
-void torture_signals(void)
+void torture_signals(uint32_t index)
 {
-	uint64_t random = 88675123;
+	uint64_t random = 88675123 + index;
 
 	while (!torture_stopped()) {
 		torture_stutter();
@@ -177,64 +154,24 @@ void torture_signals(void)
 
 /* ---- the roles of threads ---- */
 
-static const struct torture_role rcu_roles[] = {
-	{ torture_writer, NULL, 0 }, { torture_barriers, NULL, 0 }, { torture_exits, NULL, 0 }, { torture_signals, NULL, 0 },
-	{ NULL, torture_fake_writer, 0 }, { NULL, torture_fake_writer, 1 },
-};
-
-static const struct torture_role object_roles[] = {
-	{ NULL, torture_object_writer, 0 }, { NULL, torture_object_writer, 1 }, { NULL, torture_object_writer, 2 },
-	{ torture_exits, NULL, 0 }, { torture_signals, NULL, 0 }, { torture_postman, NULL, 0 },
-	{ NULL, torture_object_fake_writer, 0 }, { NULL, torture_object_fake_writer, 1 },
-};
-
-static const struct torture_role retired_object_roles[] = {
-	{ NULL, torture_object_writer, 0 }, { NULL, torture_object_writer, 1 }, { NULL, torture_object_writer, 2 },
-	{ torture_exits, NULL, 0 }, { torture_signals, NULL, 0 }, { torture_postman, NULL, 0 },
-	{ NULL, torture_object_fake_writer, 0 }, { NULL, torture_object_fake_writer, 1 }, { torture_barriers, NULL, 0 },
-};
-
-#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
-
-static const struct torture_role *roles(int *ret_nr)
-{
-	const struct op *op = torture.op;
-
-	if (torture.kind) {
-		*ret_nr = torture.kind->nr_roles;
-		return torture.kind->roles;
-	}
-	*ret_nr = !op->object ? COUNT(rcu_roles) : op->retire ? COUNT(retired_object_roles) : COUNT(object_roles);
-	return !op->object ? rcu_roles : op->retire ? retired_object_roles : object_roles;
-}
-
 int torture_nr_others(void)
 {
-	int nr;
+	int nr = 0;
 
-	roles(&nr);
+	for (const struct torture_role *role = torture.kind->roles; role->nr; role++)
+		nr += (int)role->nr;
 	return nr;
-}
-
-bool torture_has_writer(int index)
-{
-	if (torture.kind)
-		return torture.kind->writers >> index & 1;
-	if (index == PROGRESS_CHURN)
-		return false;
-	return torture.op->object || index == 0 || index >= NR_POINTERS;
 }
 
 void torture_other(struct member *m)
 {
-	int nr;
-	const struct torture_role *role = &roles(&nr)[m->index];
+	const struct torture_role *role = torture.kind->roles;
+	uint32_t index = (uint32_t)m->index;
 
+	for (; index >= role->nr; role++)
+		index -= role->nr;
 	op_thread_enter(torture.op);
-	if (role->run)
-		role->run();
-	else
-		role->run_one(role->index);
+	role->run(index);
 	op_thread_exit(torture.op);
 	torture_leave();
 }

@@ -12,7 +12,6 @@
 #include "torture.h"
 
 #define OBJECTS 2
-#define MAILBOXES 8
 #define SWITCHER 2 /* index among the writers that make progress */
 #define ALIVE 0x616c697665ull
 
@@ -27,62 +26,35 @@ static struct object {
 
 static struct object *current[OBJECTS];
 static const struct torture_ref_ops *ops;
-static uint64_t dead, late, wrongly_released, unconfirmed, refused, revived, begun, switched;
+
+enum { REFUSED, REVIVED, BEGUN, SWITCHED, DEAD, LATE, RELEASED, UNCONFIRMED };
+static struct torture_figure figure[] = {
+	[REFUSED] = { .what = "refused", .idle = "no caller was refused" },
+	[REVIVED] = { .what = "revived", .idle = "nothing was revived" },
+	[BEGUN] = { .what = "begun", .idle = "nothing was begun anew", .few = OBJECTS },
+	[SWITCHED] = { .what = "modes changed", .idle = "no mode was changed" },
+	[DEAD] = { .what = "dead in use", .error = true },
+	[LATE] = { .what = "live after the kill was confirmed", .error = true },
+	[RELEASED] = { .what = "released wrongly", .error = true },
+	[UNCONFIRMED] = { .what = "not confirmed", .error = true },
+	{ .what = NULL },
+};
 
 /* ---- users ---- */
-
-static struct mailbox {
-	uint32_t state;
-	struct object *o;
-} __attribute__((aligned(64))) mailbox[MAILBOXES];
-enum { MAIL_NONE, MAIL_BUSY, MAIL_HERE };
-
-static bool mail_turn(struct mailbox *m, uint32_t from)
-{
-	/* raw: the mailboxes' own hand-over; acquire, with the release in mail_end(). */
-	return __atomic_compare_exchange_n(&m->state, &from, MAIL_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-}
-
-static void mail_end(struct mailbox *m, uint32_t state)
-{
-	/* raw: release, with the acquire in mail_begin(). */
-	__atomic_store_n(&m->state, state, __ATOMIC_RELEASE);
-}
-
-static bool post(struct object *o, uint64_t r)
-{
-	struct mailbox *m = &mailbox[r % MAILBOXES];
-
-	if (!mail_turn(m, MAIL_NONE))
-		return false;
-	m->o = o;
-	mail_end(m, MAIL_HERE);
-	return true;
-}
-
-static struct object *fetch(uint64_t r)
-{
-	struct mailbox *m = &mailbox[r % MAILBOXES];
-	struct object *o;
-
-	if (quiesce_load_relaxed(&m->state) != MAIL_HERE || !mail_turn(m, MAIL_HERE))
-		return NULL;
-	o = m->o;
-	mail_end(m, MAIL_NONE);
-	return o;
-}
 
 static void check_alive(const struct object *o)
 {
 	if (quiesce_load_relaxed(&o->canary) != ALIVE)
-		torture_count_together(dead);
+		torture_count_together(figure[DEAD].n);
 }
 
-static void let_go(struct object *o, struct tally *t)
+static void let_go(struct hold *h, struct tally *t)
 {
+	struct object *o = h->object;
+
 	check_alive(o);
 	ops->put(&o->ref, 1);
-	torture_count(t->reads);
+	torture_count(t->n[TALLY_READS]);
 }
 
 /* Counts an error if a live reference was got after the kill was confirmed, without a revival since. */
@@ -94,7 +66,7 @@ static bool try_get(struct object *o, bool live)
 	if (!ops->tryget(&o->ref, live))
 		return false;
 	if (live && confirmed && quiesce_load_relaxed(&o->life) == confirmed)
-		torture_count_together(late);
+		torture_count_together(figure[LATE].n);
 	return true;
 }
 
@@ -108,86 +80,35 @@ static struct object *get_by(bool (*try)(struct object *o, bool live), uint64_t 
 		o = NULL;
 	rcu_read_unlock();
 	if (!o)
-		torture_count_together(refused);
+		torture_count_together(figure[REFUSED].n);
 	return o;
 }
 
-static struct object *get(uint64_t r)
+static bool hold(struct hold *h, uint64_t *random, bool at_once)
 {
-	return get_by(try_get, r);
+	struct object *o = get_by(try_get, random_next(random) >> 9);
+
+	(void)at_once;
+	*h = (struct hold){ .object = o, .key = o ? (uint64_t)(o - object) : 0, .end = let_go };
+	return o;
 }
 
-/* Gets more references; the caller has one. */
-static void get_more(struct object *o, uint64_t *random, uint64_t r)
+/* Gets more references now and then. */
+static void use(struct hold *h, uint64_t *random)
 {
-	unsigned long nr = 1 + r % 3;
-
-	ops->get(&o->ref, nr);
-	torture_delay(random);
-	check_alive(o);
-	ops->put(&o->ref, nr);
-}
-
-static void section(struct tally *t, uint64_t *random)
-{
+	struct object *o = h->object;
 	uint64_t r = random_next(random) >> 7;
-	struct object *o = get(r);
+	unsigned long nr = 1 + r / 2 % 3;
 
-	if (o) {
-		quiesce_store_relaxed(&t->holding, (uint64_t)(o - object) + 1);
-		check_alive(o);
+	check_alive(o);
+	torture_delay(random);
+	if (r % 2) {
+		ops->get(&o->ref, nr);
 		torture_delay(random);
-		if (r >> 20 & 1)
-			get_more(o, random, r >> 21);
 		check_alive(o);
-		quiesce_store_relaxed(&t->holding, 0);
-		if (r >> 30 & 31 || !post(o, r >> 36))
-			let_go(o, t);
-		else
-			torture_count(t->handed_over);
+		ops->put(&o->ref, nr);
 	}
-	o = fetch(r >> 44);
-	if (o)
-		let_go(o, t);
-}
-
-static void once(struct tally *t, uint64_t *random, uint64_t spins)
-{
-	struct object *o = get(random_next(random) >> 9);
-
-	if (!o)
-		return;
-	torture_spin(spins);
-	let_go(o, t);
-}
-
-static void leave(struct tally *t, uint64_t *random)
-{
-	struct object *o = get(random_next(random) >> 9);
-
-	if (o && post(o, *random >> 13))
-		torture_count(t->handed_over);
-	else if (o)
-		let_go(o, t);
-}
-
-static void postman(void)
-{
-	struct tally *t = &torture.tally[torture.nr_readers + 1];
-	uint64_t random = 77310957;
-	bool last;
-
-	do {
-		/* raw: acquire, with the release in torture_leave(). */
-		last = __atomic_load_n(&torture.users, __ATOMIC_ACQUIRE) == 1; /* the caller itself is the last one */
-		for (uint64_t i = 0; i < MAILBOXES; i++) {
-			struct object *o = fetch(i);
-
-			if (o)
-				let_go(o, t);
-		}
-		sleep_ns(random_next(&random) % 300000);
-	} while (!last);
+	check_alive(o);
 }
 
 /* ---- owners ---- */
@@ -218,7 +139,7 @@ static void kill(struct object *o)
 {
 	percpu_ref_kill_and_confirm(&o->ref, confirm);
 	if (quiesce_load_relaxed(&o->confirmed) != quiesce_load_relaxed(&o->life))
-		torture_count_together(unconfirmed);
+		torture_count_together(figure[UNCONFIRMED].n);
 }
 
 /* The object was killed: its last user releases it some time; then there are no references. */
@@ -229,16 +150,16 @@ static void wait_for_release(struct object *o)
 	while (__atomic_load_n(&o->released, __ATOMIC_ACQUIRE) < o->expected)
 		sleep_ns(30000);
 	if (!percpu_ref_is_zero(&o->ref))
-		torture_count_together(wrongly_released);
+		torture_count_together(figure[RELEASED].n);
 	for (int i = 0; i < torture.nr_readers; i++)
 		if (quiesce_load_relaxed(&torture.tally[i].holding) == (uint64_t)(o - object) + 1)
-			torture_count_together(wrongly_released);
+			torture_count_together(figure[RELEASED].n);
 }
 
 static void check_released(const struct object *o)
 {
 	if (quiesce_load_relaxed(&o->released) != o->expected)
-		torture_count_together(wrongly_released);
+		torture_count_together(figure[RELEASED].n);
 }
 
 static void new_life(struct object *o)
@@ -257,7 +178,7 @@ static void kill_and_take_back(struct object *o, uint64_t *random)
 	new_life(o);
 	percpu_ref_resurrect(&o->ref);
 	percpu_ref_put(&o->ref);
-	torture_count_together(revived);
+	torture_count_together(figure[REVIVED].n);
 }
 
 static void kill_and_revive(struct object *o)
@@ -266,7 +187,7 @@ static void kill_and_revive(struct object *o)
 	wait_for_release(o);
 	new_life(o);
 	percpu_ref_reinit(&o->ref);
-	torture_count_together(revived);
+	torture_count_together(figure[REVIVED].n);
 }
 
 /* Begins an object per CPU, atomic, or dead. */
@@ -286,7 +207,7 @@ static void begin(struct object *o, uint64_t r)
 		percpu_ref_reinit(&o->ref);
 	}
 	rcu_assign_pointer(current[o - object], o);
-	torture_count_together(begun);
+	torture_count_together(figure[BEGUN].n);
 }
 
 static void end(struct object *o)
@@ -329,9 +250,9 @@ static bool really_get(struct object *o, bool live)
 	return torture_ref_ops.tryget(&o->ref, live);
 }
 
-static void switcher(void)
+static void switcher(uint32_t index)
 {
-	uint64_t random = 3266489917;
+	uint64_t random = 3266489917 + index;
 
 	while (!torture_stopped()) {
 		struct object *o = get_by(really_get, random_next(&random) >> 9);
@@ -343,7 +264,7 @@ static void switcher(void)
 			percpu_ref_switch_to_percpu(&o->ref);
 			check_alive(o);
 			torture_ref_ops.put(&o->ref, 1);
-			torture_count(switched);
+			torture_count(figure[SWITCHED].n);
 		}
 		torture_count(torture.progress[SWITCHER]);
 		sleep_ns(random % 400000);
@@ -353,56 +274,21 @@ static void switcher(void)
 /* ---- the kind ---- */
 
 /* Called before there are threads: the first use registers with the kernel, which is slow if many threads run. */
-static void set_up_with(const struct torture_ref_ops *which)
+static void set_up(void)
 {
-	ops = which;
+	ops = torture.kind->calls;
 	for (int i = 0; i < OBJECTS; i++)
 		begin(&object[i], 0);
 }
 
-static void set_up(void)
-{
-	set_up_with(&torture_ref_ops);
-}
-
-static void set_up_busted(void)
-{
-	set_up_with(&torture_busted_ref_ops);
-}
-
-static uint64_t errors(void)
-{
-	return quiesce_load_relaxed(&dead) + quiesce_load_relaxed(&late) + quiesce_load_relaxed(&wrongly_released) +
-	       quiesce_load_relaxed(&unconfirmed);
-}
-
-#define U(x) ((unsigned long long)quiesce_load_relaxed(&(x)))
-
-static void report(void)
-{
-	job_print("refused %llu, revived %llu, begun %llu, modes changed %llu", U(refused), U(revived), U(begun), U(switched));
-	if (errors())
-		job_print("!!! dead in use %llu, live after the kill was confirmed %llu, released wrongly %llu, not confirmed %llu",
-			  U(dead), U(late), U(wrongly_released), U(unconfirmed));
-}
-
-static const char *idle(void)
-{
-	if (!quiesce_load_relaxed(&refused) || !quiesce_load_relaxed(&revived) || quiesce_load_relaxed(&begun) <= OBJECTS)
-		return "no caller was refused, nothing revived or nothing begun anew";
-	return quiesce_load_relaxed(&switched) ? NULL : "no mode was changed";
-}
-
 static const struct torture_role roles[] = {
-	{ NULL, owner, 0 }, { NULL, owner, 1 }, { switcher, NULL, 0 }, { postman, NULL, 0 },
-	{ torture_exits, NULL, 0 }, { torture_signals, NULL, 0 },
+	{ owner, OBJECTS }, { switcher, 1 }, { torture_postman, 1 }, { torture_exits, 1 }, { torture_signals, 1 }, { NULL, 0 },
 };
 
-#define KIND(first)                                                                                   \
-	{                                                                                             \
-		.set_up = (first), .section = section, .once = once, .leave = leave, .roles = roles,  \
-		.nr_roles = sizeof(roles) / sizeof(roles[0]),                                         \
-		.writers = (1u << OBJECTS) - 1 + (1u << SWITCHER), .errors = errors, .report = report, \
-		.idle = idle,                                                                         \
+#define KIND(functions)													\
+	{														\
+		.set_up = set_up, .calls = &(functions), .section = torture_hold_section, .begin = hold, .use = use,	\
+		.leaves = true, .roles = roles, .figures = figure,							\
+		.writers = (1u << OBJECTS) - 1 + (1u << SWITCHER),							\
 	}
-const struct torture_kind torture_ref = KIND(set_up), torture_busted_ref = KIND(set_up_busted);
+const struct torture_kind torture_ref = KIND(torture_ref_ops), torture_busted_ref = KIND(torture_busted_ref_ops);

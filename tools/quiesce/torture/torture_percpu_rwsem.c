@@ -13,7 +13,6 @@
 #define LOCKS 2
 #define WORDS 6
 #define WRITERS 3
-#define MAILBOXES 8
 #define PHASE_NS 100000000u
 #define QUIET_NS 25000000u /* longer than it takes until readers are fast again */
 
@@ -24,51 +23,21 @@ static struct shared {
 } __attribute__((aligned(128))) shared[LOCKS];
 
 static const struct torture_rwsem_ops *ops;
-static uint64_t torn, together, not_mine, refused, refused_writers, cold, given;
 
-/* ---- mailboxes: locks held for reading, and one held for writing ---- */
-
-enum { MAIL_NONE, MAIL_BUSY, MAIL_HERE };
-
-static struct mailbox {
-	uint32_t state;
-	struct shared *s;
-	uint64_t value;
-} __attribute__((aligned(64))) mailbox[MAILBOXES], written;
-
-static bool mail_turn(struct mailbox *m, uint32_t from)
-{
-	/* raw: the mailboxes' own hand-over; acquire, with the release in mail_end(). */
-	return __atomic_compare_exchange_n(&m->state, &from, MAIL_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-}
-
-static void mail_end(struct mailbox *m, uint32_t state)
-{
-	/* raw: release, with the acquire in mail_begin(). */
-	__atomic_store_n(&m->state, state, __ATOMIC_RELEASE);
-}
-
-static bool post(struct mailbox *m, struct shared *s, uint64_t value)
-{
-	if (!mail_turn(m, MAIL_NONE))
-		return false;
-	m->s = s;
-	m->value = value;
-	mail_end(m, MAIL_HERE);
-	return true;
-}
-
-static struct shared *fetch(struct mailbox *m, uint64_t *ret_value)
-{
-	struct shared *s;
-
-	if (quiesce_load_relaxed(&m->state) != MAIL_HERE || !mail_turn(m, MAIL_HERE))
-		return NULL;
-	s = m->s;
-	*ret_value = m->value;
-	mail_end(m, MAIL_NONE);
-	return s;
-}
+enum { REFUSED, REFUSED_WRITERS, COLD, GIVEN, FREED, TORN, TOGETHER, NOT_MINE, TOUCHED };
+static struct torture_figure figure[] = {
+	[REFUSED] = { .what = "refused", .idle = "no caller was refused" },
+	[REFUSED_WRITERS] = { .what = "writers refused" },
+	/* The first writers find readers fast anyway. */
+	[COLD] = { .what = "writes that found readers fast", .idle = "readers did not become fast again between writes", .few = LOCKS },
+	[GIVEN] = { .what = "write locks handed over", .idle = "no write lock was handed over" },
+	[FREED] = { .what = "locks freed", .idle = "no lock was freed" },
+	[TORN] = { .what = "torn", .error = true },
+	[TOGETHER] = { .what = "readers beside a writer", .error = true },
+	[NOT_MINE] = { .what = "not the owner", .error = true },
+	[TOUCHED] = { .what = "touched after the end", .error = true },
+	{ .what = NULL },
+};
 
 /* ---- readers ---- */
 
@@ -80,25 +49,18 @@ static void check_words(struct shared *s, uint64_t value)
 	for (int i = 0; i < WORDS; i++)
 		equal = equal && quiesce_load_relaxed(&s->word[i]) == value;
 	if (!equal)
-		torture_count_together(torn);
+		torture_count_together(figure[TORN].n);
 	if (quiesce_load_relaxed(&s->writer))
-		torture_count_together(together);
+		torture_count_together(figure[TOGETHER].n);
 }
 
-static void let_go(struct shared *s, uint64_t value, struct tally *t)
+static void let_go(struct hold *h, struct tally *t)
 {
-	check_words(s, value);
+	struct shared *s = h->object;
+
+	check_words(s, h->serial);
 	ops->read_end(&s->lock);
-	torture_count(t->reads);
-}
-
-/* Reads from the last word on, which is the last to change. */
-static uint64_t first_check(struct shared *s)
-{
-	uint64_t value = quiesce_load_relaxed(&s->word[WORDS - 1]);
-
-	check_words(s, value);
-	return value;
+	torture_count(t->n[TALLY_READS]);
 }
 
 static uint64_t random_timeout(uint64_t r, uint64_t most)
@@ -106,62 +68,34 @@ static uint64_t random_timeout(uint64_t r, uint64_t most)
 	return r % 8 < 5 ? UINT64_MAX : r % 8 == 5 ? 0 : 1 + r / 8 % most;
 }
 
-static void section(struct tally *t, uint64_t *random)
+static bool hold(struct hold *h, uint64_t *random, bool at_once)
 {
-	uint64_t r = random_next(random) >> 7, value;
+	uint64_t r = random_next(random) >> 7;
 	struct shared *s = &shared[r % LOCKS];
 
-	if (!ops->read(&s->lock, random_timeout(r / LOCKS, 200000))) {
-		torture_count_together(refused);
-		return;
+	if (!ops->read(&s->lock, at_once ? 0 : random_timeout(r / LOCKS, 200000))) {
+		torture_count_together(figure[REFUSED].n);
+		return false;
 	}
-	quiesce_store_relaxed(&t->holding, (uint64_t)(s - shared) + 1);
-	value = first_check(s);
+	/* Reads from the last word on, which is the last to change. */
+	*h = (struct hold){ .object = s, .key = r % LOCKS, .serial = quiesce_load_relaxed(&s->word[WORDS - 1]), .end = let_go };
+	check_words(s, h->serial);
+	return true;
+}
+
+static void use(struct hold *h, uint64_t *random)
+{
 	torture_delay(random);
-	check_words(s, value);
-	quiesce_store_relaxed(&t->holding, 0);
-	if (r >> 30 & 63 || !post(&mailbox[r >> 36 & (MAILBOXES - 1)], s, value))
-		let_go(s, value, t);
-	else
-		torture_count(t->handed_over);
-	s = fetch(&mailbox[r >> 40 & (MAILBOXES - 1)], &value);
-	if (s)
-		let_go(s, value, t);
-}
-
-/* The handler may have interrupted a call on the same lock. */
-static void once(struct tally *t, uint64_t *random, uint64_t spins)
-{
-	uint64_t value;
-	struct shared *s = &shared[(random_next(random) >> 9) % LOCKS];
-
-	if (!ops->read(&s->lock, 0)) {
-		torture_count_together(refused);
-		return;
-	}
-	value = first_check(s);
-	torture_spin(spins);
-	let_go(s, value, t);
-}
-
-static void leave(struct tally *t, uint64_t *random)
-{
-	struct shared *s = &shared[(random_next(random) >> 9) % LOCKS];
-	uint64_t value;
-
-	if (!ops->read(&s->lock, UINT64_MAX))
-		return;
-	value = first_check(s);
-	if (post(&mailbox[*random >> 12 & (MAILBOXES - 1)], s, value))
-		torture_count(t->handed_over);
-	else
-		let_go(s, value, t);
+	check_words(h->object, h->serial);
 }
 
 /* ---- writers ---- */
 
-static void end_write(struct shared *s)
+static void end_write(struct hold *h, struct tally *t)
 {
+	struct shared *s = h->object;
+
+	(void)t;
 	quiesce_store_relaxed(&s->writer, 0);
 	ops->write_end(&s->lock);
 }
@@ -170,7 +104,7 @@ static void count_readers_inside(const struct shared *s)
 {
 	for (int i = 0; i < torture.nr_readers; i++)
 		if (quiesce_load_relaxed(&torture.tally[i].holding) == (uint64_t)(s - shared) + 1)
-			torture_count_together(together);
+			torture_count_together(figure[TOGETHER].n);
 }
 
 static void change(struct shared *s, uint64_t *random)
@@ -186,85 +120,56 @@ static void change(struct shared *s, uint64_t *random)
 	}
 	count_readers_inside(s);
 	if (!percpu_is_write_locked_by_me(&s->lock) || !percpu_is_write_locked(&s->lock))
-		torture_count_together(not_mine);
+		torture_count_together(figure[NOT_MINE].n);
 }
 
 static void write_once(uint32_t index, uint64_t *random)
 {
 	uint64_t r = random_next(random) >> 7;
 	struct shared *s = &shared[r % LOCKS];
+	struct hold h = { .object = s, .end = end_write };
 
 	if (rcu_sync_is_idle(&s->lock.rss))
-		torture_count_together(cold);
+		torture_count_together(figure[COLD].n);
 	torture_count(torture.progress[index]); /* an attempt has ended */
 	if (!ops->write(&s->lock, random_timeout(r / LOCKS, 2000000))) {
-		torture_count_together(refused_writers);
+		torture_count_together(figure[REFUSED_WRITERS].n);
 		return;
 	}
 	change(s, random);
 	torture_count_together(torture.version);
-	if (r >> 30 & 15 || !post(&written, s, 0))
-		end_write(s);
+	if (r >> 30 & 15 || !torture_post(&h, torture_extra(2 + (int)index), r >> 34))
+		end_write(&h, NULL);
 	else
-		torture_count_together(given);
+		torture_count_together(figure[GIVEN].n);
+}
+
+static void update(uint32_t index, uint64_t *random)
+{
+	bool quiet = now_ns() / PHASE_NS % 2;
+
+	if (quiet && index) { /* leaves the readers alone with one writer */
+		torture_count(torture.progress[index]);
+		sleep_ns(2000000);
+		return;
+	}
+	if (quiet)
+		sleep_ns(QUIET_NS + *random % 10000000);
+	write_once(index, random);
+	if (random_next(random) % 4 == 0)
+		sleep_ns(*random % 100000);
 }
 
 static void writer(uint32_t index)
 {
 	uint64_t random = 2463534242u + index;
-	uint32_t generation = 0;
 
-	while (!torture_stopped()) {
-		uint32_t now = quiesce_load_relaxed(&torture.regime.generation);
-		bool pinned = quiesce_load_relaxed(&torture.regime.pinned), quiet = now_ns() / PHASE_NS % 2;
-
-		torture_stutter();
-		if (now != generation)
-			bind_cpu(pinned ? 0 : -1);
-		generation = now;
-		if ((pinned || quiet) && index) { /* leaves the readers alone with one writer */
-			torture_count(torture.progress[index]);
-			sleep_ns(2000000);
-			continue;
-		}
-		if (quiet)
-			sleep_ns(QUIET_NS + random % 10000000);
-		write_once(index, &random);
-		if (random_next(&random) % 4 == 0)
-			sleep_ns(random % 100000);
-	}
-}
-
-/* Never waits for a lock, so the mailboxes are always emptied. */
-static void postman(void)
-{
-	struct tally *t = &torture.tally[torture.nr_readers + 1];
-	uint64_t random = 77310957, value;
-	bool last;
-
-	do {
-		/* raw: acquire, with the release in torture_leave(). */
-		last = __atomic_load_n(&torture.users, __ATOMIC_ACQUIRE) == 1; /* the caller itself is the last one */
-		for (int i = 0; i < MAILBOXES; i++) {
-			struct shared *s = fetch(&mailbox[i], &value);
-
-			if (s)
-				let_go(s, value, t);
-		}
-		struct shared *s = fetch(&written, &value);
-
-		if (s)
-			end_write(s);
-		sleep_ns(random_next(&random) % 300000);
-	} while (!last);
+	torture_update_loop(index, &random, update);
 }
 
 /* ---- locks that end with their last user ---- */
 
-static void churn_begin(void *object)
-{
-	percpu_init_rwsem(object);
-}
+static void churn_begin(void *object) { percpu_init_rwsem(object); }
 
 static int churn_enter(void *object)
 {
@@ -284,19 +189,17 @@ static void churn_wait(void *object)
 	torture_rwsem_ops.write_end(object);
 }
 
-static void churn_end(void *object)
-{
-	percpu_free_rwsem(object);
-}
+static void churn_end(void *object) { percpu_free_rwsem(object); }
 
-static const struct torture_churn churn = { churn_begin, churn_enter, churn_leave, churn_wait, churn_end };
+static const struct torture_churn churn = { churn_begin, churn_enter, churn_leave, churn_wait, churn_end, &figure[FREED],
+					    &figure[TOUCHED] };
 _Static_assert(sizeof(struct percpu_rw_semaphore) <= CHURN_BYTES, "a lock has room");
 
 /* ---- the kind ---- */
 
-static void set_up_with(const struct torture_rwsem_ops *which)
+static void set_up(void)
 {
-	ops = which;
+	ops = torture.kind->calls;
 	torture_churn = &churn;
 	shared[0].lock = (struct percpu_rw_semaphore)PERCPU_RWSEM_INIT; /* the counters are allocated at the first use */
 	/* Called before there are threads: the first use registers with the
@@ -305,52 +208,15 @@ static void set_up_with(const struct torture_rwsem_ops *which)
 		percpu_init_rwsem(&shared[i].lock);
 }
 
-static void set_up(void)
-{
-	set_up_with(&torture_rwsem_ops);
-}
-
-static void set_up_busted(void)
-{
-	set_up_with(&torture_busted_rwsem_ops);
-}
-
-static uint64_t errors(void)
-{
-	return quiesce_load_relaxed(&torn) + quiesce_load_relaxed(&together) + quiesce_load_relaxed(&not_mine) +
-	       quiesce_load_relaxed(&torture_churn_errors);
-}
-
-#define U(x) ((unsigned long long)quiesce_load_relaxed(&(x)))
-
-static void report(void)
-{
-	job_print("refused %llu, writers refused %llu, writes that found readers fast %llu, write locks handed over %llu, locks freed %llu",
-		  U(refused), U(refused_writers), U(cold), U(given), U(torture_churn_turns));
-	if (errors())
-		job_print("!!! torn %llu, readers beside a writer %llu, not the owner %llu, touched after the end %llu", U(torn),
-			  U(together), U(not_mine), U(torture_churn_errors));
-}
-
-static const char *idle(void)
-{
-	if (quiesce_load_relaxed(&cold) <= LOCKS) /* the first writers find readers fast anyway */
-		return "readers did not become fast again between writes";
-	if (!quiesce_load_relaxed(&given) || !quiesce_load_relaxed(&refused))
-		return "no write lock was handed over, or no caller was refused";
-	return quiesce_load_relaxed(&torture_churn_turns) ? NULL : "no lock was freed";
-}
-
 static const struct torture_role roles[] = {
-	{ NULL, writer, 0 }, { NULL, writer, 1 }, { NULL, writer, 2 }, { postman, NULL, 0 },
-	{ torture_exits, NULL, 0 }, { torture_signals, NULL, 0 },
-	{ torture_churn_owner, NULL, 0 }, { NULL, torture_churn_user, 0 }, { NULL, torture_churn_user, 1 },
+	{ writer, WRITERS }, { torture_postman, 1 }, { torture_exits, 1 }, { torture_signals, 1 },
+	{ torture_churn_owner, 1 }, { torture_churn_user, CHURN_USERS }, { NULL, 0 },
 };
 
-#define KIND(first)                                                                                       \
-	{                                                                                                 \
-		.set_up = (first), .section = section, .once = once, .leave = leave, .roles = roles,      \
-		.nr_roles = sizeof(roles) / sizeof(roles[0]), .writers = (1u << WRITERS) - 1 + (1u << PROGRESS_CHURN), \
-		.errors = errors, .report = report, .idle = idle,                                         \
+#define KIND(functions)													\
+	{														\
+		.set_up = set_up, .calls = &(functions), .section = torture_hold_section, .begin = hold, .use = use,	\
+		.leaves = true, .roles = roles, .figures = figure,							\
+		.writers = (1u << WRITERS) - 1 + (1u << PROGRESS_CHURN),						\
 	}
-const struct torture_kind torture_rwsem = KIND(set_up), torture_busted_rwsem = KIND(set_up_busted);
+const struct torture_kind torture_rwsem = KIND(torture_rwsem_ops), torture_busted_rwsem = KIND(torture_busted_rwsem_ops);

@@ -15,40 +15,49 @@ static void fill_store_buffer(char *region, uint64_t *random)
 		quiesce_store_relaxed((uint64_t *)(region + (random_next(random) % FILL_BYTES & ~63ul)), *random);
 }
 
-void torture_check(struct element *e, struct tally *t, uint64_t serial)
+void torture_take_element(struct hold *h)
 {
+	h->completed = quiesce_load_relaxed(&torture.completed);
+	h->object = torture.op->pointer->fetch((void **)&torture.current[0]);
+	h->serial = quiesce_load_relaxed(&((struct element *)h->object)->serial);
+}
+
+void torture_check_element(const struct hold *h, struct tally *t)
+{
+	const struct element *e = h->object;
+
 	if (!quiesce_load_relaxed(&e->canary))
-		torture_count(t->canary_errors);
+		torture_count(t->n[TALLY_CANARY_ERRORS]);
 	if (quiesce_load_relaxed(&e->magic) != MAGIC)
-		torture_count(t->magic_errors);
-	if (quiesce_load_relaxed(&e->serial) != serial)
-		torture_count(t->reuse_errors);
+		torture_count(t->n[TALLY_MAGIC_ERRORS]);
+	if (quiesce_load_relaxed(&e->serial) != h->serial)
+		torture_count(t->n[TALLY_REUSE_ERRORS]);
 }
 
-void torture_count_ages(struct element *e, struct tally *t, uint64_t completed)
+void torture_end_element(const struct hold *h, struct tally *t)
 {
-	uint64_t age = quiesce_load_relaxed(&e->age);
-	uint64_t batch = quiesce_load_relaxed(&torture.completed) - completed;
+	uint64_t age = quiesce_load_relaxed(&((struct element *)h->object)->age);
+	uint64_t batch = quiesce_load_relaxed(&torture.completed) - h->completed;
 
-	torture_count(t->pipe[age > PIPE_LENGTH ? PIPE_LENGTH : age]);
-	torture_count(t->batch[batch > PIPE_LENGTH ? PIPE_LENGTH : batch]);
+	torture_check_element(h, t);
+	torture_count(t->n[TALLY_PIPE + (age > PIPE_LENGTH ? PIPE_LENGTH : age)]);
+	torture_count(t->n[TALLY_BATCH + (batch > PIPE_LENGTH ? PIPE_LENGTH : batch)]);
 }
 
-void torture_read_once(struct tally *tally, uint64_t spins)
+static void read_end(struct hold *h, struct tally *t)
 {
-	const struct op *op = torture.op;
-	uint64_t completed, serial;
-	struct element *e;
+	torture_end_element(h, t);
+	torture.op->read->unlock();
+	torture_count(t->n[TALLY_READS]);
+}
 
-	op->read->lock();
-	completed = quiesce_load_relaxed(&torture.completed);
-	e = op->pointer->fetch((void **)&torture.current[0]);
-	serial = quiesce_load_relaxed(&e->serial);
-	torture_spin(spins);
-	torture_check(e, tally, serial);
-	torture_count_ages(e, tally, completed);
-	op->read->unlock();
-	torture_count(tally->reads);
+bool torture_read_begin(struct hold *h, uint64_t *random, bool at_once)
+{
+	(void)random, (void)at_once;
+	torture.op->read->lock();
+	torture_take_element(h);
+	h->end = read_end;
+	return true;
 }
 
 static void on_signal(int sig)
@@ -57,7 +66,7 @@ static void on_signal(int sig)
 	if (!my_tally)
 		return;
 	torture_once(my_tally, &my_tally->random, 20);
-	torture_count(my_tally->signal_reads);
+	torture_count(my_tally->n[TALLY_SIGNAL_READS]);
 }
 
 void torture_catch_signal(void)
@@ -90,7 +99,7 @@ void torture_delay(uint64_t *random)
 static void check_cookie(uint64_t cookie, struct tally *t)
 {
 	if (torture.op->polled->poll(cookie))
-		torture_count(t->cookie_errors);
+		torture_count(t->n[TALLY_COOKIE_ERRORS]);
 }
 
 /* Inside one level: more levels, and changes of protection in which a new level begins before an old one ends. */
@@ -105,30 +114,24 @@ static void extend(uint64_t *random, unsigned int r)
 	}
 }
 
-static void read_section(struct tally *t, uint64_t *random)
+void torture_read_section(struct tally *t, uint64_t *random)
 {
 	const struct op *op = torture.op;
 	unsigned int r = (unsigned int)random_next(random);
 	bool cookies = op->polled && (r >> 8) % 64 == 0;
-	uint64_t completed, serial, cookie = 0;
-	struct element *e;
+	uint64_t cookie = 0;
+	struct hold h;
 
-	op->read->lock();
-	completed = quiesce_load_relaxed(&torture.completed);
-	e = op->pointer->fetch((void **)&torture.current[0]);
-	serial = quiesce_load_relaxed(&e->serial);
+	torture_read_begin(&h, random, false);
 	if (cookies)
 		cookie = op->polled->get();
-	torture_check(e, t, serial);
+	torture_check_element(&h, t);
 	torture_delay(random);
 	if (r >> 16 & 1)
 		extend(random, r >> 17);
-	torture_check(e, t, serial);
 	if (cookies)
 		check_cookie(cookie, t);
-	torture_count_ages(e, t, completed);
-	op->read->unlock();
-	torture_count(t->reads);
+	read_end(&h, t);
 }
 
 /* Binds the thread, or sleeps if this regime does not use reader @index.  Returns whether to read. */
@@ -152,9 +155,6 @@ void torture_reader(struct member *m)
 	struct tally *t = &torture.tally[m->index];
 	uint64_t random = 0x9e3779b97f4a7c15u * (uint64_t)(m->index + 1);
 	char *region = malloc(FILL_BYTES);
-	void (*section)(struct tally *, uint64_t *) = torture.kind && torture.kind->section ? torture.kind->section
-						      : torture.op->object		    ? torture_object_section
-											    : read_section;
 	uint32_t generation = 0;
 
 	t->random = random ^ 88675123;
@@ -169,10 +169,10 @@ void torture_reader(struct member *m)
 		for (int i = 0; i < 64; i++) {
 			if (region && random & 32)
 				fill_store_buffer(region, &random);
-			section(t, &random);
+			torture.kind->section(t, &random);
 		}
 	}
-	quiesce_store_relaxed(&t->cpu_ns, thread_cpu_ns()); /* Relaxed: the reporter may read it now. */
+	quiesce_store_relaxed(&t->n[TALLY_CPU_NS], thread_cpu_ns()); /* Relaxed: the reporter may read it now. */
 	if (torture.op->object && torture.op->object->exit)
 		torture.op->object->exit();
 	op_thread_exit(torture.op);

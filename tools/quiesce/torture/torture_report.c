@@ -8,22 +8,9 @@ static struct tally sum_up(void)
 {
 	struct tally sum = { 0 };
 
-	for (int i = 0; i < torture_nr_tallies(); i++) {
-		const struct tally *t = &torture.tally[i];
-
-		sum.reads += quiesce_load_relaxed(&t->reads);
-		sum.signal_reads += quiesce_load_relaxed(&t->signal_reads);
-		sum.canary_errors += quiesce_load_relaxed(&t->canary_errors);
-		sum.magic_errors += quiesce_load_relaxed(&t->magic_errors);
-		sum.reuse_errors += quiesce_load_relaxed(&t->reuse_errors);
-		sum.cookie_errors += quiesce_load_relaxed(&t->cookie_errors);
-		sum.handed_over += quiesce_load_relaxed(&t->handed_over);
-		sum.cpu_ns += quiesce_load_relaxed(&t->cpu_ns);
-		for (int k = 0; k <= PIPE_LENGTH; k++) {
-			sum.pipe[k] += quiesce_load_relaxed(&t->pipe[k]);
-			sum.batch[k] += quiesce_load_relaxed(&t->batch[k]);
-		}
-	}
+	for (int i = 0; i < torture_nr_tallies(); i++)
+		for (int k = 0; k < NR_TALLY; k++)
+			sum.n[k] += quiesce_load_relaxed(&torture.tally[i].n[k]);
 	return sum;
 }
 
@@ -32,15 +19,24 @@ static uint64_t too_old(const struct tally *sum)
 	uint64_t n = 0;
 
 	for (int i = 2; i <= PIPE_LENGTH; i++)
-		n += sum->pipe[i];
+		n += sum->n[TALLY_PIPE + i];
+	return n;
+}
+
+static uint64_t errors_of_kind(void)
+{
+	uint64_t n = 0;
+
+	for (const struct torture_figure *f = torture.kind->figures; f && f->what; f++)
+		n += f->error ? quiesce_load_relaxed(&f->n) : 0;
 	return n;
 }
 
 static uint64_t errors_of(const struct tally *sum)
 {
-	return too_old(sum) + sum->canary_errors + sum->magic_errors + sum->reuse_errors + sum->cookie_errors +
-	       quiesce_load_relaxed(&torture.barrier_errors) + quiesce_load_relaxed(&torture.key_errors) + torture.leaks + torture.hung +
-	       (torture.kind ? torture.kind->errors() : 0);
+	return too_old(sum) + sum->n[TALLY_CANARY_ERRORS] + sum->n[TALLY_MAGIC_ERRORS] + sum->n[TALLY_REUSE_ERRORS] +
+	       sum->n[TALLY_COOKIE_ERRORS] + quiesce_load_relaxed(&torture.barrier_errors) +
+	       quiesce_load_relaxed(&torture.key_errors) + torture.leaks + torture.hung + errors_of_kind();
 }
 
 uint64_t torture_errors(void)
@@ -62,29 +58,44 @@ static void print_histogram(const char *name, const uint64_t v[PIPE_LENGTH + 1])
 
 #define U(x) ((unsigned long long)(x))
 
-/* True for a kind that does not use elements. */
-static bool without_elements(void)
+/* Prints the figures of the kind, or its errors. */
+static void print_figures(bool errors)
 {
-	return torture.kind && torture.kind->section;
+	char text[MESSAGE_TEXT_MAX] = "";
+	size_t n = 0;
+
+	for (const struct torture_figure *f = torture.kind->figures; f && f->what && n < sizeof(text); f++)
+		if (f->error == errors)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s %llu", n ? ", " : "", f->what,
+					      U(quiesce_load_relaxed(&f->n)));
+	if (n)
+		job_print("%s%s", errors ? "!!! " : "", text);
+}
+
+static void print_figures_of_kind(void)
+{
+	print_figures(false);
+	if (errors_of_kind())
+		print_figures(true);
 }
 
 static void print_own_counts(const struct tally *s)
 {
 	job_print("sections %llu (signal handlers %llu, exiting threads %llu), handed over %llu, updates %llu, signals %llu",
-		  U(s->reads), U(s->signal_reads), U(torture.exits), U(s->handed_over), U(torture.version), U(torture.signals));
-	torture.kind->report();
+		  U(s->n[TALLY_READS]), U(s->n[TALLY_SIGNAL_READS]), U(torture.exits), U(s->n[TALLY_HANDED_OVER]), U(torture.version),
+		  U(torture.signals));
+	print_figures_of_kind();
 }
 
 static void print_counts(const struct tally *s)
 {
-	if (torture.kind)
-		torture.kind->report();
+	print_figures_of_kind();
 	job_print("reads %llu (in signal handlers %llu, in %llu exiting threads), updates %llu, %s %llu, reused %llu",
-		  U(s->reads), U(s->signal_reads), U(torture.exits), U(torture.version),
+		  U(s->n[TALLY_READS]), U(s->n[TALLY_SIGNAL_READS]), U(torture.exits), U(torture.version),
 		  torture.op->object ? "waits" : "grace periods", U(torture.completed), U(torture.reused));
 	if (torture.op->object)
 		job_print("guards handed over %llu, fake writers' waits %llu, longest wait %.1f ms, signals %llu, free list empty %llu",
-			  U(s->handed_over), U(torture.fake_waits), (double)torture.longest_ns / 1e6, U(torture.signals),
+			  U(s->n[TALLY_HANDED_OVER]), U(torture.fake_waits), (double)torture.longest_ns / 1e6, U(torture.signals),
 			  U(torture.empty));
 	if (torture.op->object && torture.op->retire)
 		job_print("retired: callbacks %llu, waited for %llu, barriers %llu (floods %llu)", U(torture.callbacks),
@@ -93,31 +104,32 @@ static void print_counts(const struct tally *s)
 		job_print("callbacks %llu, fake writers' waits %llu, barriers %llu (floods %llu), signals %llu, free list empty %llu",
 			  U(torture.callbacks), U(torture.fake_waits), U(torture.barriers), U(torture.floods),
 			  U(torture.signals), U(torture.empty));
-	print_histogram("Reader Pipe:", s->pipe);
-	print_histogram("Reader Batch:", s->batch);
+	print_histogram("Reader Pipe:", &s->n[TALLY_PIPE]);
+	print_histogram("Reader Batch:", &s->n[TALLY_BATCH]);
 }
 
 static void print_errors(const struct tally *s)
 {
-	if (without_elements()) {
-		job_print("!!! errors %llu, hung %llu", U(torture.kind->errors()), U(torture.hung));
+	if (!torture.kind->elements) {
+		job_print("!!! errors %llu, hung %llu", U(errors_of_kind()), U(torture.hung));
 		return;
 	}
 	job_print("!!! errors: age 2 or more %llu, canary %llu, magic %llu, reused in a section %llu, cookie %llu, "
-		  "barrier %llu, key held %llu, leaked %llu, hung %llu", U(too_old(s)), U(s->canary_errors), U(s->magic_errors),
-		  U(s->reuse_errors), U(s->cookie_errors), U(torture.barrier_errors), U(torture.key_errors), U(torture.leaks),
-		  U(torture.hung));
+		  "barrier %llu, key held %llu, leaked %llu, hung %llu", U(too_old(s)), U(s->n[TALLY_CANARY_ERRORS]),
+		  U(s->n[TALLY_MAGIC_ERRORS]), U(s->n[TALLY_REUSE_ERRORS]), U(s->n[TALLY_COOKIE_ERRORS]), U(torture.barrier_errors),
+		  U(torture.key_errors), U(torture.leaks), U(torture.hung));
 }
 
 /* The work that a run did not do, without which it proves nothing.  NULL: it did all. */
 static const char *idle_reason(const struct tally *s)
 {
-	if (!s->reads || (!s->pipe[0] && !without_elements()))
+	if (!s->n[TALLY_READS] || (!s->n[TALLY_PIPE] && torture.kind->elements))
 		return "the readers did not read";
-	if (torture.kind && torture.kind->idle())
-		return torture.kind->idle();
-	if (without_elements())
-		return !torture.version ? "nothing was updated" : !s->signal_reads || !torture.exits || !s->handed_over
+	for (const struct torture_figure *f = torture.kind->figures; f && f->what; f++)
+		if (f->idle && quiesce_load_relaxed(&f->n) <= f->few)
+			return f->idle;
+	if (!torture.kind->elements)
+		return !torture.version ? "nothing was updated" : !s->n[TALLY_SIGNAL_READS] || !torture.exits || !s->n[TALLY_HANDED_OVER]
 			? "signals, exits or hand-overs did not happen" : NULL;
 	if (!torture.version || !torture.completed)
 		return "nothing was updated";
@@ -125,9 +137,9 @@ static const char *idle_reason(const struct tally *s)
 		return "no element was used twice";
 	if (torture.empty > torture.version)
 		return "the free list was empty most of the time";
-	if (!s->signal_reads || !torture.exits)
+	if (!s->n[TALLY_SIGNAL_READS] || !torture.exits)
 		return "signals or exits did not happen";
-	if (torture.op->object ? !s->handed_over || !torture.fake_waits : !torture.barriers)
+	if (torture.op->object ? !s->n[TALLY_HANDED_OVER] || !torture.fake_waits : !torture.barriers)
 		return torture.op->object ? "no guard was handed over or no key waited for" : "barriers did not happen";
 	if (torture.op->object && torture.op->retire && (!torture.callbacks || !torture.retired_waits || !torture.barriers))
 		return "nothing was retired, or barriers did not happen";
@@ -137,12 +149,12 @@ static const char *idle_reason(const struct tally *s)
 static void send_counts(const struct tally *s, uint64_t errors)
 {
 	const struct { enum scenario what; uint64_t value; } row[] = {
-		{ SCENARIO_READS, s->reads }, { SCENARIO_UPDATES, torture.version }, { SCENARIO_REUSED, torture.reused },
-		{ SCENARIO_CLOSE_CALLS, s->batch[2] + s->batch[3] }, { SCENARIO_ERRORS, errors },
+		{ SCENARIO_READS, s->n[TALLY_READS] }, { SCENARIO_UPDATES, torture.version }, { SCENARIO_REUSED, torture.reused },
+		{ SCENARIO_CLOSE_CALLS, s->n[TALLY_BATCH + 2] + s->n[TALLY_BATCH + 3] }, { SCENARIO_ERRORS, errors },
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-		if (!without_elements() || (row[i].what != SCENARIO_REUSED && row[i].what != SCENARIO_CLOSE_CALLS))
+		if (torture.kind->elements || (row[i].what != SCENARIO_REUSED && row[i].what != SCENARIO_CLOSE_CALLS))
 			job_send(row[i].what, torture.nr_readers, torture.job->round, (double)row[i].value);
 }
 
@@ -151,9 +163,9 @@ int torture_report(double seconds)
 	struct tally sum = sum_up();
 	uint64_t errors = errors_of(&sum);
 	const char *idle = errors ? NULL : idle_reason(&sum);
-	double hours = (double)sum.cpu_ns / 3.6e12;
+	double hours = (double)sum.n[TALLY_CPU_NS] / 3.6e12;
 
-	(without_elements() ? print_own_counts : print_counts)(&sum);
+	(torture.kind->elements ? print_counts : print_own_counts)(&sum);
 	send_counts(&sum, errors);
 	if (errors)
 		print_errors(&sum);

@@ -5,152 +5,105 @@
 
 #include "torture.h"
 
-#define MAILBOXES 8
-
-/* A section waits here for the thread that ends it. */
-static struct section {
-	uint32_t state;
-	int index;
-	struct element *element;
-	uint64_t serial, completed;
-} __attribute__((aligned(64))) sent[MAILBOXES];
-enum { NONE, HERE };
-
 DEFINE_STATIC_SRCU(other_domain);
-static uint64_t held_apart, waits_apart, slept;
 
-static struct tally *extra_tally(int i)
+enum { GIVEN, SLEPT, APART, APART_WAITS, FREED, TOUCHED };
+static struct torture_figure figure[] = {
+	[GIVEN] = { .what = "sections ended by another thread", .idle = "no section was handed over" },
+	[SLEPT] = { .what = "slept", .idle = "no section slept" },
+	[APART] = { .what = "in another domain", .idle = "the other domain was not used" },
+	[APART_WAITS] = { .what = "waits for that", .idle = "the other domain was not used" },
+	[FREED] = { .what = "domains freed", .idle = "no domain was freed" },
+	[TOUCHED] = { .what = "touched after the end", .error = true },
+	{ .what = NULL },
+};
+
+static void end(struct hold *h, struct tally *t)
 {
-	return &torture.tally[torture.nr_readers + i];
+	torture_end_element(h, t);
+	srcu_up_read(&torture_domain, h->index);
+	torture_count(t->n[TALLY_READS]);
 }
 
 /* srcu_down_read(), not srcu_read_lock(): in the debug build no thread holds it. */
-static void begin(struct section *s)
+static void begin(struct hold *h)
 {
-	s->index = srcu_down_read(&torture_domain);
-	s->completed = quiesce_load_relaxed(&torture.completed);
-	s->element = torture.op->pointer->fetch((void **)&torture.current[0]);
-	s->serial = quiesce_load_relaxed(&s->element->serial);
+	h->index = srcu_down_read(&torture_domain);
+	torture_take_element(h);
+	h->end = end;
 }
 
-static void end(struct section *s, struct tally *t)
+static void giver(uint32_t index)
 {
-	torture_check(s->element, t, s->serial);
-	torture_count_ages(s->element, t, s->completed);
-	srcu_up_read(&torture_domain, s->index);
-	torture_count(t->reads);
-}
-
-static void giver(void)
-{
-	uint64_t random = 668265263;
+	uint64_t random = 668265263 + index;
 
 	while (!torture_stopped()) {
-		struct section *s = &sent[(random_next(&random) >> 9) % MAILBOXES];
+		struct hold h;
 
 		torture_stutter();
-		/* raw: the mailboxes' own hand-over: acquire, with the release in taker(). */
-		if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == NONE) {
-			begin(s);
-			__atomic_store_n(&s->state, HERE, __ATOMIC_RELEASE); /* raw: release, with the acquire in taker(). */
-		}
+		begin(&h);
+		if (torture_post(&h, torture_extra(2), random_next(&random) >> 9))
+			torture_count(figure[GIVEN].n);
+		else
+			end(&h, torture_extra(2));
 		sleep_ns(random % 200000);
 	}
 }
 
-static void taker(void)
-{
-	struct tally *t = extra_tally(1);
-	uint64_t random = 2246822519;
-	bool last;
-
-	do {
-		/* raw: acquire, with the release in torture_leave(). */
-		last = __atomic_load_n(&torture.users, __ATOMIC_ACQUIRE) == 1; /* the caller itself is the last one */
-		for (int i = 0; i < MAILBOXES; i++) {
-			struct section *s = &sent[i];
-
-			/* raw: acquire, with the release in giver(). */
-			if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != HERE)
-				continue;
-			end(s, t);
-			torture_count(t->handed_over);
-			__atomic_store_n(&s->state, NONE, __ATOMIC_RELEASE); /* raw: release, with the acquire in giver(). */
-		}
-		sleep_ns(random_next(&random) % 1000000);
-	} while (!last);
-}
-
 /* The sleeper holds long sections without a CPU. */
-static void sleeper(void)
+static void sleeper(uint32_t index)
 {
-	uint64_t random = 3266489917;
-	struct section s;
+	uint64_t random = 3266489917 + index;
+	struct hold h;
 
 	while (!torture_stopped()) {
 		torture_stutter();
-		begin(&s);
+		begin(&h);
 		sleep_ns(random_next(&random) % 10000000);
-		end(&s, extra_tally(2));
-		torture_count(slept);
+		end(&h, torture_extra(3));
+		torture_count(figure[SLEPT].n);
 		sleep_ns(random % 1000000);
 	}
 }
 
 /* Stays in the other domain until updates of the first have completed; if these waited for it, neither would end. */
-static void apart(void)
+static void apart(uint32_t index)
 {
+	(void)index;
 	while (!torture_stopped()) {
 		uint64_t before = quiesce_load_relaxed(&torture.completed);
-		int index;
+		int entered;
 
 		torture_stutter();
-		index = srcu_read_lock(&other_domain);
+		entered = srcu_read_lock(&other_domain);
 		while (quiesce_load_relaxed(&torture.completed) < before + 2 && !torture_stopped())
 			sleep_ns(200000);
-		srcu_read_unlock(&other_domain, index);
-		torture_count(held_apart);
+		srcu_read_unlock(&other_domain, entered);
+		torture_count(figure[APART].n);
 	}
 }
 
-static void wait_apart(void)
+static void wait_apart(uint32_t index)
 {
+	(void)index;
 	while (!torture_stopped()) {
 		torture_stutter();
 		synchronize_srcu(&other_domain);
-		torture_count(waits_apart);
+		torture_count(figure[APART_WAITS].n);
 		sleep_ns(100000);
 	}
 }
 
 /* ---- domains that end with their last reader ---- */
 
-static void churn_begin(void *object)
-{
-	init_srcu_struct((struct srcu_struct *)object);
-}
+static void churn_begin(void *object) { init_srcu_struct((struct srcu_struct *)object); }
+static int churn_enter(void *object) { return srcu_read_lock((struct srcu_struct *)object); }
+static void churn_leave(void *object, int entered) { srcu_read_unlock((struct srcu_struct *)object, entered); }
+static void churn_wait(void *object) { synchronize_srcu(object); }
+static void churn_end(void *object) { cleanup_srcu_struct(object); }
 
-static int churn_enter(void *object)
-{
-	return srcu_read_lock((struct srcu_struct *)object);
-}
-
-static void churn_leave(void *object, int entered)
-{
-	srcu_read_unlock((struct srcu_struct *)object, entered);
-}
-
-static void churn_wait(void *object)
-{
-	synchronize_srcu(object);
-}
-
-static void churn_end(void *object)
-{
-	cleanup_srcu_struct(object);
-}
-
-static const struct torture_churn churn = { churn_begin, churn_enter, churn_leave, churn_wait, churn_end };
+static const struct torture_churn churn = { churn_begin, churn_enter, churn_leave, churn_wait, churn_end, &figure[FREED],
+					    &figure[TOUCHED] };
 _Static_assert(sizeof(struct srcu_struct) <= CHURN_BYTES, "a domain has room");
 
 /* ---- the kind ---- */
@@ -163,43 +116,17 @@ static void set_up(void)
 	srcu_read_unlock(&other_domain, srcu_read_lock(&other_domain));
 }
 
-static uint64_t errors(void)
-{
-	return quiesce_load_relaxed(&torture_churn_errors);
-}
-
-#define U(x) ((unsigned long long)quiesce_load_relaxed(&(x)))
-
-static void report(void)
-{
-	job_print("sections ended by another thread %llu, slept %llu, in another domain %llu, waits for that %llu, domains freed %llu",
-		  U(extra_tally(1)->handed_over), U(slept), U(held_apart), U(waits_apart), U(torture_churn_turns));
-	if (errors())
-		job_print("!!! touched after the end %llu", U(torture_churn_errors));
-}
-
-static const char *idle(void)
-{
-	if (!quiesce_load_relaxed(&extra_tally(1)->handed_over) || !quiesce_load_relaxed(&slept))
-		return "no section was handed over, or none slept";
-	if (!quiesce_load_relaxed(&held_apart) || !quiesce_load_relaxed(&waits_apart))
-		return "the other domain was not used";
-	return quiesce_load_relaxed(&torture_churn_turns) ? NULL : "no domain was freed";
-}
-
 static const struct torture_role roles[] = {
-	{ torture_writer, NULL, 0 }, { torture_barriers, NULL, 0 }, { torture_exits, NULL, 0 }, { torture_signals, NULL, 0 },
-	{ NULL, torture_fake_writer, 0 }, { NULL, torture_fake_writer, 1 }, { giver, NULL, 0 }, { taker, NULL, 0 },
-	{ sleeper, NULL, 0 }, { apart, NULL, 0 }, { wait_apart, NULL, 0 },
-	{ torture_churn_owner, NULL, 0 }, { NULL, torture_churn_user, 0 }, { NULL, torture_churn_user, 1 },
+	TORTURE_RCU_ROLES, { giver, 1 }, { torture_postman, 1 }, { sleeper, 1 }, { apart, 1 }, { wait_apart, 1 },
+	{ torture_churn_owner, 1 }, { torture_churn_user, CHURN_USERS }, { NULL, 0 },
 };
 
 const struct torture_kind torture_srcu = {
 	.set_up = set_up,
+	.section = torture_read_section,
+	.begin = torture_read_begin,
+	.elements = true,
 	.roles = roles,
-	.nr_roles = sizeof(roles) / sizeof(roles[0]),
-	.writers = 1u | 1u << NR_POINTERS | 1u << (NR_POINTERS + 1) | 1u << PROGRESS_CHURN,
-	.errors = errors,
-	.report = report,
-	.idle = idle,
+	.writers = TORTURE_RCU_WRITERS | 1u << PROGRESS_CHURN,
+	.figures = figure,
 };

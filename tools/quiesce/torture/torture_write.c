@@ -84,11 +84,12 @@ static enum way random_way(uint64_t *random)
 	return r % 2 ? WAY_SYNC : (enum way)(r / 2 % NR_WAYS);
 }
 
-static void update(uint64_t *random)
+static void update(uint32_t index, uint64_t *random)
 {
 	struct element *fresh = pool_get(), *old = torture.current[0];
 	enum way way = random_way(random);
 
+	(void)index;
 	if (!fresh) {
 		torture.op->wait->wait(); /* callbacks hold the rest of the elements */
 		age_removed();
@@ -111,31 +112,37 @@ static void update(uint64_t *random)
 		age_removed();
 }
 
-static void give_back_all(void)
+void torture_update_loop(uint32_t index, uint64_t *random, void (*one)(uint32_t index, uint64_t *random))
 {
-	while (removed) {
-		torture.op->wait->wait();
-		age_removed();
-	}
-}
-
-void torture_writer(void)
-{
-	uint64_t random = 2463534242u;
 	uint32_t generation = 0;
 
 	while (!torture_stopped()) {
 		uint32_t now = quiesce_load_relaxed(&torture.regime.generation);
+		bool pinned = quiesce_load_relaxed(&torture.regime.pinned);
 
 		torture_stutter();
 		if (now != generation)
-			bind_cpu(quiesce_load_relaxed(&torture.regime.pinned) ? 0 : -1);
+			bind_cpu(pinned ? 0 : -1);
 		generation = now;
-		update(&random);
-		if (quiesce_load_relaxed(&torture.regime.delays) && random_next(&random) % 16 == 0)
-			sleep_ns(random % 500000);
+		if (pinned && index) { /* leaves the CPUs to the readers and the first writer */
+			sleep_ns(2000000);
+			continue;
+		}
+		one(index, random);
+		if (quiesce_load_relaxed(&torture.regime.delays) && random_next(random) % 16 == 0)
+			sleep_ns(*random % 500000);
 	}
-	give_back_all();
+}
+
+void torture_writer(uint32_t index)
+{
+	uint64_t random = 2463534242u;
+
+	torture_update_loop(index, &random, update);
+	while (removed) {
+		torture.op->wait->wait();
+		age_removed();
+	}
 }
 
 /* Grace periods without data: they share, overtake and expedite those of the writer. */
