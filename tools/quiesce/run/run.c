@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "emit.h"
-#include "hash/hashscale.h"
+#include "hashscale/hashscale.h"
 #include "run.h"
-#include "scale/rwscale.h"
+#include "rwscale/rwscale.h"
 #include "team.h"
 
 #define HEADLINE_ROUNDS 3

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "run.h"
-#include "scale/rwscale.h"
+#include "rwscale/rwscale.h"
 
 #define READERS 2
 

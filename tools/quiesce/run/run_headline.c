@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdarg.h>
 
-#include "hash/hashscale.h"
+#include "hashscale/hashscale.h"
 #include "run.h"
 
 #define INDENT 11

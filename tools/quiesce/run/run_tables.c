@@ -2,9 +2,9 @@
 /* run_tables.c - the tables of `quiesce run`.  A narrow terminal splits them at their bars. */
 #include <math.h>
 
-#include "hash/hashscale.h"
+#include "hashscale/hashscale.h"
 #include "ops/table.h"
-#include "scale/retirescale.h"
+#include "retirescale/retirescale.h"
 #include "run.h"
 
 void run_print_head(struct sheet *s)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "costs/costs.h"
-#include "hash/hashscale.h"
+#include "hashscale/hashscale.h"
 #include "study.h"
 
 #define ARTICLE_CPUS 4

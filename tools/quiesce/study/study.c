@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "hash/hashscale.h"
+#include "hashscale/hashscale.h"
 
 /* In the order of the documents that the cases come from. */
 const struct study *const study_table[] = {

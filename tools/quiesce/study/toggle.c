@@ -2,7 +2,7 @@
 /* toggle.c - 1000 probes switched on and off, after the kernel's rcu_sync: bursts of rwscale. */
 #include <math.h>
 
-#include "scale/rwscale.h"
+#include "rwscale/rwscale.h"
 #include "study.h"
 
 #define TOGGLES 1000 /* on and off are two write sections each */

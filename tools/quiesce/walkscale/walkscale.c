@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "emit.h"
-#include "hash/hashscale.h"
+#include "hashscale/hashscale.h"
 
 #define DEFAULT_RUNS 6 /* the fewest rounds for which a ratio has an interval */
 #define DEFAULT_CELL_S 0.03

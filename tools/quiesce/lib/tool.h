@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "hash/hash_plan.h"
+#include "hashscale/hash_plan.h"
 #include "ops/op.h"
 
 /* Exit statuses. */

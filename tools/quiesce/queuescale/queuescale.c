@@ -6,7 +6,7 @@
 
 #include "alive.h"
 #include "emit.h"
-#include "hash/hashscale.h"
+#include "hashscale/hashscale.h"
 #include "queuescale.h"
 #include "team.h"
 

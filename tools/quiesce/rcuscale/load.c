@@ -6,7 +6,7 @@
 
 #include "alive.h"
 #include "hogs.h"
-#include "scale/rcuscale.h"
+#include "rcuscale/rcuscale.h"
 #include "team.h"
 
 #define OTHERS 1024u /* objects that no updater waits for; a power of two */
