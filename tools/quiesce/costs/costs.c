@@ -36,6 +36,8 @@ static const struct op *const types[] = {
 	NULL,
 };
 
+static const struct scenario_info scenarios[] = { [SCENARIO_COST] = { "cost", "ns", "one operation" } };
+
 /* ---- the child ---- */
 
 static cpu_set_t allowed;
@@ -172,7 +174,7 @@ const struct subcommand costs_command = {
 	.accepts = OPT_TYPE | OPT_COSTS,
 	.fits = fits,
 	.types = types,
-	.is_row = costs_is_row,
+	SCENARIOS(scenarios),
 	.columns = costs_columns,
 	.run = run,
 };

@@ -9,11 +9,6 @@
 
 #define ARTICLE_CYCLE_NS 1.4
 
-bool costs_is_row(const struct cell *c)
-{
-	return c->scenario == SCENARIO_COST;
-}
-
 static const struct cost *cost_of(const struct cell *c)
 {
 	return (const struct cost *)c->op; /* struct op is the first member of struct cost */
@@ -24,16 +19,10 @@ static bool is_pair(const struct cell *c)
 	return c->threads >= COST_CPUS;
 }
 
-static double p50_of(const struct results *results, const struct op *op, enum scenario scenario)
-{
-	const struct cell *c = results_find(results, &costs_command, op->name, scenario, OP_FENCE_NONE, 1);
-
-	return c ? cell_summary(c).p50 : NAN;
-}
-
 static double in(const struct results *results, const struct cell *c, const struct cost *unit)
 {
-	return cell_summary(c).p50 / p50_of(results, &unit->op, SCENARIO_COST);
+	return cell_summary(c).p50 /
+	       cell_median(results_find(results, &costs_command, unit->op.name, SCENARIO_COST, OP_FENCE_NONE, 1));
 }
 
 /* ---- JSON and CSV ---- */
@@ -45,7 +34,7 @@ static void add_number(json_t *row, const char *name, double v)
 
 void costs_columns(json_t *row, const struct results *results, const struct cell *c)
 {
-	double bytes = p50_of(results, c->op, SCENARIO_COST_BYTES);
+	double bytes = cell_median(results_metric(results, c, COST_BYTES));
 	json_t *cpus = json_null();
 
 	if (is_pair(c)) {
@@ -110,7 +99,7 @@ static void print_row(FILE *out, const struct results *results, const struct cel
 	fprintf(out, "  %s", c->op->what);
 	if (is_pair(c))
 		fprintf(out, ", CPUs %d and %d", COST_PAIR_A(c->threads), COST_PAIR_B(c->threads));
-	print_bytes(out, p50_of(results, c->op, SCENARIO_COST_BYTES));
+	print_bytes(out, cell_median(results_metric(results, c, COST_BYTES)));
 	fputc('\n', out);
 }
 
@@ -120,7 +109,7 @@ static void print_table(FILE *out, const struct options *options, const struct r
 	fprintf(out, "\n%-16s %8s %8s %8s %7s %8s %8s %9s %8s\n", "operation", "ns", "min", "max", "spread", "cycles", "instr.",
 		"2003: ns", "cycles");
 	for (size_t i = 0; i < results->nr; i++)
-		if (costs_is_row(&results->cell[i]) && !(options->all_pairs && results->cell[i].op == &cost_transfer.op))
+		if (!results->cell[i].metric && !(options->all_pairs && results->cell[i].op == &cost_transfer.op))
 			print_row(out, results, &results->cell[i]);
 }
 

@@ -25,6 +25,14 @@
 #define ALIVE_CHUNKS 4096 /* chunks between two messages to the parent while a table is filled or turned over */
 #define BARRIER_CHUNKS (8 * ALIVE_CHUNKS) /* chunks between two waits for the removed elements to be freed */
 
+/* Each set of keys has a scenario for each share of updates. */
+#define HASH_SET(set, name) \
+	[(set) * HASH_MAX_UPDATES ... ((set) + 1) * HASH_MAX_UPDATES - 1] = { name, "operations/s", NULL }
+const struct scenario_info hash_scenarios[HASH_CONFIGS] = {
+	HASH_SET(0, "hash"), HASH_SET(1, "hash2"), HASH_SET(2, "hash3"), HASH_SET(3, "hash4"),
+};
+_Static_assert(HASH_MAX_SETS == 4, "each set has a name");
+
 /* ---- the child: a table and its memory ---- */
 
 /* Bytes that malloc() has handed out; NAN: the C library does not count them. */
@@ -112,7 +120,7 @@ static void run_all(const struct hash_cell *c, uint64_t what, struct hash_tally 
 static void send_metric(const struct hash_cell *c, enum hash_metric metric, double value)
 {
 	if (value > 0) /* a malloc() that counts nothing, a sanitizer's for example, is left out */
-		job_send(hash_more(metric, c->scenario), 0, c->job->round, value);
+		job_send_metric(c->scenario, metric, 0, c->job->round, value);
 }
 
 static bool send_empty(struct hash_cell *c)
@@ -268,7 +276,7 @@ static bool measure_set(struct hash_cell *c)
 				job_send_note("left out with updates: they may not run beside lookups");
 			continue;
 		}
-		c->scenario = (enum scenario)(hash_scenario(hash_set_of(c->scenario), u));
+		c->scenario = hash_scenario(hash_set_of(c->scenario), u);
 		for (int i = 0; i < job->nr_readers; i++)
 			good = measure_threads(c, job->readers[i]) && good;
 	}
@@ -510,7 +518,7 @@ const struct subcommand hashscale_command = {
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH | OPT_RESIZE,
 	.fits = fits,
 	.types = hash_types,
-	.is_row = hashscale_is_row,
+	SCENARIOS(hash_scenarios),
 	.columns = hashscale_columns,
 	.run = run,
 };

@@ -9,26 +9,27 @@
 
 /* A configuration is a set of keys and a share of updates. */
 #define HASH_CONFIGS (HASH_MAX_SETS * HASH_MAX_UPDATES)
-_Static_assert(HASH_CONFIGS == SCENARIO_HASH_END - SCENARIO_HASH, "each has a scenario");
+_Static_assert(HASH_CONFIGS <= MAX_SCENARIOS, "each has a scenario");
+extern const struct scenario_info hash_scenarios[HASH_CONFIGS];
 
-static inline enum scenario hash_scenario(int set, int updates)
+static inline int hash_scenario(int set, int updates)
 {
-	return (enum scenario)(SCENARIO_HASH + set * HASH_MAX_UPDATES + updates);
+	return set * HASH_MAX_UPDATES + updates;
 }
 
-static inline int hash_set_of(enum scenario scenario)
+static inline int hash_set_of(int scenario)
 {
-	return (scenario - SCENARIO_HASH) / HASH_MAX_UPDATES;
+	return scenario / HASH_MAX_UPDATES;
 }
 
-static inline int hash_updates_of(enum scenario scenario)
+static inline int hash_updates_of(int scenario)
 {
-	return (scenario - SCENARIO_HASH) % HASH_MAX_UPDATES;
+	return scenario % HASH_MAX_UPDATES;
 }
 
 /* Metrics besides the rate: for each set of keys, with no threads; with --resize for each cell. */
 enum hash_metric {
-	HASH_KEYS,          /* number of keys */
+	HASH_KEYS = 1,      /* number of keys */
 	HASH_ELEMENT_BYTES, /* memory of the full table, divided by the number of elements */
 	HASH_EMPTY_BYTES,   /* memory of a table made for one element, without the element */
 	HASH_FILL_NS,       /* time to insert an element, by one thread alone */
@@ -43,15 +44,8 @@ enum hash_metric {
 	HASH_RESIZE_MS,     /* duration of one resize */
 	HASH_WARM,          /* cell: operations of all threads before the window */
 	HASH_WINDOW_S,      /* planned length of the window */
-	HASH_WAITING,       /* cell of walkscale: largest number of removed elements that were not freed yet */
-	NR_HASH_METRICS
+	HASH_WAITING        /* cell of walkscale: largest number of removed elements that were not freed yet */
 };
-_Static_assert(NR_HASH_METRICS * HASH_CONFIGS <= NR_SCENARIOS - SCENARIO_MORE, "numbers of scenarios");
-
-static inline enum scenario hash_more(enum hash_metric metric, enum scenario scenario)
-{
-	return (enum scenario)(SCENARIO_MORE + (int)metric * HASH_CONFIGS + (int)(scenario - SCENARIO_HASH));
-}
 
 /* ---- hashscale_keys.c ---- */
 
@@ -113,7 +107,7 @@ struct hash_cell {
 	void *table;
 	void *other; /* with --resize: a table of as many elements, in which no thread looks up keys */
 	struct hash_keys keys;
-	enum scenario scenario;
+	int scenario;
 	double updates;
 	int threads;
 	double seconds; /* length of a window for these keys */
@@ -154,15 +148,13 @@ struct hash_ratio {
 };
 /* The ratio of both values within each round; NANs: there are none. */
 struct hash_ratio hashscale_ratio(const struct cell *c, const struct cell *other);
-const struct cell *hashscale_more_of(const struct results *results, const struct cell *c, enum hash_metric metric);
 
-bool hashscale_is_row(const struct cell *c);
 void hashscale_columns(struct json_t *row, const struct results *results, const struct cell *c);
 /* Set the plan of the run, for the names in rows, and the type that ratios are to. */
 void hashscale_emit_plan(const struct hash_plan *plan, const struct op *base);
 void hashscale_emit(FILE *out, const struct options *options, const struct results *results);
 /* Returns a title such as "uniform:1000, uniform, 1% updates", in a static buffer. */
-const char *hashscale_title(enum scenario scenario);
+const char *hashscale_title(int scenario);
 /* T(n) / (n T(1)), where n is at most the number of CPUs; NAN: T(1) was not measured. */
 double hashscale_efficiency(const struct results *results, const struct cell *c);
 /* The figure of the article, at four CPUs; NAN: it has no type of that name. */

@@ -33,10 +33,10 @@ enum { WARM, MEASURED, OVER };
 
 /* The metrics that are sent for each kind of window. */
 static const struct {
-	enum hash_metric rate, worst; /* for the first window the rate is that of the row */
+	int rate, worst; /* metrics; for the first window the rate is that of the row */
 	const char *what;
 } windows[HASH_NR_WINDOWS] = {
-	{ NR_HASH_METRICS, HASH_WORST, "" },
+	{ 0, HASH_WORST, "" },
 	{ HASH_CONTROL_SMALL, HASH_CONTROL_WORST, ", another table resized" },
 	{ HASH_CONTROL_LARGE, HASH_CONTROL_WORST, ", large, another table resized" },
 	{ HASH_RESIZED, HASH_RESIZED_WORST, ", resized" },
@@ -276,8 +276,8 @@ static void send_resizes(const struct window *w)
 	const struct hash_cell *c = w->cell;
 	const struct lap *lap = &w->lap[c->threads];
 
-	job_send(hash_more(HASH_RESIZES, c->scenario), c->threads, c->job->round, (double)lap->operations);
-	job_send(hash_more(HASH_RESIZE_MS, c->scenario), c->threads, c->job->round, (double)lap->ns / 1e6 / (double)lap->operations);
+	job_send_metric(c->scenario, HASH_RESIZES, c->threads, c->job->round, (double)lap->operations);
+	job_send_metric(c->scenario, HASH_RESIZE_MS, c->threads, c->job->round, (double)lap->ns / 1e6 / (double)lap->operations);
 }
 
 static uint64_t operations_before(const struct window *w)
@@ -293,8 +293,8 @@ static void send_window(const struct window *w)
 {
 	const struct hash_cell *c = w->cell;
 
-	job_send(hash_more(HASH_WARM, c->scenario), c->threads, c->job->round, (double)operations_before(w));
-	job_send(hash_more(HASH_WINDOW_S, c->scenario), c->threads, c->job->round, c->seconds);
+	job_send_metric(c->scenario, HASH_WARM, c->threads, c->job->round, (double)operations_before(w));
+	job_send_metric(c->scenario, HASH_WINDOW_S, c->threads, c->job->round, c->seconds);
 }
 
 static void send_cell(struct hash_cell *c, const struct window *w, double workers_ns)
@@ -306,10 +306,10 @@ static void send_cell(struct hash_cell *c, const struct window *w, double worker
 	c->rate[c->window] = value;
 	for (int i = 0; i < c->threads; i++)
 		worst = w->lap[i].worst_ns > worst ? w->lap[i].worst_ns : worst;
-	job_send(has_resizer(c) ? hash_more(windows[c->window].rate, c->scenario) : c->scenario, c->threads,
-		 c->job->round | (disturbed ? GROUP_DISTURBED : 0), value);
+	job_send_metric(c->scenario, windows[c->window].rate, c->threads,
+			c->job->round | (disturbed ? GROUP_DISTURBED : 0), value);
 	if (c->job->hash.resize)
-		job_send(hash_more(windows[c->window].worst, c->scenario), c->threads, c->job->round, (double)worst / 1e3);
+		job_send_metric(c->scenario, windows[c->window].worst, c->threads, c->job->round, (double)worst / 1e3);
 	if (c->window == HASH_WINDOW_ALONE)
 		send_window(w);
 	if (c->window == HASH_WINDOW_RESIZED)
@@ -344,7 +344,7 @@ static uint64_t watch(struct window *w)
 
 static void send_waiting(const struct hash_cell *c, uint64_t most)
 {
-	job_send(hash_more(HASH_WAITING, c->scenario), c->threads, c->job->round, (double)most);
+	job_send_metric(c->scenario, HASH_WAITING, c->threads, c->job->round, (double)most);
 }
 
 static void wait_for_end(struct window *w)

@@ -17,42 +17,19 @@ void hashscale_emit_plan(const struct hash_plan *the_plan, const struct op *the_
 	base = the_base;
 }
 
-bool hashscale_is_row(const struct cell *c)
-{
-	return c->scenario >= SCENARIO_HASH && c->scenario < SCENARIO_HASH_END && c->threads;
-}
-
 /* ---- figures computed from cells ---- */
-
-const struct cell *hashscale_more_of(const struct results *results, const struct cell *c, enum hash_metric metric)
-{
-	return results_find(results, c->command, c->op->name, hash_more(metric, c->scenario), c->fence, c->threads);
-}
 
 /* A metric of the table that cell @c was measured on. */
 static double of_table(const struct results *results, const struct cell *c, enum hash_metric metric)
 {
-	enum scenario first = hash_scenario(hash_set_of(c->scenario), 0);
-	const struct cell *more = results_find(results, c->command, c->op->name, hash_more(metric, first), c->fence, 0);
-
-	return more ? cell_summary(more).p50 : NAN;
-}
-
-static double median(const struct cell *c)
-{
-	return c ? cell_summary(c).p50 : NAN;
-}
-
-static double most(const struct cell *c)
-{
-	return c ? cell_summary(c).max : NAN;
+	return cell_median(results_metric_of(results, c, hash_scenario(hash_set_of(c->scenario), 0), metric, 0));
 }
 
 double hashscale_efficiency(const struct results *results, const struct cell *c)
 {
 	int threads = c->threads < cpus_online() ? c->threads : cpus_online();
 
-	return median(c) / threads / median(results_find(results, c->command, c->op->name, c->scenario, c->fence, 1));
+	return cell_median(c) / threads / cell_median(results_find(results, c->command, c->op->name, c->scenario, c->fence, 1));
 }
 
 double hashscale_article(const char *type)
@@ -102,7 +79,7 @@ static const struct cell *base_cell(const struct results *results, const struct 
 	for (size_t i = 0; i < results->nr; i++) {
 		const struct cell *other = &results->cell[i];
 
-		if (other->op == base && other->scenario == c->scenario && other->threads == c->threads &&
+		if (other->op == base && !other->metric && other->scenario == c->scenario && other->threads == c->threads &&
 		    (other->fence == c->fence || other->fence == OP_FENCE_NONE || c->fence == OP_FENCE_NONE))
 			return other;
 	}
@@ -156,22 +133,22 @@ static void add_number(json_t *row, const char *name, double v)
 
 static void resize_columns(json_t *row, const struct results *results, const struct cell *c)
 {
-	const struct cell *resized = hashscale_more_of(results, c, HASH_RESIZED);
-	struct hash_ratio cost = cost_of(resized, hashscale_more_of(results, c, HASH_CONTROL));
+	const struct cell *resized = results_metric(results, c, HASH_RESIZED);
+	struct hash_ratio cost = cost_of(resized, results_metric(results, c, HASH_CONTROL));
 
-	add_number(row, "control_small", median(hashscale_more_of(results, c, HASH_CONTROL_SMALL)));
-	add_number(row, "control_large", median(hashscale_more_of(results, c, HASH_CONTROL_LARGE)));
-	add_number(row, "control", median(hashscale_more_of(results, c, HASH_CONTROL)));
-	add_number(row, "resized", median(resized));
+	add_number(row, "control_small", cell_median(results_metric(results, c, HASH_CONTROL_SMALL)));
+	add_number(row, "control_large", cell_median(results_metric(results, c, HASH_CONTROL_LARGE)));
+	add_number(row, "control", cell_median(results_metric(results, c, HASH_CONTROL)));
+	add_number(row, "resized", cell_median(resized));
 	add_number(row, "cost", cost.median);
 	add_number(row, "cost_low", cost.low);
 	add_number(row, "cost_high", cost.high);
 	add_number(row, "cost_in_all", cost_of(resized, c).median);
-	add_number(row, "worst_us", most(hashscale_more_of(results, c, HASH_WORST)));
-	add_number(row, "control_worst_us", most(hashscale_more_of(results, c, HASH_CONTROL_WORST)));
-	add_number(row, "resized_worst_us", most(hashscale_more_of(results, c, HASH_RESIZED_WORST)));
-	add_number(row, "resizes", median(hashscale_more_of(results, c, HASH_RESIZES)));
-	add_number(row, "resize_ms", median(hashscale_more_of(results, c, HASH_RESIZE_MS)));
+	add_number(row, "worst_us", cell_most(results_metric(results, c, HASH_WORST)));
+	add_number(row, "control_worst_us", cell_most(results_metric(results, c, HASH_CONTROL_WORST)));
+	add_number(row, "resized_worst_us", cell_most(results_metric(results, c, HASH_RESIZED_WORST)));
+	add_number(row, "resizes", cell_median(results_metric(results, c, HASH_RESIZES)));
+	add_number(row, "resize_ms", cell_median(results_metric(results, c, HASH_RESIZE_MS)));
 }
 
 void hashscale_columns(json_t *row, const struct results *results, const struct cell *c)
@@ -195,8 +172,8 @@ void hashscale_columns(json_t *row, const struct results *results, const struct 
 	add_number(row, "empty_bytes", of_table(results, c, HASH_EMPTY_BYTES));
 	add_number(row, "fill_ns", of_table(results, c, HASH_FILL_NS));
 	resize_columns(row, results, c);
-	add_number(row, "warm_up", median(hashscale_more_of(results, c, HASH_WARM)));
-	add_number(row, "window_s", median(hashscale_more_of(results, c, HASH_WINDOW_S)));
+	add_number(row, "warm_up", cell_median(results_metric(results, c, HASH_WARM)));
+	add_number(row, "window_s", cell_median(results_metric(results, c, HASH_WINDOW_S)));
 }
 
 /* ---- tables ---- */
@@ -232,7 +209,7 @@ static int width_of_names(const struct results *results)
 	return (int)width;
 }
 
-const char *hashscale_title(enum scenario scenario)
+const char *hashscale_title(int scenario)
 {
 	static char text[128];
 	double updates = plan->updates[hash_updates_of(scenario)];
@@ -289,25 +266,25 @@ static void rate_title(FILE *out, const struct cell *c, int width)
 
 static void resize_row(FILE *out, const struct results *results, const struct cell *c)
 {
-	const struct cell *small = hashscale_more_of(results, c, HASH_CONTROL_SMALL);
-	const struct cell *large = hashscale_more_of(results, c, HASH_CONTROL_LARGE);
-	const struct cell *resized = hashscale_more_of(results, c, HASH_RESIZED);
-	struct hash_ratio cost = cost_of(resized, hashscale_more_of(results, c, HASH_CONTROL));
+	const struct cell *small = results_metric(results, c, HASH_CONTROL_SMALL);
+	const struct cell *large = results_metric(results, c, HASH_CONTROL_LARGE);
+	const struct cell *resized = results_metric(results, c, HASH_RESIZED);
+	struct hash_ratio cost = cost_of(resized, results_metric(results, c, HASH_CONTROL));
 	bool disturbed = is_disturbed(c) || is_disturbed(small) || is_disturbed(large) || is_disturbed(resized);
 
-	number(out, 8, median(c) / 1e6);
-	number(out, 8, median(small) / 1e6);
-	number(out, 8, median(large) / 1e6);
-	number(out, 8, median(resized) / 1e6);
+	number(out, 8, cell_median(c) / 1e6);
+	number(out, 8, cell_median(small) / 1e6);
+	number(out, 8, cell_median(large) / 1e6);
+	number(out, 8, cell_median(resized) / 1e6);
 	percent(out, 6, cost.median);
 	percent(out, 6, cost.low);
 	percent(out, 5, cost.high);
 	percent(out, 7, cost_of(resized, c).median);
-	number(out, 9, most(hashscale_more_of(results, c, HASH_WORST)));
-	number(out, 8, most(hashscale_more_of(results, c, HASH_CONTROL_WORST)));
-	number(out, 8, most(hashscale_more_of(results, c, HASH_RESIZED_WORST)));
-	number(out, 8, median(hashscale_more_of(results, c, HASH_RESIZES)));
-	number(out, 8, median(hashscale_more_of(results, c, HASH_RESIZE_MS)));
+	number(out, 9, cell_most(results_metric(results, c, HASH_WORST)));
+	number(out, 8, cell_most(results_metric(results, c, HASH_CONTROL_WORST)));
+	number(out, 8, cell_most(results_metric(results, c, HASH_RESIZED_WORST)));
+	number(out, 8, cell_median(results_metric(results, c, HASH_RESIZES)));
+	number(out, 8, cell_median(results_metric(results, c, HASH_RESIZE_MS)));
 	fprintf(out, "%s\n", disturbed ? "  disturbed" : "");
 }
 
@@ -328,7 +305,7 @@ static void print_table(FILE *out, const struct results *results, const struct c
 
 	(plan->resize ? resize_title : rate_title)(out, first, width);
 	for (const struct cell *c = first; c < results->cell + results->nr; c++) {
-		if (c->scenario != first->scenario || c->threads != first->threads)
+		if (c->metric || c->scenario != first->scenario || c->threads != first->threads)
 			continue;
 		fprintf(out, "%-*s %-5s", width, c->op->name, fence_of(c));
 		(plan->resize ? resize_row : rate_row)(out, results, c);

@@ -63,17 +63,17 @@ void hashscale_figure_check(const char *path)
 
 struct panel {
 	const struct results *results;
-	enum scenario scenario;
+	int scenario;
 	int most; /* most threads of any cell */
 };
 
 /* Returns true for the first cell of a type's line. */
 static bool begins_line(const struct panel *p, const struct cell *c)
 {
-	if (!hashscale_is_row(c) || c->scenario != p->scenario)
+	if (c->metric || c->scenario != p->scenario)
 		return false;
 	for (const struct cell *before = p->results->cell; before < c; before++)
-		if (before->op == c->op && before->fence == c->fence && before->scenario == c->scenario && before->threads)
+		if (before->op == c->op && before->fence == c->fence && before->scenario == c->scenario && !before->metric)
 			return false;
 	return true;
 }
@@ -130,7 +130,7 @@ static double best_alone(const struct panel *p)
 	for (size_t i = 0; i < p->results->nr; i++) {
 		const struct cell *c = &p->results->cell[i];
 
-		if (hashscale_is_row(c) && c->scenario == p->scenario && c->threads == 1)
+		if (!c->metric && c->scenario == p->scenario && c->threads == 1)
 			best = fmax(best, cell_summary(c).p50 / 1e6);
 	}
 	return best;
@@ -176,10 +176,10 @@ static void efficiency_panel(FILE *to, const struct panel *p)
 /* Fills in the panel of the @index-th configuration that was measured. */
 static bool panel_of(const struct results *results, int index, struct panel *ret)
 {
-	for (int s = SCENARIO_HASH; s < SCENARIO_HASH_END; s++) {
-		*ret = (struct panel){ results, (enum scenario)s, 0 };
+	for (int s = 0; s < HASH_CONFIGS; s++) {
+		*ret = (struct panel){ results, s, 0 };
 		for (size_t i = 0; i < results->nr; i++)
-			if (hashscale_is_row(&results->cell[i]) && results->cell[i].scenario == ret->scenario &&
+			if (!results->cell[i].metric && results->cell[i].scenario == ret->scenario &&
 			    results->cell[i].threads > ret->most)
 				ret->most = results->cell[i].threads;
 		if (ret->most && index-- == 0)

@@ -95,7 +95,7 @@ bool hash_resize_measure(struct hash_cell *c)
 	if (!resize_here(c, c->table, LARGE))
 		return false;
 	good = measure(c, HASH_WINDOW_LARGE) && good;
-	job_send(hash_more(HASH_CONTROL, c->scenario), c->threads, c->job->round,
+	job_send_metric(c->scenario, HASH_CONTROL, c->threads, c->job->round,
 		 (c->rate[HASH_WINDOW_SMALL] + c->rate[HASH_WINDOW_LARGE]) / 2);
 	return resize_here(c, c->table, SMALL) && good;
 }

@@ -22,23 +22,28 @@ static void send_message(const struct message *m)
 		_exit(EXIT_FAILED); /* the parent has closed its end */
 }
 
-void job_send(enum scenario scenario, int threads, uint32_t group, double value)
+void job_send_metric(int scenario, int metric, int threads, uint32_t group, double value)
 {
-	send_message(&(struct message){ .kind = MESSAGE_SAMPLE, .scenario = (int)scenario, .threads = threads,
+	send_message(&(struct message){ .kind = MESSAGE_SAMPLE, .scenario = scenario, .metric = metric, .threads = threads,
 					.group = group, .value = value });
 }
 
-void job_send_slot(enum scenario scenario, int threads, const char *kind)
+void job_send(int scenario, int threads, uint32_t group, double value)
 {
-	struct message m = { .kind = MESSAGE_SLOT, .scenario = (int)scenario, .threads = threads };
+	job_send_metric(scenario, 0, threads, group, value);
+}
+
+void job_send_slot(int scenario, int threads, const char *kind)
+{
+	struct message m = { .kind = MESSAGE_SLOT, .scenario = scenario, .threads = threads };
 
 	snprintf(m.text, sizeof(m.text), "%s", kind);
 	send_message(&m);
 }
 
-void job_send_costs(enum scenario scenario, int threads, const struct costs *costs)
+void job_send_costs(int scenario, int threads, const struct costs *costs)
 {
-	send_message(&(struct message){ .kind = MESSAGE_COSTS, .scenario = (int)scenario, .threads = threads,
+	send_message(&(struct message){ .kind = MESSAGE_COSTS, .scenario = scenario, .threads = threads,
 					.costs = *costs });
 }
 

@@ -35,11 +35,6 @@ static struct row row_of(const struct cell *c)
 	};
 }
 
-static const char *unit_of(const struct cell *c)
-{
-	return scenario_info[c->scenario].unit;
-}
-
 /* ---- JSON ---- */
 
 static json_t *json_number(double v)
@@ -58,8 +53,8 @@ static json_t *json_row(const struct cell *c)
 
 	return json_pack("{so so so si so so so sI sI so so so so so so so so so so so}",
 			 "subcommand", json_text(c->command->name), "type", json_text(c->op->name),
-			 "scenario", json_text(scenario_info[c->scenario].name), "threads", c->threads,
-			 "fence", json_text(fence_name(c->fence)), "slot", json_text(cell_slots(c)), "unit", json_text(unit_of(c)),
+			 "scenario", json_text(cell_scenario(c)), "threads", c->threads,
+			 "fence", json_text(fence_name(c->fence)), "slot", json_text(cell_slots(c)), "unit", json_text(cell_unit(c)),
 			 "n", (json_int_t)r.s.n, "disturbed", (json_int_t)c->disturbed,
 			 "mean", json_number(r.s.mean), "min", json_number(r.s.min),
 			 "p50", json_number(r.s.p50), "p90", json_number(r.s.p90), "p99", json_number(r.s.p99),
@@ -68,18 +63,13 @@ static json_t *json_row(const struct cell *c)
 			 "cpu_s", json_number(r.cpu_s));
 }
 
-static bool is_row(const struct cell *c)
-{
-	return !c->command->is_row || c->command->is_row(c);
-}
-
 json_t *emit_rows(const struct results *results)
 {
 	json_t *rows = json_array();
 
 	for (size_t i = 0; i < results->nr; i++) {
 		const struct cell *c = &results->cell[i];
-		json_t *row = is_row(c) ? json_row(c) : NULL;
+		json_t *row = !c->metric ? json_row(c) : NULL;
 
 		if (row && c->command->columns)
 			c->command->columns(row, results, c);
@@ -136,11 +126,11 @@ static void emit_csv(FILE *out, const struct results *results)
 		const double v[] = { r.s.mean, r.s.min, r.s.p50, r.s.p90, r.s.p99, r.s.max, r.s.spread,
 				     r.ipis, r.membarriers, r.wakeups, r.cpu_s };
 
-		if (!is_row(c))
+		if (c->metric)
 			continue;
 		fprintf(out, "%s,%s,%s,%d,%s,%s,%s,%zu,%zu", c->command->name, c->op->name,
-			scenario_info[c->scenario].name, c->threads, or_else(fence_name(c->fence), ""),
-			or_else(cell_slots(c), ""), unit_of(c), r.s.n, c->disturbed);
+			cell_scenario(c), c->threads, or_else(fence_name(c->fence), ""),
+			or_else(cell_slots(c), ""), cell_unit(c), r.s.n, c->disturbed);
 		for (size_t k = 0; k < sizeof(v) / sizeof(v[0]); k++)
 			csv_number(out, v[k]);
 		fprintf(out, ",\"%s\",%d,%s,%s\n", host.cpu, host.cores, host.kernel, host_build_type());
@@ -242,17 +232,17 @@ static void table_wait(FILE *out, const struct row *r)
 /* True for cells of few values, for which percentiles and costs get no columns. */
 static bool is_short(const struct cell *c)
 {
-	return strcmp(unit_of(c), "us") != 0;
+	return strcmp(cell_unit(c), "us") != 0;
 }
 
 static void table_title(FILE *out, const struct cell *c, int width)
 {
-	const struct scenario_info *s = &scenario_info[c->scenario];
+	const struct scenario_info *s = &c->command->scenarios[c->scenario];
 
 	if (is_short(c))
 		fprintf(out, "\n%s %s, %d threads: %s; %s, %s\n%-*s %-5s %8s   %8s %8s %7s %6s%s\n", c->command->name,
 			s->name, c->threads, s->what, s->unit,
-			c->scenario == SCENARIO_NONE ? "median over code layouts" : "median over rounds", width, "type",
+			c->command->layouts ? "median over code layouts" : "median over rounds", width, "type",
 			"fence", "median", "min", "max", "spread", "n", c->command == &refscale_command ? " slot" : "");
 	else
 		fprintf(out, "\n%s %s, %d threads: %s; %s\n"
@@ -263,7 +253,7 @@ static void table_title(FILE *out, const struct cell *c, int width)
 
 static bool same_table(const struct cell *a, const struct cell *b)
 {
-	return a->command == b->command && a->scenario == b->scenario && a->threads == b->threads;
+	return a->command == b->command && a->metric == b->metric && a->scenario == b->scenario && a->threads == b->threads;
 }
 
 /* The length of the longest name in the table that begins with @first. */
@@ -352,7 +342,7 @@ int emit_close(FILE *out, const struct options *options)
 static bool is_first(const struct results *results, const struct cell *c)
 {
 	for (const struct cell *before = results->cell; before < c; before++)
-		if (before->scenario == c->scenario && before->threads == c->threads)
+		if (!before->metric && before->scenario == c->scenario && before->threads == c->threads)
 			return false;
 	return true;
 }
@@ -369,7 +359,7 @@ void emit_by_scenario(FILE *out, const struct options *options, const struct res
 	} else {
 		emit_head(out);
 		for (size_t i = 0; i < results->nr; i++)
-			if (is_row(&results->cell[i]) && is_first(results, &results->cell[i]))
+			if (!results->cell[i].metric && is_first(results, &results->cell[i]))
 				table(out, results, &results->cell[i]);
 	}
 	emit_notes(results);

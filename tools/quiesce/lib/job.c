@@ -77,7 +77,7 @@ static void take(const struct job *job, const struct message *m, struct results 
 	}
 	if (m->kind == MESSAGE_TEXT || m->kind == MESSAGE_ALIVE)
 		return;
-	c = results_cell(results, job->command, job->op, (enum scenario)m->scenario, job->fence, m->threads);
+	c = results_cell(results, job->command, job->op, m->scenario, m->metric, job->fence, m->threads);
 	if (m->kind == MESSAGE_SAMPLE)
 		cell_add(c, m->value, m->group);
 	else if (m->kind == MESSAGE_SLOT)
@@ -149,7 +149,7 @@ static bool is_there(const struct results *results, const struct subcommand *com
 		const struct cell *c = &results->cell[i];
 
 		if (c->command == command && c->op == op && c->fence == fence &&
-		    (!base->scenarios || (c->scenario < 32 && base->scenarios & (1u << c->scenario))))
+		    !c->metric && (!base->scenarios || base->scenarios & SCENARIO_BIT(c->scenario)))
 			return true;
 	}
 	return false;

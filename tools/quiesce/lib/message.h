@@ -19,6 +19,7 @@ enum message_kind { MESSAGE_SAMPLE, MESSAGE_COSTS, MESSAGE_SLOT, MESSAGE_NOTE, M
 struct message {
 	uint32_t kind;
 	int32_t scenario;
+	int32_t metric;
 	int32_t threads;
 	uint32_t group;
 	union {

@@ -9,6 +9,7 @@
 
 #include "number.h"
 #include "ops/rwlock.h"
+#include "queuescale/queuescale.h"
 #include "peers.h"
 #include "tool.h"
 
@@ -228,13 +229,13 @@ static void add_scenario(const char *item, struct options *o)
 	char text[512] = "";
 	size_t n = 0;
 
-	for (int i = current->first_scenario; i < current->end_scenario; i++) {
-		if (!strcmp(scenario_info[i].name, item)) {
-			o->scenarios |= 1u << i;
+	for (int i = 0; i < current->nr_scenarios && current->scenarios[i].what; i++) {
+		if (!strcmp(current->scenarios[i].name, item)) {
+			o->scenarios |= SCENARIO_BIT(i);
 			return;
 		}
 		if (n < sizeof(text))
-			n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", scenario_info[i].name);
+			n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", current->scenarios[i].name);
 	}
 	usage_error("unknown scenario '%s'; valid:%s", item, text);
 }
@@ -378,8 +379,8 @@ static void type_help(struct help *help, const struct subcommand *command)
 	if (!(command->accepts & OPT_SCENARIO))
 		return;
 	help_add(help, "\nScenarios:\n");
-	for (int i = command->first_scenario; i < command->end_scenario; i++)
-		help_row(help, scenario_info[i].name, scenario_info[i].what);
+	for (int i = 0; i < command->nr_scenarios && command->scenarios[i].what; i++)
+		help_row(help, command->scenarios[i].name, command->scenarios[i].what);
 }
 
 /* argp prints several lines about a mistake and does not name it; so find the first argument that may be wrong. */

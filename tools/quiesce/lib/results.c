@@ -20,22 +20,22 @@ static void *grow(void *old, size_t nr, size_t size)
 }
 
 static struct cell *find(const struct results *results, const struct subcommand *command, const char *type,
-			 enum scenario scenario, enum op_fence fence, int threads)
+			 int scenario, int metric, enum op_fence fence, int threads)
 {
 	for (size_t i = 0; i < results->nr; i++) {
 		struct cell *c = &results->cell[i];
 
-		if (c->command == command && c->scenario == scenario && c->fence == fence && c->threads == threads &&
-		    !strcmp(c->op->name, type))
+		if (c->command == command && c->scenario == scenario && c->metric == metric && c->fence == fence &&
+		    c->threads == threads && !strcmp(c->op->name, type))
 			return c;
 	}
 	return NULL;
 }
 
 struct cell *results_cell(struct results *results, const struct subcommand *command, const struct op *op,
-			  enum scenario scenario, enum op_fence fence, int threads)
+			  int scenario, int metric, enum op_fence fence, int threads)
 {
-	struct cell *c = find(results, command, op->name, scenario, fence, threads);
+	struct cell *c = find(results, command, op->name, scenario, metric, fence, threads);
 
 	if (c)
 		return c;
@@ -44,14 +44,34 @@ struct cell *results_cell(struct results *results, const struct subcommand *comm
 		results->cell = grow(results->cell, results->capacity, sizeof(*c));
 	}
 	c = &results->cell[results->nr++];
-	*c = (struct cell){ .command = command, .op = op, .scenario = scenario, .fence = fence, .threads = threads };
+	*c = (struct cell){ .command = command, .op = op, .scenario = scenario, .metric = metric, .fence = fence, .threads = threads };
 	return c;
 }
 
 const struct cell *results_find(const struct results *results, const struct subcommand *command, const char *type,
-				enum scenario scenario, enum op_fence fence, int threads)
+				int scenario, enum op_fence fence, int threads)
 {
-	return find(results, command, type, scenario, fence, threads);
+	return find(results, command, type, scenario, 0, fence, threads);
+}
+
+const struct cell *results_metric_of(const struct results *results, const struct cell *cell, int scenario, int metric, int threads)
+{
+	return find(results, cell->command, cell->op->name, scenario, metric, cell->fence, threads);
+}
+
+const struct cell *results_metric(const struct results *results, const struct cell *cell, int metric)
+{
+	return results_metric_of(results, cell, cell->scenario, metric, cell->threads);
+}
+
+const char *cell_scenario(const struct cell *cell)
+{
+	return cell->command->scenarios[cell->scenario].name;
+}
+
+const char *cell_unit(const struct cell *cell)
+{
+	return cell->command->scenarios[cell->scenario].unit;
 }
 
 void cell_add(struct cell *cell, double value, uint32_t group)
@@ -150,7 +170,7 @@ struct summary cell_summary(const struct cell *cell)
 		return s;
 	groups = group_medians(cell, median);
 	s.n = cell->nr;
-	if (cell->scenario == SCENARIO_NONE) {
+	if (cell->command->layouts) {
 		s.mean = mean(median, groups);
 		s.min = median[0];
 		s.p50 = percentile(median, groups, 0.5);
@@ -170,6 +190,16 @@ struct summary cell_summary(const struct cell *cell)
 	if (groups > 1 && s.p50 > 0)
 		s.spread = (median[groups - 1] - median[0]) / s.p50;
 	return s;
+}
+
+double cell_median(const struct cell *cell)
+{
+	return cell ? cell_summary(cell).p50 : NAN;
+}
+
+double cell_most(const struct cell *cell)
+{
+	return cell ? cell_summary(cell).max : NAN;
 }
 
 void results_note(struct results *results, const char *format, ...)
@@ -197,4 +227,11 @@ void results_free(struct results *results)
 		free(results->note[i]);
 	free(results->cell);
 	free(results->note);
+}
+
+const char *fence_name(enum op_fence fence)
+{
+	static const char *const name[OP_NR_FENCES] = { NULL, "light", "full" };
+
+	return name[fence];
 }

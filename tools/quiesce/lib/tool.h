@@ -26,8 +26,6 @@
 #define MIN_BYTES 64 /* least and most bytes of an object of retirescale */
 #define MAX_BYTES 4096
 
-#define QUEUE_MAX_CONSUMERS 4
-
 #define MAX_WORDS 16 /* most arguments that are not options */
 
 enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV, FORMAT_MARKDOWN };
@@ -37,7 +35,7 @@ struct options {
 	int nr_types;
 	int readers[MAX_READERS];
 	int nr_readers;
-	uint32_t scenarios; /* bits of enum scenario; 0: all */
+	uint64_t scenarios; /* SCENARIO_BIT() of each; 0: all */
 	uint64_t batch, bytes; /* for retirescale; 0: not given */
 	bool scan;
 	struct hash_plan hash; /* for hashscale, walkscale */
@@ -101,9 +99,9 @@ struct subcommand {
 	unsigned int accepts;
 	bool (*fits)(const struct op *op); /* true if a type belongs to the subcommand */
 	const struct op *const *types;     /* the table of its types; NULL: op_table */
-	int first_scenario, end_scenario;  /* the range of --scenario */
-	/* True if @cell is a row, not a column of another one.  NULL: all cells are rows. */
-	bool (*is_row)(const struct cell *cell);
+	const struct scenario_info *scenarios;
+	int nr_scenarios;
+	bool layouts; /* true: groups of samples are code layouts, whose medians are compared; false: rounds */
 	/* Adds the columns that only rows of this subcommand have.  NULL: none. */
 	void (*columns)(struct json_t *row, const struct results *results, const struct cell *cell);
 	int (*run)(const struct options *options);
@@ -122,70 +120,16 @@ const struct op *command_type(const struct subcommand *command, const char *name
 bool options_fence(const struct options *options, const struct op *op, enum op_fence fence);
 void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn, cold));
 
-/* ---- scenarios (scenario.c) ---- */
-
-enum scenario {
-	SCENARIO_NONE,
-	SCENARIO_IDLE,
-	SCENARIO_SAME,
-	SCENARIO_OTHERS,
-	SCENARIO_DOCUMENT,
-	SCENARIO_LONG,
-	SCENARIO_HELD,
-	SCENARIO_HELD_CPU,
-	SCENARIO_CALLERS,
-	SCENARIO_CALLERS0,
-	SCENARIO_CALLERS2,
-	SCENARIO_RATE, /* this and the next five: for CALLERS, CALLERS0, CALLERS2 */
-	SCENARIO_RATE0,
-	SCENARIO_RATE2,
-	SCENARIO_FAIRNESS,
-	SCENARIO_FAIRNESS0,
-	SCENARIO_FAIRNESS2,
-	SCENARIO_ALIVE,
-	SCENARIO_HOGS,
-	SCENARIO_BESIDE,
-	SCENARIO_BESIDE_LONG,
-	SCENARIO_RETIRE,
-	SCENARIO_GARBAGE,
-	NR_WAIT_SCENARIOS,
-	/* The scenarios of retirescale have names of their own. */
-	SCENARIO_RETIRE_IDLE = NR_WAIT_SCENARIOS,
-	SCENARIO_RETIRE_PUBLISHED,
-	SCENARIO_RETIRE_BUSY,
-	SCENARIO_RETIRE_GAP,
-	SCENARIO_RETIRE_STALLED,
-	SCENARIO_RETIRE_END,
-	/* The scenarios of rwscale follow. */
-	SCENARIO_RW_SPARSE = SCENARIO_RETIRE_END,
-	SCENARIO_RW_DENSE,
-	SCENARIO_RW_RARE,
-	SCENARIO_RW_OFTEN,
-	SCENARIO_RW_END,
-	/* Scenarios of hashscale, one for each configuration; --scenario does not take them. */
-	SCENARIO_HASH = SCENARIO_RW_END,
-	SCENARIO_HASH_END = SCENARIO_HASH + HASH_MAX_SETS * HASH_MAX_UPDATES,
-	/* Counts of torture; --scenario does not take them. */
-	SCENARIO_READS = SCENARIO_HASH_END,
-	SCENARIO_UPDATES,
-	SCENARIO_REUSED,
-	SCENARIO_CLOSE_CALLS,
-	SCENARIO_ERRORS,
-	SCENARIO_COST, /* the scenario of costs */
-	/* The scenarios of queuescale are pairs, and one for each number of consumers. */
-	SCENARIO_QUEUE,
-	SCENARIO_QUEUE_END = SCENARIO_QUEUE + QUEUE_MAX_CONSUMERS + 1,
-	/* Metrics of retirescale, rwscale and hashscale that are columns of their
-	 * rows; each subcommand defines its own in a header. */
-	SCENARIO_MORE = SCENARIO_QUEUE_END,
-	NR_SCENARIOS = SCENARIO_MORE + 400
-};
+/* What readers do during a measurement.  Each subcommand has a table of its own, and names of its numbers. */
 struct scenario_info {
 	const char *name;
 	const char *unit;
-	const char *what;
+	const char *what; /* NULL: --scenario does not take it */
 };
-extern const struct scenario_info scenario_info[NR_SCENARIOS];
+#define MAX_SCENARIOS 64 /* sets of scenarios are words of 64 bits */
+#define SCENARIO_BIT(scenario) (UINT64_C(1) << (scenario))
+#define SCENARIOS(table) .scenarios = (table), .nr_scenarios = sizeof(table) / sizeof((table)[0])
+
 const char *fence_name(enum op_fence fence);
 
 /* ---- results (results.c) ---- */
@@ -200,11 +144,13 @@ struct costs {
 	double waits;       /* number of waits that these figures belong to */
 };
 
-/* A cell holds all samples of one combination, over all rounds. */
+/* A cell holds all samples of one combination, over all rounds.  Metric 0 is what the subcommand measures, and makes a
+ * row; the other metrics are columns of that row. */
 struct cell {
 	const struct subcommand *command;
 	const struct op *op;
-	enum scenario scenario;
+	int scenario; /* its place in command->scenarios */
+	int metric;
 	enum op_fence fence;
 	int threads;
 	size_t nr, capacity;
@@ -233,9 +179,18 @@ struct summary {
 };
 
 struct cell *results_cell(struct results *results, const struct subcommand *command, const struct op *op,
-			  enum scenario scenario, enum op_fence fence, int threads);
+			  int scenario, int metric, enum op_fence fence, int threads);
+/* The cell of metric 0; NULL: there is none. */
 const struct cell *results_find(const struct results *results, const struct subcommand *command, const char *type,
-				enum scenario scenario, enum op_fence fence, int threads);
+				int scenario, enum op_fence fence, int threads);
+/* Another metric of the same row; @threads: its number of threads there, if it belongs to several rows. */
+const struct cell *results_metric(const struct results *results, const struct cell *cell, int metric);
+const struct cell *results_metric_of(const struct results *results, const struct cell *cell, int scenario, int metric, int threads);
+/* NAN: there is no such cell. */
+double cell_median(const struct cell *cell);
+double cell_most(const struct cell *cell);
+const char *cell_scenario(const struct cell *cell);
+const char *cell_unit(const struct cell *cell);
 void cell_add(struct cell *cell, double value, uint32_t group);
 struct summary cell_summary(const struct cell *cell);
 void cell_add_slot(struct cell *cell, const char *kind);
@@ -285,7 +240,7 @@ struct job {
 	const struct op *op;
 	enum op_fence fence;
 	uint32_t round;
-	uint32_t scenarios;
+	uint64_t scenarios;
 	int readers[MAX_READERS];
 	int nr_readers;
 	int alive;
@@ -315,10 +270,11 @@ void jobs_run(const struct subcommand *command, const struct options *options, c
 
 /* The child process that measures a cell calls these. */
 int job_child(void); /* runs the job; returns the exit status of the process */
-void job_send(enum scenario scenario, int threads, uint32_t group, double value);
+void job_send(int scenario, int threads, uint32_t group, double value);
+void job_send_metric(int scenario, int metric, int threads, uint32_t group, double value);
 /* Reports that a reader of this cell had a slot of @kind. */
-void job_send_slot(enum scenario scenario, int threads, const char *kind);
-void job_send_costs(enum scenario scenario, int threads, const struct costs *costs);
+void job_send_slot(int scenario, int threads, const char *kind);
+void job_send_costs(int scenario, int threads, const struct costs *costs);
 void job_send_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define MESSAGE_TEXT_MAX 240
 void job_print(const char *format, ...) __attribute__((format(printf, 1, 2))); /* prints a line with the table */

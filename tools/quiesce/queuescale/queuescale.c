@@ -14,6 +14,11 @@
 #define DEFAULT_CELL_S 0.05
 #define WATCHDOG_S 60
 
+static const struct scenario_info scenarios[QUEUE_MAX_CONSUMERS + 1] = {
+	{ "pairs", "operations/s", NULL }, { "to_1", "operations/s", NULL }, { "to_2", "operations/s", NULL },
+	{ "to_3", "operations/s", NULL }, { "to_4", "operations/s", NULL },
+};
+
 /* ---- the child ---- */
 
 int queuescale_child(const struct job *job)
@@ -35,14 +40,9 @@ int queuescale_child(const struct job *job)
 
 /* ---- output ---- */
 
-static bool is_row(const struct cell *c)
-{
-	return c->scenario >= SCENARIO_QUEUE && c->scenario < SCENARIO_QUEUE_END;
-}
-
 static int consumers_of(const struct cell *c)
 {
-	return (int)c->scenario - SCENARIO_QUEUE;
+	return c->scenario;
 }
 
 static struct hash_ratio ratio_of(const struct results *results, const struct cell *c)
@@ -54,9 +54,7 @@ static struct hash_ratio ratio_of(const struct results *results, const struct ce
 
 static double metric(const struct results *results, const struct cell *c, enum queue_metric m)
 {
-	const struct cell *more = results_find(results, c->command, c->op->name, queue_more(m, c->scenario), c->fence, c->threads);
-
-	return more ? cell_summary(more).p50 : NAN;
+	return cell_median(results_metric(results, c, m));
 }
 
 /* Returns the time of one CPU for a put and a get, or of a consumer for a get. */
@@ -127,7 +125,7 @@ static void print_table(FILE *out, const struct results *results, const struct c
 		"readers, not counted\n%-13s %-5s %8s %8s %8s %8s %8s %13s %7s\n",
 		"type", "fence", "median", "min", "max", "ns", "ratio", "interval", "waited");
 	for (const struct cell *c = first; c < results->cell + results->nr; c++)
-		if (c->scenario == first->scenario && c->threads == first->threads)
+		if (!c->metric && c->scenario == first->scenario && c->threads == first->threads)
 			print_row(out, results, c);
 }
 
@@ -184,7 +182,7 @@ const struct subcommand queuescale_command = {
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_QUEUE,
 	.fits = fits,
 	.types = queue_types,
-	.is_row = is_row,
+	SCENARIOS(scenarios),
 	.columns = columns,
 	.run = run,
 };

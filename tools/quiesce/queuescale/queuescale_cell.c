@@ -297,7 +297,7 @@ static void send(const struct job *job, const struct window *w)
 {
 	int first = w->shape.consumers ? w->shape.producers : 0;
 	double rate = 0, waited = 0, empty = 0;
-	enum scenario scenario = queue_scenario(w->shape);
+	int scenario = w->shape.consumers;
 	bool disturbed = false;
 
 	for (int i = first; i < w->threads; i++) {
@@ -311,8 +311,8 @@ static void send(const struct job *job, const struct window *w)
 		empty += (double)lap->nr_empty;
 	}
 	job_send(scenario, w->threads, job->round | (disturbed ? GROUP_DISTURBED : 0), rate);
-	job_send(queue_more(QUEUE_WAITED, scenario), w->threads, job->round, waited);
-	job_send(queue_more(QUEUE_EMPTY, scenario), w->threads, job->round, empty);
+	job_send_metric(scenario, QUEUE_WAITED, w->threads, job->round, waited);
+	job_send_metric(scenario, QUEUE_EMPTY, w->threads, job->round, empty);
 }
 
 bool queuescale_cell(const struct job *job, struct queue_shape shape)

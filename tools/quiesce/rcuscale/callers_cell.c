@@ -48,15 +48,14 @@ static void caller(struct member *m)
 
 /* The metrics that a scenario sends, and the number of readers beside the callers. */
 static const struct variety {
-	enum scenario scenario, rate, fairness, load;
-	int readers;
+	int scenario, rate, fairness, load, readers;
 } varieties[] = {
 	{ SCENARIO_CALLERS, SCENARIO_RATE, SCENARIO_FAIRNESS, SCENARIO_SAME, 1 },
 	{ SCENARIO_CALLERS0, SCENARIO_RATE0, SCENARIO_FAIRNESS0, SCENARIO_CALLERS0, 0 },
 	{ SCENARIO_CALLERS2, SCENARIO_RATE2, SCENARIO_FAIRNESS2, SCENARIO_CALLERS2, 2 },
 };
 
-static const struct variety *variety_of(enum scenario scenario)
+static const struct variety *variety_of(int scenario)
 {
 	size_t i = 0;
 
@@ -85,7 +84,7 @@ static void send_crowd(const struct job *job, const struct variety *v, const str
 	job_flush();
 }
 
-void callers_cell(const struct job *job, enum scenario scenario)
+void callers_cell(const struct job *job, int scenario)
 {
 	const struct variety *v = variety_of(scenario);
 	struct crowd *c = calloc(1, sizeof(*c));

@@ -123,7 +123,7 @@ static void long_sections(struct member *m)
 	op_thread_exit(l->op);
 }
 
-static void (*body_of(enum scenario scenario))(struct member *)
+static void (*body_of(int scenario))(struct member *)
 {
 	switch (scenario) {
 	case SCENARIO_LONG: return long_sections;
@@ -135,7 +135,7 @@ static void (*body_of(enum scenario scenario))(struct member *)
 	}
 }
 
-struct load *load_start(const struct op *op, enum scenario scenario, int readers, bool pinned)
+struct load *load_start(const struct op *op, int scenario, int readers, bool pinned)
 {
 	struct load *l = calloc(1, sizeof(*l));
 

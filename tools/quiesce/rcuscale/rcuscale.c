@@ -6,8 +6,33 @@
 
 #define DEFAULT_CELL_S 0.3
 
+static const struct scenario_info scenarios[NR_WAIT_SCENARIOS] = {
+	[SCENARIO_IDLE] = { "idle", "us", "readers registered, but asleep outside sections" },
+	[SCENARIO_SAME] = { "same", "us", "readers back to back, on what is waited for" },
+	[SCENARIO_OTHERS] = { "others", "us", "readers back to back, on 1024 other objects" },
+	[SCENARIO_DOCUMENT] = { "document", "us", "readers back to back, each on an object of its own" },
+	[SCENARIO_LONG] = { "long", "us", "readers that sleep 1 ms inside their sections" },
+	[SCENARIO_HELD] = { "held", "us", "time from the end of a section of 100 ms to the return of the wait for it" },
+	[SCENARIO_HELD_CPU] = { "held_cpu", "us", "of held: CPU time of the process during the wait of 100 ms" },
+	[SCENARIO_CALLERS] = { "callers", "us", "8 callers beside one reader of what they wait for" },
+	[SCENARIO_CALLERS0] = { "callers0", "us", "8 callers, each for an object of its own, no readers" },
+	[SCENARIO_CALLERS2] = { "callers2", "us", "8 callers, each for an object of its own, beside 2 readers of others" },
+	[SCENARIO_RATE] = { "rate", "waits/s", "of callers: waits of all of them together" },
+	[SCENARIO_RATE0] = { "rate0", "waits/s", "of callers0: waits of all of them together" },
+	[SCENARIO_RATE2] = { "rate2", "waits/s", "of callers2: waits of all of them together" },
+	[SCENARIO_FAIRNESS] = { "fairness", "ratio", "of callers: waits of the slowest over the mean" },
+	[SCENARIO_FAIRNESS0] = { "fairness0", "ratio", "of callers0: waits of the slowest over the mean" },
+	[SCENARIO_FAIRNESS2] = { "fairness2", "ratio", "of callers2: waits of the slowest over the mean" },
+	[SCENARIO_ALIVE] = { "alive", "us", "1024 registered threads asleep" },
+	[SCENARIO_HOGS] = { "hogs", "us", "64 readers beside 2 other processes that hog CPUs" },
+	[SCENARIO_BESIDE] = { "beside", "ratio", "readers back to back: their rate beside an updater, over that without" },
+	[SCENARIO_BESIDE_LONG] = { "beside_long", "ratio", "beside of one reader, with one on the updater's CPU in a section of 20 ms" },
+	[SCENARIO_RETIRE] = { "retire", "objects/s", "call_rcu() or call_hazptr() of 64-byte objects, final barrier included" },
+	[SCENARIO_GARBAGE] = { "garbage", "objects", "of retire: most objects retired and not yet freed" },
+};
+
 /* Numbers of threads without --readers; 0 ends a list. */
-static const int default_threads[NR_SCENARIOS][4] = {
+static const int default_threads[NR_WAIT_SCENARIOS][4] = {
 	[SCENARIO_IDLE] = { 1, 64 },	     [SCENARIO_SAME] = { 1, 2, 8, 64 },	  [SCENARIO_OTHERS] = { 1, 2, 8, 64 },
 	[SCENARIO_DOCUMENT] = { 2 },	     [SCENARIO_LONG] = { 8 },		  [SCENARIO_HELD] = { 1 },
 	[SCENARIO_CALLERS] = { CALLERS },    [SCENARIO_CALLERS0] = { CALLERS },	  [SCENARIO_CALLERS2] = { CALLERS },
@@ -17,10 +42,10 @@ static const int default_threads[NR_SCENARIOS][4] = {
 
 /* Scenarios whose number of threads --readers sets. */
 #define FREE_READERS                                                                                        \
-	(1u << SCENARIO_IDLE | 1u << SCENARIO_SAME | 1u << SCENARIO_OTHERS | 1u << SCENARIO_DOCUMENT |      \
-	 1u << SCENARIO_LONG | 1u << SCENARIO_HOGS | 1u << SCENARIO_BESIDE)
+	(SCENARIO_BIT(SCENARIO_IDLE) | SCENARIO_BIT(SCENARIO_SAME) | SCENARIO_BIT(SCENARIO_OTHERS) |        \
+	 SCENARIO_BIT(SCENARIO_DOCUMENT) | SCENARIO_BIT(SCENARIO_LONG) | SCENARIO_BIT(SCENARIO_HOGS) | SCENARIO_BIT(SCENARIO_BESIDE))
 
-static void cell(const struct job *job, enum scenario scenario, int threads)
+static void cell(const struct job *job, int scenario, int threads)
 {
 	switch (scenario) {
 	case SCENARIO_HELD: held_cell(job); break;
@@ -35,7 +60,7 @@ static void cell(const struct job *job, enum scenario scenario, int threads)
 }
 
 /* Scenarios that are measured together with another one. */
-static const struct { enum scenario what, with; } companions[] = {
+static const struct { int what, with; } companions[] = {
 	{ SCENARIO_HELD_CPU, SCENARIO_HELD },
 	{ SCENARIO_RATE, SCENARIO_CALLERS }, { SCENARIO_FAIRNESS, SCENARIO_CALLERS },
 	{ SCENARIO_RATE0, SCENARIO_CALLERS0 }, { SCENARIO_FAIRNESS0, SCENARIO_CALLERS0 },
@@ -43,7 +68,7 @@ static const struct { enum scenario what, with; } companions[] = {
 	{ SCENARIO_GARBAGE, SCENARIO_RETIRE },
 };
 
-static bool makes_sense(const struct op *op, enum scenario scenario)
+static bool makes_sense(const struct op *op, int scenario)
 {
 	return scenario != SCENARIO_RETIRE || op->retire;
 }
@@ -55,15 +80,15 @@ int rcuscale_child(const struct job *job)
 	cpus_online();
 	if (job->alive)
 		sleepers_start(&sleepers, job->op, job->alive);
-	for (int s = SCENARIO_IDLE; s < NR_WAIT_SCENARIOS; s++) {
-		bool given = job->nr_readers && (FREE_READERS & (1u << s));
+	for (int s = 0; s < NR_WAIT_SCENARIOS; s++) {
+		bool given = job->nr_readers && (FREE_READERS & SCENARIO_BIT(s));
 		const int *threads = given ? job->readers : default_threads[s];
 		int nr = given ? job->nr_readers : 4;
 
-		if (!(job->scenarios & (1u << s)) || !makes_sense(job->op, (enum scenario)s))
+		if (!(job->scenarios & SCENARIO_BIT(s)) || !makes_sense(job->op, s))
 			continue;
 		for (int i = 0; i < nr && threads[i]; i++)
-			cell(job, (enum scenario)s, threads[i]);
+			cell(job, s, threads[i]);
 	}
 	if (job->alive)
 		sleepers_stop(&sleepers);
@@ -79,7 +104,7 @@ static int run(const struct options *options)
 {
 	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .watchdog_s = 60,
 			    .seconds = options->seconds > 0 ? options->seconds : DEFAULT_CELL_S,
-			    .scenarios = options->scenarios ? options->scenarios : ~0u };
+			    .scenarios = options->scenarios ? options->scenarios : ~UINT64_C(0) };
 	const struct op *types[MAX_TYPES];
 	struct results results = { 0 };
 	FILE *out;
@@ -88,8 +113,8 @@ static int run(const struct options *options)
 	for (int i = 0; i < options->nr_readers; i++)
 		base.readers[i] = options->readers[i];
 	for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++)
-		if (base.scenarios & (1u << companions[i].what))
-			base.scenarios |= 1u << companions[i].with;
+		if (base.scenarios & SCENARIO_BIT(companions[i].what))
+			base.scenarios |= SCENARIO_BIT(companions[i].with);
 	if (options->nr_readers && !(base.scenarios & FREE_READERS))
 		usage_error("--readers: the scenarios asked for have fixed numbers of threads");
 	out = emit_open(options);
@@ -119,7 +144,6 @@ const struct subcommand rcuscale_command = {
 	       "no loss.",
 	.accepts = OPT_MEASURE | OPT_SCENARIO | OPT_SECONDS,
 	.fits = fits,
-	.first_scenario = SCENARIO_IDLE,
-	.end_scenario = NR_WAIT_SCENARIOS,
+	SCENARIOS(scenarios),
 	.run = run,
 };

@@ -92,7 +92,7 @@ static double rate(const struct job *job, const struct readers *r, bool waits)
 	return (double)(done(r) - before) * 1e9 / (double)(now_ns() - begin);
 }
 
-void reader_cell(const struct job *job, enum scenario scenario, int readers)
+void reader_cell(const struct job *job, int scenario, int readers)
 {
 	struct readers r = { .op = job->op, .long_one = scenario == SCENARIO_BESIDE_LONG, .nr = readers };
 	struct team team = { .nr = readers + r.long_one, .body = reader, .arg = &r };

@@ -27,7 +27,7 @@ static double time_wait_us(const struct op *op)
 /* Beside running readers there is a random pause between waits: a caller that continues at once finds the readers
  * where its last wait left them, outside their sections.  Short waits come in bursts, because with a pause before
  * each the caches would be cold, and the result would be a measure of the pause. */
-static void pause_between(enum scenario scenario, struct burst *b)
+static void pause_between(int scenario, struct burst *b)
 {
 	if (scenario == SCENARIO_IDLE || scenario == SCENARIO_ALIVE)
 		return;
@@ -39,7 +39,7 @@ static void pause_between(enum scenario scenario, struct burst *b)
 }
 
 /* One caller waits until the budget is used up and there are enough samples. */
-static void call(const struct job *job, enum scenario scenario, int readers)
+static void call(const struct job *job, int scenario, int readers)
 {
 	static double kept[MAX_SAMPLES];
 	struct samples samples = { .value = kept, .room = MAX_SAMPLES };
@@ -61,7 +61,7 @@ static void call(const struct job *job, enum scenario scenario, int readers)
 }
 
 /* If there are enough CPUs, each thread is bound to one; the caller has the first. */
-void wait_cell(const struct job *job, enum scenario scenario, int readers)
+void wait_cell(const struct job *job, int scenario, int readers)
 {
 	bool running = scenario == SCENARIO_SAME || scenario == SCENARIO_OTHERS || scenario == SCENARIO_DOCUMENT;
 	bool pinned = running && readers < cpus_online();

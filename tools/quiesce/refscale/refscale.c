@@ -12,13 +12,17 @@
 
 #include "alive.h"
 #include "team.h"
-#include "tool.h"
+#include "refscale.h"
 
 #define TARGET_NS 2000000  /* CPU time of one thread in one run; less with a smaller budget */
 #define RUNS 3             /* runs of each layout, in each round */
 #define CELL_S 1.5         /* no run of a cell begins later */
 #define LAYOUTS_LATE 4     /* no layout of a cell begins after this multiple of CELL_S */
 #define SHARE 0.95         /* a bound thread with a smaller share of its CPU was disturbed */
+
+static const struct scenario_info scenarios[] = {
+	[SCENARIO_READ] = { "read", "ns", "CPU time of one read-side operation" },
+};
 
 struct timing {
 	double ns;    /* CPU time per operation */
@@ -101,7 +105,7 @@ static void send_layout(const struct experiment *e, int layout, int threads)
 		double ns = run_mean(e, run, layout, threads, &quiet);
 
 		if (ns > 0 && (quiet || !nr_quiet))
-			job_send(SCENARIO_NONE, threads, (uint32_t)layout | (quiet ? 0 : GROUP_DISTURBED), ns);
+			job_send(SCENARIO_READ, threads, (uint32_t)layout | (quiet ? 0 : GROUP_DISTURBED), ns);
 	}
 }
 
@@ -109,7 +113,7 @@ static void send_slots(const struct experiment *e, int threads)
 {
 	for (int i = 0; i < e->runs * OP_LAYOUTS * threads; i++)
 		if (e->timing[i].slot)
-			job_send_slot(SCENARIO_NONE, threads, e->timing[i].slot);
+			job_send_slot(SCENARIO_READ, threads, e->timing[i].slot);
 }
 
 static void measure(const struct op *op, int threads, uint64_t loops, double seconds)
@@ -213,5 +217,7 @@ const struct subcommand refscale_command = {
 	       "more threads than CPUs, locks whose readers queue. Default: 1, 2 and 64 readers.",
 	.accepts = OPT_MEASURE | OPT_LOOPS,
 	.fits = fits,
+	SCENARIOS(scenarios),
+	.layouts = true,
 	.run = run,
 };

@@ -7,16 +7,23 @@
 
 #define DEFAULT_CELL_S 0.1
 #define WATCHDOG_S 60
-#define ALL_SCENARIOS (((1u << NR_RETIRE_SCENARIOS) - 1) << SCENARIO_RETIRE_IDLE)
-_Static_assert(SCENARIO_RETIRE_END <= 32, "scenarios are bits");
+
+static const struct scenario_info scenarios[SCENARIO_RETIRE_END] = {
+	[SCENARIO_RETIRE_IDLE] = { "idle", "objects/s", "objects that no other thread saw; no readers" },
+	[SCENARIO_RETIRE_PUBLISHED] = { "published", "objects/s", "each object replaces the last at a shared pointer; no readers" },
+	[SCENARIO_RETIRE_BUSY] = { "busy", "objects/s", "objects are published; one reader back to back" },
+	[SCENARIO_RETIRE_GAP] = { "gap", "objects/s", "objects are published; one reader with 100 ns between reads" },
+	[SCENARIO_RETIRE_STALLED] = { "stalled", "objects/s", "objects are published; one reader holds one object all the time" },
+	[SCENARIO_RETIRE_SCAN ... SCENARIO_RETIRE_END - 1] = { "scan", "ns", NULL },
+};
 
 static bool measure(const struct job *job, bool timed)
 {
 	bool good = true;
 
-	for (int s = SCENARIO_RETIRE_IDLE; s < SCENARIO_RETIRE_END; s++)
-		for (int i = 0; i < job->nr_readers && (job->scenarios & (1u << s)); i++)
-			good = retirescale_cell(job, (enum scenario)s, job->readers[i], timed) && good;
+	for (int s = 0; s < NR_RETIRE_SCENARIOS; s++)
+		for (int i = 0; i < job->nr_readers && (job->scenarios & SCENARIO_BIT(s)); i++)
+			good = retirescale_cell(job, s, job->readers[i], timed) && good;
 	return good;
 }
 
@@ -81,7 +88,7 @@ static int run(const struct options *options)
 {
 	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .scan = options->scan, .calls = true,
 			    .seconds = options->seconds > 0 ? options->seconds : DEFAULT_CELL_S,
-			    .scenarios = options->scenarios ? options->scenarios : ALL_SCENARIOS,
+			    .scenarios = options->scenarios ? options->scenarios : ~UINT64_C(0),
 			    .batch = options->batch, .bytes = options->bytes, .watchdog_s = WATCHDOG_S };
 	const struct op *types[MAX_TYPES];
 	struct results results = { 0 };
@@ -125,9 +132,7 @@ const struct subcommand retirescale_command = {
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SCENARIO | OPT_SECONDS | OPT_RETIRE,
 	.fits = fits,
 	.types = retire_table,
-	.first_scenario = SCENARIO_RETIRE_IDLE,
-	.end_scenario = SCENARIO_RETIRE_END,
-	.is_row = retirescale_is_row,
+	SCENARIOS(scenarios),
 	.columns = retirescale_columns,
 	.run = run,
 };

@@ -6,12 +6,22 @@
 #include "ops/retire.h"
 #include "tool.h"
 
-#define NR_RETIRE_SCENARIOS (SCENARIO_RETIRE_END - SCENARIO_RETIRE_IDLE)
 #define NR_SCAN_SIZES 4 /* 1e3, 1e4, 1e5 and 1e6 objects */
+enum {
+	SCENARIO_RETIRE_IDLE,
+	SCENARIO_RETIRE_PUBLISHED,
+	SCENARIO_RETIRE_BUSY,
+	SCENARIO_RETIRE_GAP,
+	SCENARIO_RETIRE_STALLED,
+	NR_RETIRE_SCENARIOS,
+	SCENARIO_RETIRE_SCAN = NR_RETIRE_SCENARIOS, /* cells of --scan, one for each size; the number of threads is that of slots in use */
+	SCENARIO_RETIRE_END = SCENARIO_RETIRE_SCAN + NR_SCAN_SIZES
+};
+_Static_assert(SCENARIO_RETIRE_END <= MAX_SCENARIOS, "scenarios are bits");
 
 /* Each cell has these metrics besides its rate. */
 enum retire_metric {
-	RETIRE_GARBAGE_FIRST,  /* most objects retired and not yet freed, in the first half of the window */
+	RETIRE_GARBAGE_FIRST = 1, /* most objects retired and not yet freed, in the first half of the window */
 	RETIRE_GARBAGE_SECOND, /* most garbage in the second half */
 	RETIRE_DRAIN,          /* ms from the end of the window until all objects are freed */
 	RETIRE_CAPPED,         /* 1: the window ended early, because there was too much garbage */
@@ -22,22 +32,8 @@ enum retire_metric {
 	RETIRE_CALL_P999,
 	RETIRE_CALL_MAX,
 	RETIRE_CALL_CAPPED,    /* as RETIRE_CAPPED, for the window of timed calls */
-	RETIRE_CLOCK,          /* median duration of an empty measurement */
-	NR_RETIRE_METRICS
+	RETIRE_CLOCK           /* median duration of an empty measurement */
 };
-_Static_assert(NR_RETIRE_METRICS * NR_RETIRE_SCENARIOS + NR_SCAN_SIZES <= NR_SCENARIOS - SCENARIO_MORE,
-	       "numbers of scenarios");
-
-static inline enum scenario retire_more(enum retire_metric metric, enum scenario scenario)
-{
-	return (enum scenario)(SCENARIO_MORE + (int)metric * NR_RETIRE_SCENARIOS + (int)scenario - SCENARIO_RETIRE_IDLE);
-}
-
-/* Cells of --scan; their number of threads is the number of slots in use. */
-static inline enum scenario scan_scenario(int size)
-{
-	return (enum scenario)(SCENARIO_MORE + NR_RETIRE_METRICS * NR_RETIRE_SCENARIOS + size);
-}
 
 static inline uint64_t scan_objects(int size)
 {
@@ -47,7 +43,7 @@ static inline uint64_t scan_objects(int size)
 }
 
 /* Each returns false after a loss, with a note.  @timed: the window is for single calls, else for the rate. */
-bool retirescale_cell(const struct job *job, enum scenario scenario, int producers, bool timed);
+bool retirescale_cell(const struct job *job, int scenario, int producers, bool timed);
 bool retirescale_scan(const struct job *job);
 /* True if all @retired objects are among @freed; if not, sends a note. */
 bool retirescale_all_freed(uint64_t retired, uint64_t freed, const char *where);
@@ -55,9 +51,8 @@ uint64_t retirescale_freed(const struct op *op);
 /* @nr empty histograms, which the caller frees with free(); NULL: out of memory. */
 struct histogram *retirescale_histograms(int nr);
 /* Sends the percentiles of all of them together. */
-void retirescale_report_calls(const struct job *job, enum scenario scenario, int producers, struct histogram *ticks, double tick_ns);
+void retirescale_report_calls(const struct job *job, int scenario, int producers, struct histogram *ticks, double tick_ns);
 
-bool retirescale_is_row(const struct cell *c);
 void retirescale_columns(struct json_t *row, const struct results *results, const struct cell *c);
 /* Returns the most garbage of any round, in objects; NAN: unknown. */
 double retirescale_peak(const struct results *results, const struct cell *c);

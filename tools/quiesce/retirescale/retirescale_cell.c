@@ -14,7 +14,7 @@
 
 struct window {
 	const struct op *op;
-	enum scenario scenario;
+	int scenario;
 	void **where; /* NULL: nothing is published */
 	struct histogram *ticks; /* a histogram for the calls of each producer; NULL: calls are not timed */
 	int producers, readers;
@@ -183,17 +183,17 @@ static void report_rate(const struct job *job, const struct window *w, const str
 	job_send(w->scenario, w->producers, job->round, (double)retired * 1e9 / (double)ns);
 	for (int half = 0; half < 2; half++)
 		if (watch->seen[half])
-			job_send(retire_more(half ? RETIRE_GARBAGE_SECOND : RETIRE_GARBAGE_FIRST, w->scenario), w->producers,
+			job_send_metric(w->scenario, half ? RETIRE_GARBAGE_SECOND : RETIRE_GARBAGE_FIRST, w->producers,
 				 job->round, (double)watch->peak[half]);
-	job_send(retire_more(RETIRE_DRAIN, w->scenario), w->producers, job->round,
+	job_send_metric(w->scenario, RETIRE_DRAIN, w->producers, job->round,
 		 (double)(ended - last_of(w->end_ns, w->producers)) / 1e6);
-	job_send(retire_more(RETIRE_CAPPED, w->scenario), w->producers, job->round, watch->capped);
+	job_send_metric(w->scenario, RETIRE_CAPPED, w->producers, job->round, watch->capped);
 }
 
 static void report_calls(const struct job *job, const struct window *w, const struct watch *watch, const struct stopwatch *began)
 {
 	retirescale_report_calls(job, w->scenario, w->producers, w->ticks, stopwatch_tick_ns(began));
-	job_send(retire_more(RETIRE_CALL_CAPPED, w->scenario), w->producers, job->round, watch->capped);
+	job_send_metric(w->scenario, RETIRE_CALL_CAPPED, w->producers, job->round, watch->capped);
 }
 
 /* The main thread samples the garbage, and waits until all objects are freed. */
@@ -226,10 +226,10 @@ static bool measure(const struct job *job, struct window *w)
 		report_rate(job, w, &watch, retired, ended);
 		job_send_costs(w->scenario, w->producers, &costs);
 	}
-	return retirescale_all_freed(retired, retirescale_freed(w->op) - watch.freed, scenario_info[w->scenario].name);
+	return retirescale_all_freed(retired, retirescale_freed(w->op) - watch.freed, retirescale_command.scenarios[w->scenario].name);
 }
 
-bool retirescale_cell(const struct job *job, enum scenario scenario, int producers, bool timed)
+bool retirescale_cell(const struct job *job, int scenario, int producers, bool timed)
 {
 	static void *pointer;
 	struct window *w = calloc(1, sizeof(*w));

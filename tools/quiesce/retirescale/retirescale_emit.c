@@ -10,29 +10,14 @@
 #define RAW "raw_malloc_free"
 #define PEER "liburcu_memb"
 
-static const struct summary nothing = { 0, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
-
 static bool is_scan(const struct cell *c)
 {
-	return c->scenario >= scan_scenario(0);
-}
-
-/* True for a cell that is a row, not a column of another one. */
-bool retirescale_is_row(const struct cell *c)
-{
-	return is_scan(c) || (c->scenario >= SCENARIO_RETIRE_IDLE && c->scenario < SCENARIO_RETIRE_END);
-}
-
-static struct summary summary_of(const struct results *results, const struct cell *c, enum scenario scenario)
-{
-	const struct cell *more = results_find(results, c->command, c->op->name, scenario, c->fence, c->threads);
-
-	return more ? cell_summary(more) : nothing;
+	return c->scenario >= SCENARIO_RETIRE_SCAN;
 }
 
 static double most(const struct results *results, const struct cell *c, enum retire_metric metric)
 {
-	return is_scan(c) ? NAN : summary_of(results, c, retire_more(metric, c->scenario)).max;
+	return cell_most(results_metric(results, c, metric));
 }
 
 double retirescale_peak(const struct results *results, const struct cell *c)
@@ -42,14 +27,14 @@ double retirescale_peak(const struct results *results, const struct cell *c)
 
 static double median(const struct results *results, const struct cell *c, enum retire_metric metric)
 {
-	return is_scan(c) ? NAN : summary_of(results, c, retire_more(metric, c->scenario)).p50;
+	return cell_median(results_metric(results, c, metric));
 }
 
 static double calls_timed(const struct results *results, const struct cell *c)
 {
-	struct summary s = is_scan(c) ? nothing : summary_of(results, c, retire_more(RETIRE_CALLS, c->scenario));
+	const struct cell *calls = results_metric(results, c, RETIRE_CALLS);
 
-	return s.mean * (double)s.n;
+	return calls ? cell_summary(calls).mean * (double)calls->nr : NAN;
 }
 
 /* CPU time of the whole process, readers included, divided by the number of objects. */
@@ -78,13 +63,11 @@ static void add_count(json_t *row, const char *name, double v)
 	json_object_set_new(row, name, isfinite(v) ? json_integer((json_int_t)v) : json_null());
 }
 
-/* In a scan the number of slots stands for the number of threads; all sizes have one scenario name. */
+/* In a scan the number of slots stands for the number of threads. */
 static void name_scan(json_t *row, const struct cell *c)
 {
 	if (!is_scan(c))
 		return;
-	json_object_set_new(row, "scenario", json_string("scan"));
-	json_object_set_new(row, "unit", json_string("ns"));
 	json_object_set_new(row, "threads", json_integer(1));
 }
 
@@ -113,7 +96,7 @@ void retirescale_columns(json_t *row, const struct results *results, const struc
 	add_count(row, "call_capped", most(results, c, RETIRE_CALL_CAPPED));
 	add_number(row, "clock_ns", median(results, c, RETIRE_CLOCK));
 	add_count(row, "slots", is_scan(c) ? c->threads : NAN);
-	add_count(row, "objects", is_scan(c) ? (double)scan_objects((int)(c->scenario - scan_scenario(0))) : NAN);
+	add_count(row, "objects", is_scan(c) ? (double)scan_objects((int)(c->scenario - SCENARIO_RETIRE_SCAN)) : NAN);
 }
 
 /* ---- tables ---- */
@@ -160,19 +143,20 @@ static void print_row(FILE *out, const struct results *results, const struct cel
 	fprintf(out, "%s\n", most(results, c, RETIRE_CAPPED) > 0 ? "  capped" : "");
 }
 
-static void print_table(FILE *out, const struct results *results, enum scenario scenario, int threads)
+static void print_table(FILE *out, const struct results *results, int scenario, int threads)
 {
+	const struct scenario_info *s = &retirescale_command.scenarios[scenario];
 	bool begun = false;
 
 	for (size_t i = 0; i < results->nr; i++) {
 		const struct cell *c = &results->cell[i];
 
-		if (c->scenario != scenario || c->threads != threads)
+		if (c->metric || c->scenario != scenario || c->threads != threads)
 			continue;
 		if (!begun)
 			fprintf(out, "\nretirescale %s, %d threads: %s; million objects/s, median over rounds\n"
-				     "%-18s %-5s %8s %8s %8s %7s %7s %9s %9s %9s%s %8s\n", scenario_info[scenario].name, threads,
-				scenario_info[scenario].what, "type", "fence", "median", "min", "max", "CPU ns", "x raw", "x liburcu",
+				     "%-18s %-5s %8s %8s %8s %7s %7s %9s %9s %9s%s %8s\n", s->name, threads,
+				s->what, "type", "fence", "median", "min", "max", "CPU ns", "x raw", "x liburcu",
 				"peak", "peak KiB", scenario == SCENARIO_RETIRE_STALLED ? "  1st half  2nd half" : "", "drain ms");
 		begun = true;
 		print_row(out, results, c);
@@ -192,18 +176,19 @@ static void print_calls_row(FILE *out, const struct results *results, const stru
 }
 
 /* Prints the cells that have timed calls; an interrupted run may lack some. */
-static void print_calls(FILE *out, const struct results *results, enum scenario scenario, int threads)
+static void print_calls(FILE *out, const struct results *results, int scenario, int threads)
 {
+	const struct scenario_info *s = &retirescale_command.scenarios[scenario];
 	bool begun = false;
 
 	for (size_t i = 0; i < results->nr; i++) {
 		const struct cell *c = &results->cell[i];
 
-		if (c->scenario != scenario || c->threads != threads || !isfinite(calls_timed(results, c)))
+		if (c->metric || c->scenario != scenario || c->threads != threads || !isfinite(calls_timed(results, c)))
 			continue;
 		if (!begun)
 			fprintf(out, "\none call of retirescale %s, %d threads: ns, with the clock's own %.0f ns; median over rounds, "
-				     "max of all\n%-18s %-5s %9s %9s %9s %9s %11s %11s\n", scenario_info[scenario].name, threads,
+				     "max of all\n%-18s %-5s %9s %9s %9s %9s %11s %11s\n", s->name, threads,
 				median(results, c, RETIRE_CLOCK), "type", "fence", "mean", "p50", "p99", "p99.9", "max", "calls");
 		begun = true;
 		print_calls_row(out, results, c);
@@ -238,7 +223,7 @@ static void print_scan(FILE *out, const struct results *results)
 		begun = true;
 		fprintf(out, "%-18s %-5s %8d", c->op->name, fence_of(c), c->threads);
 		for (int size = 0; size < NR_SCAN_SIZES; size++)
-			number(out, 9, summary_of(results, c, scan_scenario(size)).p50);
+			number(out, 9, cell_median(results_metric_of(results, c, SCENARIO_RETIRE_SCAN + size, 0, c->threads)));
 		fputc('\n', out);
 	}
 }
@@ -246,10 +231,10 @@ static void print_scan(FILE *out, const struct results *results)
 static void emit_tables(FILE *out, const struct results *results, const struct job *base)
 {
 	emit_head(out);
-	for (int s = SCENARIO_RETIRE_IDLE; s < SCENARIO_RETIRE_END; s++)
+	for (int s = 0; s < NR_RETIRE_SCENARIOS; s++)
 		for (int i = 0; i < base->nr_readers; i++) {
-			print_table(out, results, (enum scenario)s, base->readers[i]);
-			print_calls(out, results, (enum scenario)s, base->readers[i]);
+			print_table(out, results, s, base->readers[i]);
+			print_calls(out, results, s, base->readers[i]);
 		}
 	print_scan(out, results);
 }

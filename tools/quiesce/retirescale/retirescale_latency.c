@@ -18,7 +18,7 @@ struct histogram *retirescale_histograms(int nr)
 	return h;
 }
 
-void retirescale_report_calls(const struct job *job, enum scenario scenario, int producers, struct histogram *ticks, double tick_ns)
+void retirescale_report_calls(const struct job *job, int scenario, int producers, struct histogram *ticks, double tick_ns)
 {
 	static const struct {
 		enum retire_metric metric;
@@ -30,11 +30,11 @@ void retirescale_report_calls(const struct job *job, enum scenario scenario, int
 		histogram_merge(all, &ticks[i]);
 	if (!all->nr)
 		return;
-	job_send(retire_more(RETIRE_CALLS, scenario), producers, job->round, (double)all->nr);
-	job_send(retire_more(RETIRE_CALL_MEAN, scenario), producers, job->round, (double)all->sum / (double)all->nr * tick_ns);
+	job_send_metric(scenario, RETIRE_CALLS, producers, job->round, (double)all->nr);
+	job_send_metric(scenario, RETIRE_CALL_MEAN, producers, job->round, (double)all->sum / (double)all->nr * tick_ns);
 	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
-		job_send(retire_more(quantiles[i].metric, scenario), producers, job->round,
+		job_send_metric(scenario, quantiles[i].metric, producers, job->round,
 			 (double)histogram_quantile(all, quantiles[i].p) * tick_ns);
-	job_send(retire_more(RETIRE_CALL_MAX, scenario), producers, job->round, (double)all->max * tick_ns);
-	job_send(retire_more(RETIRE_CLOCK, scenario), producers, job->round, (double)stopwatch_cost() * tick_ns);
+	job_send_metric(scenario, RETIRE_CALL_MAX, producers, job->round, (double)all->max * tick_ns);
+	job_send_metric(scenario, RETIRE_CLOCK, producers, job->round, (double)stopwatch_cost() * tick_ns);
 }

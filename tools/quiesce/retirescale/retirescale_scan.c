@@ -44,7 +44,7 @@ static bool sample(const struct job *job, char *objects, int slots, int size)
 		return false;
 	/* Objects that the worker took over are not a sample. */
 	if (mine == nr * repeat)
-		job_send(scan_scenario(size), slots, job->round, (double)ns / (double)(nr * repeat));
+		job_send(SCENARIO_RETIRE_SCAN + size, slots, job->round, (double)ns / (double)(nr * repeat));
 	job_flush();
 	return true;
 }

@@ -6,6 +6,8 @@
 #include "emit.h"
 #include "hashscale/hashscale.h"
 #include "run.h"
+#include "rcuscale/rcuscale.h"
+#include "retirescale/retirescale.h"
 #include "rwscale/rwscale.h"
 #include "team.h"
 
@@ -95,14 +97,14 @@ struct part {
 	const struct subcommand *command;
 	double cell_s;
 	double until_s; /* no job of the part begins later, counted from the start of the run; a quiet machine needs much less */
-	uint32_t scenarios;
+	uint64_t scenarios;
 	int readers[MAX_READERS]; /* numbers of readers, ended by 0; none: as in the document */
 	const char *const *only;    /* only these types; NULL: all */
 	const char *const *without; /* without these types */
 	void (*print)(struct sheet *s, const struct results *results); /* prints what is complete after this part; NULL: nothing */
 };
 
-#define BIT(scenario) (1u << SCENARIO_##scenario)
+#define BIT(scenario) SCENARIO_BIT(SCENARIO_##scenario)
 
 /* A later part leaves out a type that an earlier one has measured under one of its scenarios: so both have the same numbers of readers. */
 static const struct part headline[] = {

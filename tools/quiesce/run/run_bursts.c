@@ -39,12 +39,12 @@ static void factor(struct sheet *s, double v)
 		sheet_cell(s, 1, "-");
 }
 
-static const struct cell *cell_of(const struct results *results, const char *type, enum scenario scenario, enum op_fence fence)
+static const struct cell *cell_of(const struct results *results, const char *type, int scenario, enum op_fence fence)
 {
 	return results_find(results, &rwscale_command, type, scenario, fence, READERS);
 }
 
-static double section_us(const struct results *results, const char *type, enum scenario scenario, enum op_fence fence)
+static double section_us(const struct results *results, const char *type, int scenario, enum op_fence fence)
 {
 	const struct cell *c = cell_of(results, type, scenario, fence);
 

@@ -4,6 +4,8 @@
 
 #include "hashscale/hashscale.h"
 #include "ops/table.h"
+#include "rcuscale/rcuscale.h"
+#include "refscale/refscale.h"
 #include "retirescale/retirescale.h"
 #include "run.h"
 
@@ -116,11 +118,12 @@ void run_print_document(struct sheet *s, const struct results *results)
 struct column {
 	const char *title;
 	const struct subcommand *command;
-	enum scenario scenario;
+	int scenario;
 	int threads;
 	bool more_is_better;
+	int most_of; /* the figure is the largest value of this metric; 0: the median of the row */
 };
-#define LAST_COLUMN { NULL, NULL, SCENARIO_NONE, 0, false }
+#define LAST_COLUMN { NULL, NULL, 0, 0, false, 0 }
 
 /* Each table below is described by one of these. */
 struct table {
@@ -133,14 +136,13 @@ struct table {
 	const char *const *without;    /* without these */
 };
 
-/* The figure of a cell: the median of its rounds, but of garbage the most, as in the JSON of retirescale. */
 static double figure_of(const struct results *results, const struct column *c, const char *type, enum op_fence fence)
 {
 	const struct cell *cell = results_find(results, c->command, type, c->scenario, fence, c->threads);
 
-	if (!cell)
-		return NAN;
-	return c->scenario == retire_more(RETIRE_GARBAGE_SECOND, SCENARIO_RETIRE_STALLED) ? cell_summary(cell).max : cell_summary(cell).p50;
+	if (!cell || !c->most_of)
+		return cell_median(cell);
+	return cell_most(results_metric(results, cell, c->most_of));
 }
 
 /* The 99th percentile of a wait; NAN for other cells, whose samples are rounds. */
@@ -238,8 +240,8 @@ static void print_trust(struct sheet *s, const struct results *results, const st
 		for (const struct column *c = table->columns; c->title; c++) {
 			const struct cell *cell = &results->cell[i];
 
-			if (cell->command == c->command && cell->scenario == c->scenario && cell->threads == c->threads &&
-			    in_table(table, cell->op))
+			if (cell->command == c->command && cell->scenario == c->scenario && cell->metric == c->most_of &&
+			    cell->threads == c->threads && in_table(table, cell->op))
 				trust_add(&t, cell);
 		}
 	if (t.n && t.worst > 10)
@@ -287,12 +289,12 @@ static void print_table(struct sheet *s, const struct results *results, struct t
 void run_print_same(struct sheet *s, const struct results *results)
 {
 	static const struct column columns[] = {
-		{ "1 reader", &rcuscale_command, SCENARIO_SAME, 1, false },
-		{ "2", &rcuscale_command, SCENARIO_SAME, 2, false },
-		{ "64", &rcuscale_command, SCENARIO_SAME, 64, false },
-		{ "8, 1 ms", &rcuscale_command, SCENARIO_LONG, 8, false },
-		{ "1, 100 ms", &rcuscale_command, SCENARIO_HELD, 1, false },
-		{ "its CPU", &rcuscale_command, SCENARIO_HELD_CPU, 1, false },
+		{ "1 reader", &rcuscale_command, SCENARIO_SAME, 1, false, 0 },
+		{ "2", &rcuscale_command, SCENARIO_SAME, 2, false, 0 },
+		{ "64", &rcuscale_command, SCENARIO_SAME, 64, false, 0 },
+		{ "8, 1 ms", &rcuscale_command, SCENARIO_LONG, 8, false, 0 },
+		{ "1, 100 ms", &rcuscale_command, SCENARIO_HELD, 1, false, 0 },
+		{ "its CPU", &rcuscale_command, SCENARIO_HELD_CPU, 1, false, 0 },
 		LAST_COLUMN,
 	};
 
@@ -306,10 +308,10 @@ void run_print_same(struct sheet *s, const struct results *results)
 void run_print_others(struct sheet *s, const struct results *results)
 {
 	static const struct column columns[] = {
-		{ "1 asleep", &rcuscale_command, SCENARIO_IDLE, 1, false },
-		{ "64 asleep", &rcuscale_command, SCENARIO_IDLE, 64, false },
-		{ "1 reader", &rcuscale_command, SCENARIO_OTHERS, 1, false },
-		{ "64 readers", &rcuscale_command, SCENARIO_OTHERS, 64, false },
+		{ "1 asleep", &rcuscale_command, SCENARIO_IDLE, 1, false, 0 },
+		{ "64 asleep", &rcuscale_command, SCENARIO_IDLE, 64, false, 0 },
+		{ "1 reader", &rcuscale_command, SCENARIO_OTHERS, 1, false, 0 },
+		{ "64 readers", &rcuscale_command, SCENARIO_OTHERS, 64, false, 0 },
 		LAST_COLUMN,
 	};
 
@@ -323,9 +325,9 @@ void run_print_others(struct sheet *s, const struct results *results)
 void run_print_reads(struct sheet *s, const struct results *results)
 {
 	static const struct column columns[] = {
-		{ "1 reader", &refscale_command, SCENARIO_NONE, 1, false },
-		{ "2", &refscale_command, SCENARIO_NONE, 2, false },
-		{ "64", &refscale_command, SCENARIO_NONE, 64, false },
+		{ "1 reader", &refscale_command, SCENARIO_READ, 1, false, 0 },
+		{ "2", &refscale_command, SCENARIO_READ, 2, false, 0 },
+		{ "64", &refscale_command, SCENARIO_READ, 64, false, 0 },
 		LAST_COLUMN,
 	};
 
@@ -345,10 +347,10 @@ void run_print_reads(struct sheet *s, const struct results *results)
 void run_print_retire(struct sheet *s, const struct results *results)
 {
 	const struct column columns[] = {
-		{ "1 thread", &retirescale_command, SCENARIO_RETIRE_IDLE, 1, true },
-		{ "2 threads", &retirescale_command, SCENARIO_RETIRE_IDLE, 2, true },
-		{ "stalled, 1", &retirescale_command, SCENARIO_RETIRE_STALLED, 1, true },
-		{ "garbage", &retirescale_command, retire_more(RETIRE_GARBAGE_SECOND, SCENARIO_RETIRE_STALLED), 1, false },
+		{ "1 thread", &retirescale_command, SCENARIO_RETIRE_IDLE, 1, true, 0 },
+		{ "2 threads", &retirescale_command, SCENARIO_RETIRE_IDLE, 2, true, 0 },
+		{ "stalled, 1", &retirescale_command, SCENARIO_RETIRE_STALLED, 1, true, 0 },
+		{ "garbage", &retirescale_command, SCENARIO_RETIRE_STALLED, 1, false, RETIRE_GARBAGE_SECOND },
 		LAST_COLUMN,
 	};
 
@@ -362,10 +364,10 @@ void run_print_retire(struct sheet *s, const struct results *results)
 void run_print_lookups(struct sheet *s, const struct results *results)
 {
 	const struct column columns[] = {
-		{ "1000: 1", &hashscale_command, hash_scenario(0, 0), 1, true },
-		{ "2 threads", &hashscale_command, hash_scenario(0, 0), 2, true },
-		{ "1000000: 1", &hashscale_command, hash_scenario(1, 0), 1, true },
-		{ "2 threads", &hashscale_command, hash_scenario(1, 0), 2, true },
+		{ "1000: 1", &hashscale_command, hash_scenario(0, 0), 1, true, 0 },
+		{ "2 threads", &hashscale_command, hash_scenario(0, 0), 2, true, 0 },
+		{ "1000000: 1", &hashscale_command, hash_scenario(1, 0), 1, true, 0 },
+		{ "2 threads", &hashscale_command, hash_scenario(1, 0), 2, true, 0 },
 		LAST_COLUMN,
 	};
 

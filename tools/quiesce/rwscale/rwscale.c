@@ -6,8 +6,15 @@
 #include "rwscale.h"
 
 #define WATCHDOG_S 60
-#define BURST_BITS (1u << SCENARIO_RW_SPARSE | 1u << SCENARIO_RW_DENSE)
-#define LATENCY_BITS (1u << SCENARIO_RW_RARE | 1u << SCENARIO_RW_OFTEN)
+#define BURST_BITS (SCENARIO_BIT(SCENARIO_RW_SPARSE) | SCENARIO_BIT(SCENARIO_RW_DENSE))
+#define LATENCY_BITS (SCENARIO_BIT(SCENARIO_RW_RARE) | SCENARIO_BIT(SCENARIO_RW_OFTEN))
+
+static const struct scenario_info scenarios[NR_RW_SCENARIOS] = {
+	[SCENARIO_RW_SPARSE] = { "sparse", "ms", "a burst of writes, while each reader reads once in a millisecond" },
+	[SCENARIO_RW_DENSE] = { "dense", "ms", "a burst of writes, while readers read back to back" },
+	[SCENARIO_RW_RARE] = { "rare", "us", "wait of a writer that comes when readers are fast; readers back to back" },
+	[SCENARIO_RW_OFTEN] = { "often", "us", "wait of a writer that writes back to back; readers back to back" },
+};
 
 /* Numbers of readers without --readers; -1 ends a list. */
 static const int default_readers[NR_RW_SCENARIOS][4] = { { 0, 2, 64, -1 }, { 2, 64, -1 }, { 0, 1, 64, -1 }, { 0, 1, 64, -1 } };
@@ -25,22 +32,22 @@ static bool left_out(const struct job *job, int readers)
 	return true;
 }
 
-static bool cell(const struct job *job, enum scenario scenario, int readers)
+static bool cell(const struct job *job, int scenario, int readers)
 {
 	if (left_out(job, readers))
 		return true;
-	return (1u << scenario) & BURST_BITS ? rwscale_burst(job, scenario, readers) : rwscale_latency(job, scenario, readers);
+	return SCENARIO_BIT(scenario) & BURST_BITS ? rwscale_burst(job, scenario, readers) : rwscale_latency(job, scenario, readers);
 }
 
 static bool measure(const struct job *job)
 {
 	bool good = true;
 
-	for (int s = SCENARIO_RW_SPARSE; s < SCENARIO_RW_END; s++) {
-		const int *readers = job->nr_readers ? job->readers : default_readers[s - SCENARIO_RW_SPARSE];
+	for (int s = 0; s < NR_RW_SCENARIOS; s++) {
+		const int *readers = job->nr_readers ? job->readers : default_readers[s];
 
-		for (int i = 0; (job->scenarios & (1u << s)) && (job->nr_readers ? i < job->nr_readers : readers[i] >= 0); i++)
-			good = cell(job, (enum scenario)s, readers[i]) && good;
+		for (int i = 0; (job->scenarios & SCENARIO_BIT(s)) && (job->nr_readers ? i < job->nr_readers : readers[i] >= 0); i++)
+			good = cell(job, s, readers[i]) && good;
 	}
 	return good;
 }
@@ -72,7 +79,7 @@ static bool fits(const struct op *op)
 	return op->rwlock != NULL;
 }
 
-static uint32_t scenarios_of(const struct options *options)
+static uint64_t scenarios_of(const struct options *options)
 {
 	if (options->latency && options->scenarios & ~LATENCY_BITS)
 		usage_error("--latency: its scenarios are rare and often");
@@ -127,9 +134,7 @@ const struct subcommand rwscale_command = {
 	.accepts = OPT_MEASURE | OPT_SCENARIO | OPT_SECONDS | OPT_RWLOCK,
 	.fits = fits,
 	.types = rwlock_types,
-	.first_scenario = SCENARIO_RW_SPARSE,
-	.end_scenario = SCENARIO_RW_END,
-	.is_row = rwscale_is_row,
+	SCENARIOS(scenarios),
 	.columns = rwscale_columns,
 	.run = run,
 };

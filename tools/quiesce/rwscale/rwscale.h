@@ -10,9 +10,12 @@
 #define RW_SECTIONS_DEFAULT 2000
 #define RW_WORK_NS 1500 /* work of a write section */
 
+enum { SCENARIO_RW_SPARSE, SCENARIO_RW_DENSE, SCENARIO_RW_RARE, SCENARIO_RW_OFTEN, NR_RW_SCENARIOS };
+_Static_assert(NR_RW_SCENARIOS <= MAX_SCENARIOS, "scenarios are bits");
+
 /* Each cell has these metrics besides its time. */
 enum rw_metric {
-	RW_SECTIONS,    /* write sections in a burst */
+	RW_SECTIONS = 1, /* write sections in a burst */
 	RW_QUIET,       /* ns: cost of a read section before the burst */
 	RW_WAIT,        /* us: how long readers wait for the lock during the burst, median */
 	RW_WORST,       /* us: the longest of these waits */
@@ -20,17 +23,8 @@ enum rw_metric {
 	RW_GRACE,       /* grace periods of RCU during a burst */
 	RW_MEMBARRIERS, /* membarriers during a burst */
 	RW_READS,       /* read sections during a burst */
-	RW_CUT,         /* 1: a time limit ended the burst */
-	NR_RW_METRICS
+	RW_CUT          /* 1: a time limit ended the burst */
 };
-#define NR_RW_SCENARIOS (SCENARIO_RW_END - SCENARIO_RW_SPARSE)
-_Static_assert(NR_RW_METRICS * NR_RW_SCENARIOS <= NR_SCENARIOS - SCENARIO_MORE, "numbers of scenarios");
-_Static_assert(SCENARIO_RW_END <= 32, "scenarios are bits");
-
-static inline enum scenario rw_more(enum rw_metric metric, enum scenario scenario)
-{
-	return (enum scenario)(SCENARIO_MORE + (int)metric * NR_RW_SCENARIOS + (int)scenario - SCENARIO_RW_SPARSE);
-}
 
 /* ---- rwscale_bystanders.c: threads that read under RCU and do not use the lock ---- */
 
@@ -76,7 +70,7 @@ struct crowd {
 };
 
 /* Starts the readers and lets them measure their cost without a writer; the caller is the writer.  NULL: no memory. */
-struct crowd *crowd_start(const struct job *job, enum scenario scenario, int readers, double limit_s);
+struct crowd *crowd_start(const struct job *job, int scenario, int readers, double limit_s);
 /* One write section; returns how long the caller waited for the lock. */
 uint64_t crowd_write(struct crowd *c);
 /* Waits until readers are fast.  True: they are, or the lock has no slow path. */
@@ -86,10 +80,9 @@ bool crowd_is_cut(const struct crowd *c);
 bool crowd_stop(struct crowd *c, const char *where, uint64_t sections);
 
 /* Each returns false if crowd_stop() did. */
-bool rwscale_burst(const struct job *job, enum scenario scenario, int readers);
-bool rwscale_latency(const struct job *job, enum scenario scenario, int readers);
+bool rwscale_burst(const struct job *job, int scenario, int readers);
+bool rwscale_latency(const struct job *job, int scenario, int readers);
 
-bool rwscale_is_row(const struct cell *c);
 void rwscale_columns(struct json_t *row, const struct results *results, const struct cell *c);
 void rwscale_emit(FILE *out, const struct options *options, const struct results *results);
 /* The median of @metric; NAN: there is none. */

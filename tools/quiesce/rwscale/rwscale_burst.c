@@ -49,14 +49,14 @@ static double median_wait(const struct crowd *c)
 	return median;
 }
 
-static void send_metric(const struct job *job, const struct crowd *c, enum scenario scenario, enum rw_metric metric, double value)
+static void send_metric(const struct job *job, const struct crowd *c, int scenario, enum rw_metric metric, double value)
 {
 	if (isfinite(value))
-		job_send(rw_more(metric, scenario), c->readers, job->round, value);
+		job_send_metric(scenario, metric, c->readers, job->round, value);
 }
 
 /* Sends the waits of the readers over all bursts of the cell. */
-static void report_readers(const struct job *job, const struct crowd *c, enum scenario scenario, int bursts)
+static void report_readers(const struct job *job, const struct crowd *c, int scenario, int bursts)
 {
 	double quiet = 0, worst = 0, reads = 0;
 
@@ -86,7 +86,7 @@ static uint64_t write_all(struct crowd *c, uint64_t sections)
 	return n;
 }
 
-static uint64_t burst(const struct job *job, struct crowd *c, enum scenario scenario)
+static uint64_t burst(const struct job *job, struct crowd *c, int scenario)
 {
 	struct readings before = { .stats = { 0 } }, after = { .stats = { 0 } };
 	struct costs costs;
@@ -118,7 +118,7 @@ static uint64_t burst(const struct job *job, struct crowd *c, enum scenario scen
 	return n;
 }
 
-bool rwscale_burst(const struct job *job, enum scenario scenario, int readers)
+bool rwscale_burst(const struct job *job, int scenario, int readers)
 {
 	double limit = job->seconds > 0 ? job->seconds : LIMIT_S;
 	struct crowd *c = crowd_start(job, scenario, readers, limit);
@@ -135,7 +135,7 @@ bool rwscale_burst(const struct job *job, enum scenario scenario, int readers)
 	while (++bursts < BURSTS && !crowd_is_cut(c) && now_ns() - begin < (uint64_t)(limit * 1e9));
 	bystanders_stop(&bystanders);
 	report_readers(job, c, scenario, bursts);
-	good = crowd_stop(c, scenario_info[scenario].name, n);
+	good = crowd_stop(c, rwscale_command.scenarios[scenario].name, n);
 	job_flush();
 	return good;
 }

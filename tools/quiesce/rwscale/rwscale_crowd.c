@@ -126,7 +126,7 @@ static struct crowd *make(const struct job *job, int readers)
 	return c->reader ? c : NULL;
 }
 
-struct crowd *crowd_start(const struct job *job, enum scenario scenario, int readers, double limit_s)
+struct crowd *crowd_start(const struct job *job, int scenario, int readers, double limit_s)
 {
 	struct crowd *c = make(job, readers);
 

@@ -6,38 +6,24 @@
 #include "emit.h"
 #include "rwscale.h"
 
-bool rwscale_is_row(const struct cell *c)
-{
-	return c->scenario >= SCENARIO_RW_SPARSE && c->scenario < SCENARIO_RW_END;
-}
-
 static bool is_burst(const struct cell *c)
 {
 	return c->scenario == SCENARIO_RW_SPARSE || c->scenario == SCENARIO_RW_DENSE;
 }
 
-static const struct cell *more_of(const struct results *results, const struct cell *c, enum rw_metric metric)
-{
-	return results_find(results, c->command, c->op->name, rw_more(metric, c->scenario), c->fence, c->threads);
-}
-
 double rwscale_metric(const struct results *results, const struct cell *c, enum rw_metric metric)
 {
-	const struct cell *more = more_of(results, c, metric);
-
-	return more ? cell_summary(more).p50 : NAN;
+	return cell_median(results_metric(results, c, metric));
 }
 
 static double most(const struct results *results, const struct cell *c, enum rw_metric metric)
 {
-	const struct cell *more = more_of(results, c, metric);
-
-	return more ? cell_summary(more).max : NAN;
+	return cell_most(results_metric(results, c, metric));
 }
 
 double rwscale_section_us(const struct results *results, const struct cell *c)
 {
-	const struct cell *sections = more_of(results, c, RW_SECTIONS);
+	const struct cell *sections = results_metric(results, c, RW_SECTIONS);
 
 	return sections ? cell_summary(c).mean * 1e3 / cell_summary(sections).mean : NAN;
 }
@@ -108,7 +94,7 @@ static void latency_row(FILE *out, const struct results *results, const struct c
 
 static void title(FILE *out, const struct cell *c)
 {
-	const struct scenario_info *s = &scenario_info[c->scenario];
+	const struct scenario_info *s = &rwscale_command.scenarios[c->scenario];
 
 	fprintf(out, "\nrwscale %s, %d readers: %s\n%-21s %-5s", s->name, c->threads, s->what, "type", "fence");
 	if (is_burst(c))
@@ -122,7 +108,7 @@ static void print_table(FILE *out, const struct results *results, const struct c
 {
 	title(out, first);
 	for (const struct cell *c = first; c < results->cell + results->nr; c++) {
-		if (c->scenario != first->scenario || c->threads != first->threads)
+		if (c->metric || c->scenario != first->scenario || c->threads != first->threads)
 			continue;
 		fprintf(out, "%-21s %-5s", c->op->name, c->fence == OP_FENCE_NONE ? "-" : fence_name(c->fence));
 		(is_burst(c) ? burst_row : latency_row)(out, results, c);

@@ -9,7 +9,7 @@
 #define MAX_SAMPLES 5000
 #define PAUSE_NS 1000000 /* pause between rare writes, for locks whose readers have one path only */
 
-static void pause_between(const struct crowd *c, enum scenario scenario)
+static void pause_between(const struct crowd *c, int scenario)
 {
 	if (scenario != SCENARIO_RW_RARE)
 		return;
@@ -17,7 +17,7 @@ static void pause_between(const struct crowd *c, enum scenario scenario)
 	crowd_wait_until_fast(c);
 }
 
-bool rwscale_latency(const struct job *job, enum scenario scenario, int readers)
+bool rwscale_latency(const struct job *job, int scenario, int readers)
 {
 	static double kept[MAX_SAMPLES];
 	struct samples samples = { .value = kept, .room = MAX_SAMPLES };
@@ -35,8 +35,8 @@ bool rwscale_latency(const struct job *job, enum scenario scenario, int readers)
 	}
 	for (uint64_t i = 0; i < samples.nr; i++)
 		job_send(scenario, readers, job->round, kept[i]);
-	job_send(rw_more(RW_CUT, scenario), readers, job->round, cut);
-	good = crowd_stop(c, scenario_info[scenario].name, samples.seen);
+	job_send_metric(scenario, RW_CUT, readers, job->round, cut);
+	good = crowd_stop(c, rwscale_command.scenarios[scenario].name, samples.seen);
 	job_flush();
 	return good;
 }

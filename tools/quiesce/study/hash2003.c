@@ -115,7 +115,7 @@ static void run_lookups(const struct study *study, const struct options *options
 	hashscale_emit_plan(&base.hash, command_type(&hashscale_command, "spinlock"));
 	jobs_run(&hashscale_command, &mine, &base, types, nr, &from);
 	for (size_t i = 0; i < from.nr; i++)
-		if (hashscale_is_row(&from.cell[i]))
+		if (!from.cell[i].metric)
 			take_lookups(study, &from, &from.cell[i], results);
 	study_take_notes(results, study, &from);
 	if (options->figure && from.nr && hashscale_figure(options->figure, &from))
@@ -134,7 +134,7 @@ static void run_costs(const struct study *study, const struct options *options, 
 	mine.runs = rounds;
 	jobs_run(&costs_command, &mine, &base, types, nr, &from);
 	for (size_t i = 0; i < from.nr; i++)
-		if (costs_is_row(&from.cell[i]))
+		if (!from.cell[i].metric)
 			take_cost(study, &from.cell[i], results);
 	study_take_notes(results, study, &from);
 	results_free(&from);

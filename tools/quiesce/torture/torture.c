@@ -244,6 +244,14 @@ static int run(const struct options *options)
 	return interrupted() ? EXIT_INTERRUPTED : status;
 }
 
+static const struct scenario_info scenarios[] = {
+	[SCENARIO_READS] = { "reads", "count", "read-side sections" },
+	[SCENARIO_UPDATES] = { "updates", "count", "elements replaced" },
+	[SCENARIO_REUSED] = { "reused", "count", "elements used again" },
+	[SCENARIO_CLOSE_CALLS] = { "close_calls", "count", "sections during which two or three grace periods ended" },
+	[SCENARIO_ERRORS] = { "errors", "count", "whatever must not happen" },
+};
+
 const struct subcommand torture_command = {
 	.name = "torture",
 	.what = "Search for grace periods and waits that end too early or never.",
@@ -258,5 +266,6 @@ const struct subcommand torture_command = {
 	.accepts = OPT_MEASURE | OPT_SECONDS | OPT_TORTURE,
 	.fits = fits,
 	.types = torture_types,
+	SCENARIOS(scenarios),
 	.run = run,
 };

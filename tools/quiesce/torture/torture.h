@@ -8,6 +8,9 @@
 #include "team.h"
 #include "tool.h"
 
+/* The counts of a run are its scenarios. */
+enum { SCENARIO_READS, SCENARIO_UPDATES, SCENARIO_REUSED, SCENARIO_CLOSE_CALLS, SCENARIO_ERRORS };
+
 #define PIPE_LENGTH 10 /* ages of an element between its removal and its reuse */
 #define ELEMENTS 100
 #define FIFO_DEPTH 64 /* freed elements that must be in the list before one is reused */

@@ -136,7 +136,7 @@ static const char *idle_reason(const struct tally *s)
 
 static void send_counts(const struct tally *s, uint64_t errors)
 {
-	const struct { enum scenario what; uint64_t value; } row[] = {
+	const struct { int what; uint64_t value; } row[] = {
 		{ SCENARIO_READS, s->reads }, { SCENARIO_UPDATES, torture.version }, { SCENARIO_REUSED, torture.reused },
 		{ SCENARIO_CLOSE_CALLS, s->batch[2] + s->batch[3] }, { SCENARIO_ERRORS, errors },
 	};

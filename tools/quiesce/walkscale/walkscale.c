@@ -59,9 +59,7 @@ static const struct cell *base_cell(const struct results *results, const struct 
 
 static double most_waiting(const struct results *results, const struct cell *c)
 {
-	const struct cell *more = hashscale_more_of(results, c, HASH_WAITING);
-
-	return more ? cell_summary(more).p50 : NAN;
+	return cell_median(results_metric(results, c, HASH_WAITING));
 }
 
 static void add_number(json_t *row, const char *name, double v)
@@ -126,7 +124,8 @@ static void print_table(FILE *out, const struct results *results, const struct c
 		"interval", "waiting");
 	for (const char *const *structure = (const char *const[]){ "_list", "_map", "_tree", "_skip", NULL }; *structure; structure++)
 		for (const struct cell *c = first; c < results->cell + results->nr; c++)
-			if (c->scenario == first->scenario && c->threads == first->threads && !strcmp(structure_of(c->op), *structure))
+			if (!c->metric && c->scenario == first->scenario && c->threads == first->threads &&
+			    !strcmp(structure_of(c->op), *structure))
 				print_row(out, results, c, (int)width);
 }
 
@@ -186,7 +185,7 @@ const struct subcommand walkscale_command = {
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH | OPT_WALK,
 	.fits = fits,
 	.types = walk_types,
-	.is_row = hashscale_is_row,
+	SCENARIOS(hash_scenarios),
 	.columns = columns,
 	.run = run,
 };
