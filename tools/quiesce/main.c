@@ -14,6 +14,14 @@ static const struct subcommand *const commands[] = {
 };
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
+static const struct subcommand *find(const char *name)
+{
+	for (size_t i = 0; i < NR_COMMANDS; i++)
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	return NULL;
+}
+
 static int help(FILE *out)
 {
 	fprintf(out, "Usage: quiesce SUBCOMMAND [OPTION...]\n"
@@ -42,6 +50,7 @@ static int unknown(const char *name)
 
 int main(int argc, char **argv)
 {
+	const struct subcommand *command;
 	struct options options;
 
 	if (argc < 2) {
@@ -49,18 +58,17 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--child"))
-		return job_child();
+		return job_child(find);
 	if (!strcmp(argv[1], "--hog"))
 		return hog_main(argv[2]);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return help(stdout);
 	if (!strcmp(argv[1], "--version"))
 		return version();
-	for (size_t i = 0; i < NR_COMMANDS; i++)
-		if (!strcmp(argv[1], commands[i]->name)) {
-			options_parse(commands[i], argc - 1, argv + 1, &options);
-			interrupt_catch();
-			return commands[i]->run(&options);
-		}
-	return unknown(argv[1]);
+	command = find(argv[1]);
+	if (!command)
+		return unknown(argv[1]);
+	options_parse(command, argc - 1, argv + 1, &options);
+	interrupt_catch();
+	return command->run ? command->run(&options) : subcommand_measure(command, &options);
 }

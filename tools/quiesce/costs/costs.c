@@ -15,7 +15,6 @@
 #define BATCH_NS 100000 /* a batch is long against the clock, short against a time slice */
 #define BATCHES 9       /* batches in each round */
 #define RUNS 5
-#define WATCHDOG_S 60
 
 static const struct op *const types[] = {
 	&cost_cycle.op, &cost_instruction.op,
@@ -99,7 +98,7 @@ static void have_a_sibling(void)
 		pthread_detach(thread);
 }
 
-int costs_child(const struct job *job)
+static int child(const struct job *job)
 {
 	const struct cost *cost = (const struct cost *)job->op; /* struct op is the first member of struct cost */
 
@@ -112,6 +111,17 @@ int costs_child(const struct job *job)
 }
 
 /* ---- the parent ---- */
+
+static void take_pairs(const char *arg, struct options *o)
+{
+	if (strcmp(arg, "all") != 0)
+		usage_error("--pairs=%s: valid: all", arg);
+	OWN(struct cost_options, o)->all_pairs = true;
+}
+
+static const struct option_row own[] = {
+	{ "pairs", "all", "transfer between all pairs of CPUs, not only a few", .take = take_pairs }, { 0 }
+};
 
 static bool fits(const struct op *op)
 {
@@ -138,26 +148,6 @@ static int choose_types(const struct options *options, const struct op *ret[MAX_
 	return n;
 }
 
-static int run(const struct options *options)
-{
-	struct job base = { .all_pairs = options->all_pairs, .watchdog_s = WATCHDOG_S };
-	struct options mine = *options;
-	const struct op *chosen[MAX_TYPES];
-	struct results results = { 0 };
-	FILE *out = emit_open(options);
-	int nr = choose_types(options, chosen), status;
-
-	if (!options->runs_given)
-		mine.runs = RUNS;
-	jobs_run(&costs_command, &mine, &base, chosen, nr, &results);
-	costs_emit(out, options, &results);
-	status = emit_close(out, options);
-	if (!status && results.failures)
-		status = EXIT_FAILED;
-	results_free(&results);
-	return interrupted() ? EXIT_INTERRUPTED : status;
-}
-
 const struct subcommand costs_command = {
 	.name = "costs",
 	.what = "Cost of the basic operations of this machine, beside those of 2003.",
@@ -171,10 +161,13 @@ const struct subcommand costs_command = {
 	       "where the kernel provides them. 'transfer' is half of a round trip of a line between two CPUs: for each pair of "
 	       "four CPUs that are far apart in number, or for all pairs. The figures of fences contain a store before and a "
 	       "load of another word after the fence. With one CPU the rows about two are left out.",
-	.accepts = OPT_TYPE | OPT_COSTS,
+	.options = (const struct option_row *const[]){ options_type, options_runs, own, NULL },
 	.fits = fits,
 	.types = types,
 	SCENARIOS(scenarios),
 	.columns = costs_columns,
-	.run = run,
+	.runs = RUNS,
+	.choose = choose_types,
+	.emit = costs_emit,
+	.child = child,
 };

@@ -5,6 +5,10 @@
 
 #include "tool.h"
 
+struct cost_options {
+	bool all_pairs; /* transfer between all pairs of CPUs */
+};
+
 enum { SCENARIO_COST };
 /* A cell has this metric beside its time: the number of bytes walked over. */
 #define COST_BYTES 1

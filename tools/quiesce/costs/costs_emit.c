@@ -104,12 +104,12 @@ static void print_row(FILE *out, const struct results *results, const struct cel
 }
 
 /* With --pairs=all a matrix of the pairs follows the table. */
-static void print_table(FILE *out, const struct options *options, const struct results *results)
+static void print_table(FILE *out, bool all_pairs, const struct results *results)
 {
 	fprintf(out, "\n%-16s %8s %8s %8s %7s %8s %8s %9s %8s\n", "operation", "ns", "min", "max", "spread", "cycles", "instr.",
 		"2003: ns", "cycles");
 	for (size_t i = 0; i < results->nr; i++)
-		if (!results->cell[i].metric && !(options->all_pairs && results->cell[i].op == &cost_transfer.op))
+		if (!results->cell[i].metric && !(all_pairs && results->cell[i].op == &cost_transfer.op))
 			print_row(out, results, &results->cell[i]);
 }
 
@@ -164,6 +164,8 @@ static void print_matrix(FILE *out, const struct results *results)
 
 void costs_emit(FILE *out, const struct options *options, const struct results *results)
 {
+	bool all_pairs = OWN(const struct cost_options, options)->all_pairs;
+
 	if (options->format == FORMAT_JSON) {
 		emit_results(out, options, results);
 		return;
@@ -172,8 +174,8 @@ void costs_emit(FILE *out, const struct options *options, const struct results *
 		emit_rows_csv(out, emit_rows(results));
 	} else {
 		emit_head(out);
-		print_table(out, options, results);
-		if (options->all_pairs)
+		print_table(out, all_pairs, results);
+		if (all_pairs)
 			print_matrix(out, results);
 	}
 	emit_notes(results);

@@ -126,18 +126,23 @@ static void (*const parts[])(struct findings *f) = {
 	doctor_machine, doctor_fences, doctor_slots, doctor_hazptr, doctor_percpu, find_peers,
 };
 
+struct doctor_options {
+	const char *binary; /* NULL: this machine */
+};
+
 static int run(const struct options *options)
 {
+	const char *binary = OWN(const struct doctor_options, options)->binary;
 	FILE *out = emit_open(options);
 	struct findings f = { json_array(), options->format == FORMAT_TABLE ? out : NULL };
 	int status, found = EXIT_SUCCESS;
 
-	if (f.out && !options->binary)
+	if (f.out && !binary)
 		emit_head(out);
-	for (size_t i = 0; !options->binary && i < sizeof(parts) / sizeof(parts[0]) && !interrupted(); i++)
+	for (size_t i = 0; !binary && i < sizeof(parts) / sizeof(parts[0]) && !interrupted(); i++)
 		parts[i](&f);
-	if (options->binary)
-		found = doctor_binary(&f, options->binary);
+	if (binary)
+		found = doctor_binary(&f, binary);
 	if (options->format == FORMAT_CSV)
 		print_csv(out, f.list);
 	else if (options->format == FORMAT_JSON)
@@ -151,11 +156,11 @@ static int run(const struct options *options)
 	return status ? status : found;
 }
 
-static bool fits(const struct op *op)
-{
-	(void)op;
-	return false;
-}
+static const struct option_row own[] = {
+	{ "binary", "FILE", "check the restartable sequences of this program or library, nothing else", OPTION_TEXT,
+	  OPTION_OWN(struct doctor_options, binary) },
+	{ 0 }
+};
 
 const struct subcommand doctor_command = {
 	.name = "doctor",
@@ -168,7 +173,6 @@ const struct subcommand doctor_command = {
 	       "With --binary it checks only that file: whether the restartable sequences in it are as they were compiled, or a tool has "
 	       "moved code after the link; then, or if there is no verdict, the exit status is 1. It names the functions that have "
 	       "sequences.",
-	.accepts = OPT_DOCTOR,
-	.fits = fits,
+	.options = (const struct option_row *const[]){ own, NULL },
 	.run = run,
 };

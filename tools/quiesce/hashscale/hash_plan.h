@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tool.h"
+
 #define HASH_MAX_SETS 4
 #define HASH_MAX_UPDATES 6
 #define HASH_MIN_KEYS 64
@@ -36,8 +38,16 @@ struct hash_plan {
 };
 
 const char *hash_distribution_name(enum hash_distribution distribution);
-/* Take the values of --keys and --distribution; a mistake is reported, and ends the program. */
+/* Takes a value of --keys; a mistake is reported, and ends the program. */
 void hash_plan_add_set(struct hash_plan *plan, const char *item);
-enum hash_distribution hash_plan_distribution(const char *item);
+
+/* The options of hashscale and walkscale. */
+struct hash_options {
+	struct hash_plan plan;
+	uint64_t batch;        /* for walkscale */
+	const struct op *base; /* for hashscale: the type that ratios are to */
+	const char *figure;
+};
+extern const struct option_row hash_options_keys[], hash_options_figure[]; /* those that both have */
 
 #endif

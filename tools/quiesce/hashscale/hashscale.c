@@ -5,16 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <quiesce/control.h>
-
-#include "alive.h"
 #include "hashscale.h"
 #include "ops/hash_array.h"
 
-#define DEFAULT_RUNS 6 /* the fewest rounds for which a ratio has an interval */
 #define DEFAULT_CELL_S 0.03 /* seconds of a cell, and the addition for each key */
 #define DEFAULT_KEY_S 1e-7
-#define WATCHDOG_S 60
 #define DEFAULT_BASE "raw_open_addressing"
 #define STREAM_WORDS ((uint64_t)1 << 20)      /* words of each thread's stream, unless it needs more for many keys */
 #define STREAM_OF_KEY 2                       /* words of all streams for each key, so that seven eighths of the keys are met */
@@ -190,9 +185,9 @@ static bool turn_over(struct hash_cell *c)
 	struct hash_tally tally = { 0 };
 	struct hash_turnover turnover;
 
-	if (!c->job->hash.turnovers)
+	if (!hash_plan_of(c->job)->turnovers)
 		return true;
-	if (!hash_turnover_begin(&turnover, &c->keys, c->job->hash.turnovers, c->job->round)) {
+	if (!hash_turnover_begin(&turnover, &c->keys, hash_plan_of(c->job)->turnovers, c->job->round)) {
 		job_send_note("out of memory");
 		return false;
 	}
@@ -227,7 +222,7 @@ static bool fill_other(struct hash_cell *c)
 	uint64_t took;
 	bool good;
 
-	if (!c->job->hash.resize)
+	if (!hash_plan_of(c->job)->resize)
 		return true;
 	good = create_full(c, &took) && turn_over(c);
 	c->other = c->table;
@@ -261,7 +256,7 @@ static bool measure_threads(struct hash_cell *c, int threads)
 {
 	c->threads = threads;
 	c->window = HASH_WINDOW_ALONE;
-	return c->job->hash.resize ? hash_resize_measure(c) : hash_cell_measure(c);
+	return hash_plan_of(c->job)->resize ? hash_resize_measure(c) : hash_cell_measure(c);
 }
 
 static bool measure_set(struct hash_cell *c)
@@ -269,8 +264,8 @@ static bool measure_set(struct hash_cell *c)
 	const struct job *job = c->job;
 	bool good = true;
 
-	for (int u = 0; u < job->hash.nr_updates; u++) {
-		c->updates = job->hash.updates[u];
+	for (int u = 0; u < hash_plan_of(job)->nr_updates; u++) {
+		c->updates = hash_plan_of(job)->updates[u];
 		if (c->updates > 0 && c->op->hash->read_only) {
 			if (job->round == 0)
 				job_send_note("left out with updates: they may not run beside lookups");
@@ -313,11 +308,11 @@ static bool measure(struct hash_cell *c)
 {
 	bool good = true;
 
-	for (int s = 0; s < c->job->hash.nr_sets && good; s++) {
+	for (int s = 0; s < hash_plan_of(c->job)->nr_sets && good; s++) {
 		c->scenario = hash_scenario(s, 0);
-		good = read_set(c, &c->job->hash.set[s]);
+		good = read_set(c, &hash_plan_of(c->job)->set[s]);
 		c->seconds = c->job->seconds > 0 ? c->job->seconds : DEFAULT_CELL_S + DEFAULT_KEY_S * (double)c->keys.nr;
-		if (good && fits_set(c, &c->job->hash.set[s]))
+		if (good && fits_set(c, &hash_plan_of(c->job)->set[s]))
 			good = send_empty(c) && fill(c) && fill_other(c) && measure_set(c);
 		destroy_all(c);
 		hash_keys_free(&c->keys);
@@ -348,7 +343,7 @@ static double most_keys(const struct hash_plan *plan)
 /* Enough words for a window without repetition, at most STREAM_WORDS; or two for each key, if that is more. */
 static double words_wanted(const struct job *job, int threads)
 {
-	double of_keys = STREAM_OF_KEY * most_keys(&job->hash) / threads;
+	double of_keys = STREAM_OF_KEY * most_keys(hash_plan_of(job)) / threads;
 	double of_window = job->seconds > 0 ? job->seconds * STREAM_RATE : (double)STREAM_WORDS;
 
 	return fmax(fmin(of_window, (double)STREAM_WORDS), of_keys);
@@ -372,22 +367,16 @@ int hashscale_child(const struct job *job)
 {
 	struct hash_cell cell = { .job = job, .op = job->op };
 	int threads = most_threads(job);
-	struct sleepers sleepers;
 	bool good;
 
-	cpus_online(); /* counts all CPUs before a thread is bound */
-	if (job->hash.resize)
+	if (hash_plan_of(job)->resize)
 		hash_resize_bind();
 	if (!make_streams(&cell, threads)) {
 		job_send_note("out of memory");
 		return EXIT_FAILED;
 	}
 	op_thread_enter(job->op);
-	if (job->alive)
-		sleepers_start(&sleepers, job->op, job->alive);
 	good = measure(&cell);
-	if (job->alive)
-		sleepers_stop(&sleepers);
 	op_thread_exit(job->op);
 	for (int i = 0; i < threads; i++)
 		hash_array_free(cell.stream[i], cell.stream_words * sizeof(uint64_t));
@@ -402,28 +391,52 @@ static bool fits(const struct op *op)
 	return op->hash;
 }
 
-static void default_plan(struct hash_plan *plan)
+void hash_plan_complete(struct hash_plan *plan, const char *const *keys, const double *updates, int nr_updates)
 {
-	if (!plan->nr_sets) {
-		if (!plan->resize)
-			hash_plan_add_set(plan, "uniform:1000");
-		hash_plan_add_set(plan, "uniform:1000000");
-	}
-	if (!plan->nr_updates)
-		plan->updates[plan->nr_updates++] = 0;
+	for (bool any = plan->nr_sets; !any && *keys; keys++)
+		hash_plan_add_set(plan, *keys);
+	if (plan->nr_updates)
+		return;
+	memcpy(plan->updates, updates, (size_t)nr_updates * sizeof(*updates));
+	plan->nr_updates = nr_updates;
 }
 
 /* By default 1, 2 and as many threads as CPUs; with --resize one CPU is for the resizing thread. */
-static void default_threads(struct job *base)
+static void default_threads(struct options *o, bool resize)
 {
-	int most = base->hash.resize ? cpus_online() - 1 : cpus_online() < 2 ? 2 : cpus_online();
+	int most = resize ? cpus_online() - 1 : cpus_online() < 2 ? 2 : cpus_online();
 
-	base->readers[base->nr_readers++] = 1;
+	o->readers[o->nr_readers++] = 1;
 	if (most >= 2)
-		base->readers[base->nr_readers++] = 2;
+		o->readers[o->nr_readers++] = 2;
 	if (most > 2)
-		base->readers[base->nr_readers++] = most < HASH_CELL_THREADS ? most : HASH_CELL_THREADS;
+		o->readers[o->nr_readers++] = most < HASH_CELL_THREADS ? most : HASH_CELL_THREADS;
 }
+
+static void check(struct options *options)
+{
+	static const char *const keys[] = { "uniform:1000", "uniform:1000000", NULL };
+	struct hash_options *o = OWN(struct hash_options, options);
+
+	hash_plan_complete(&o->plan, keys + o->plan.resize, (const double[]){ 0 }, 1);
+	if (!options->nr_readers)
+		default_threads(options, o->plan.resize);
+	hashscale_emit_plan(&o->plan, o->base ? o->base : command_type(&hashscale_command, DEFAULT_BASE));
+}
+
+static void take_base(const char *arg, struct options *o)
+{
+	OWN(struct hash_options, o)->base = option_type("base", arg);
+}
+
+#define OPTION(field) OPTION_OWN(struct hash_options, plan.field)
+static const struct option_row own[] = {
+	{ "base", "TYPE", "ratios are to this type (default raw_open_addressing)", .take = take_base },
+	{ "turnovers", "N", "remove and insert each key again N times before measuring (default 0)", OPTION_WHOLE, 0, HASH_MAX_TURNOVERS,
+	  OPTION(turnovers) },
+	{ "resize", NULL, "lookups while the table is resized", OPTION_FLAG, OPTION(resize) },
+	{ 0 }
+};
 
 /* Variants are measured only on request, so that a default run takes a minute. */
 static bool is_variant(const char *name)
@@ -450,58 +463,28 @@ static bool contains(const struct op *const *types, int nr, const struct op *op)
 /* With --resize only the types that can be resized; otherwise also the type that ratios are to. */
 static int choose_types(const struct options *options, const struct op *types[MAX_TYPES])
 {
+	const struct hash_options *o = OWN(const struct hash_options, options);
 	int nr = options_types(options, &hashscale_command, types), kept = 0;
 
 	for (int i = 0; i < nr; i++) {
-		if (options->hash.resize ? types[i]->hash->resize != NULL : options->nr_types || !is_variant(types[i]->name))
+		if (o->plan.resize ? types[i]->hash->resize != NULL : options->nr_types || !is_variant(types[i]->name))
 			types[kept++] = types[i];
 		else if (options->nr_types)
 			usage_error("--type=%s --resize: it cannot be made larger and smaller, or another type shows that", types[i]->name);
 	}
 	if (!kept)
 		usage_error("--resize: this build has no type that grows and shrinks");
-	if (options->base && !options->hash.resize && kept < MAX_TYPES && !contains(types, kept, options->base))
-		types[kept++] = options->base;
+	if (o->base && !o->plan.resize && kept < MAX_TYPES && !contains(types, kept, o->base))
+		types[kept++] = o->base;
+	hashscale_figure_check(o->figure);
 	return kept;
 }
 
-/* Without --fence one mode is enough: the fence has little part in a lookup. */
-void hashscale_default_fence(struct options *options)
+int hashscale_finish(const struct options *options, const struct results *results)
 {
-	if (!options->fences)
-		options->fences = 1u << (quiesce_set_fence(QUIESCE_FENCE_LIGHT) ? OP_FENCE_FULL : OP_FENCE_LIGHT);
-}
+	const char *figure = OWN(const struct hash_options, options)->figure;
 
-static int run(const struct options *options)
-{
-	struct options mine = *options;
-	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .watchdog_s = WATCHDOG_S + (int)options->seconds,
-			    .seconds = options->seconds };
-	const struct op *types[MAX_TYPES];
-	struct results results = { 0 };
-	int nr, status;
-	FILE *out;
-
-	default_plan(&mine.hash);
-	hashscale_default_fence(&mine);
-	mine.runs = options->runs_given ? options->runs : DEFAULT_RUNS;
-	mine.base = options->base ? options->base : command_type(&hashscale_command, DEFAULT_BASE);
-	base.hash = mine.hash;
-	memcpy(base.readers, options->readers, sizeof(base.readers));
-	if (!base.nr_readers)
-		default_threads(&base);
-	nr = choose_types(options, types);
-	if (mine.figure)
-		hashscale_figure_check(mine.figure);
-	out = emit_open(&mine);
-	hashscale_emit_plan(&mine.hash, mine.base);
-	jobs_run(&hashscale_command, &mine, &base, types, nr, &results);
-	hashscale_emit(out, &mine, &results);
-	status = emit_end(out, &mine, &hashscale_command, &results);
-	if (mine.figure && results.nr)
-		status = hashscale_figure(mine.figure, &results) || status ? EXIT_FAILED : 0;
-	results_free(&results);
-	return interrupted() ? EXIT_INTERRUPTED : status;
+	return figure ? hashscale_figure(figure, results) : 0;
 }
 
 const struct subcommand hashscale_command = {
@@ -515,10 +498,17 @@ const struct subcommand hashscale_command = {
 	       "Default: 1 and 2 threads and one for each CPU; 1000 and 1000000 generated keys, looked up with equal probability; no "
 	       "updates; with --resize 1000000 keys, and one CPU less.\n"
 	       "quiesce(1) explains the columns, the windows of time, and which types are measured only when --type names them.",
-	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH | OPT_RESIZE,
+	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs, options_seconds,
+						      hash_options_keys, own, hash_options_figure, NULL },
 	.fits = fits,
 	.types = hash_types,
 	SCENARIOS(hash_scenarios),
 	.columns = hashscale_columns,
-	.run = run,
+	.runs = DEFAULT_RUNS_OF_RATIOS,
+	.one_fence = true,
+	.check = check,
+	.choose = choose_types,
+	.emit = hashscale_emit,
+	.finish = hashscale_finish,
+	.child = hashscale_child,
 };

@@ -3,6 +3,7 @@
 #ifndef QUIESCE_TOOL_HASHSCALE_H
 #define QUIESCE_TOOL_HASHSCALE_H
 
+#include "hash_plan.h"
 #include "ops/hash.h"
 #include "team.h"
 #include "tool.h"
@@ -138,8 +139,16 @@ void hash_resize_bind(void);
 
 /* ---- hashscale.c ---- */
 
-/* Set one fence mode in @options if --fence named none. */
-void hashscale_default_fence(struct options *options);
+static inline const struct hash_plan *hash_plan_of(const struct job *job)
+{
+	return &OWN(const struct hash_options, job)->plan;
+}
+
+/* Fill in what --keys and --updates did not say: @keys, which ends with NULL, and @updates percent. */
+void hash_plan_complete(struct hash_plan *plan, const char *const *keys, const double *updates, int nr_updates);
+int hashscale_child(const struct job *job);
+/* The figure of --figure, if it was given. */
+int hashscale_finish(const struct options *options, const struct results *results);
 
 /* ---- hashscale_emit.c, hashscale_figure.c ---- */
 
@@ -161,7 +170,7 @@ double hashscale_efficiency(const struct results *results, const struct cell *c)
 double hashscale_article(const char *type);
 /* Returns 0, or EXIT_FAILED after a line on stderr. */
 int hashscale_figure(const char *path, const struct results *results);
-/* Ends the program if a figure cannot have the name @path, or if there is no gnuplot. */
+/* Ends the program if a figure cannot have the name @path, or if there is no gnuplot.  NULL: there is no figure. */
 void hashscale_figure_check(const char *path);
 
 #endif

@@ -65,7 +65,7 @@ static bool has_resizer(const struct hash_cell *c)
 
 static bool has_staller(const struct hash_cell *c)
 {
-	return c->job->hash.stall;
+	return hash_plan_of(c->job)->stall;
 }
 
 static int nr_more(const struct hash_cell *c)
@@ -166,7 +166,7 @@ static void work(struct window *w, int index)
 {
 	const struct hash_cell *c = w->cell;
 	struct lap *lap = &w->lap[index];
-	const struct hash_work work = { &c->keys, c->job->hash.distribution, c->updates, index, c->threads, c->job->round };
+	const struct hash_work work = { &c->keys, hash_plan_of(c->job)->distribution, c->updates, index, c->threads, c->job->round };
 	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	struct position p = { c->stream[index], 0 };
 
@@ -178,7 +178,7 @@ static void work(struct window *w, int index)
 		quiesce_store_relaxed(&lap->warm, lap->warm + HASH_CHUNK);
 	}
 	lap_begin(lap, fd);
-	(c->job->hash.resize ? work_timed : work_plainly)(w, &p, lap);
+	(hash_plan_of(c->job)->resize ? work_timed : work_plainly)(w, &p, lap);
 	lap_end(lap, fd);
 	gate_pass(&w->end);
 	come_back(w, &p, lap);
@@ -308,7 +308,7 @@ static void send_cell(struct hash_cell *c, const struct window *w, double worker
 		worst = w->lap[i].worst_ns > worst ? w->lap[i].worst_ns : worst;
 	job_send_metric(c->scenario, windows[c->window].rate, c->threads,
 			c->job->round | (disturbed ? GROUP_DISTURBED : 0), value);
-	if (c->job->hash.resize)
+	if (hash_plan_of(c->job)->resize)
 		job_send_metric(c->scenario, windows[c->window].worst, c->threads, c->job->round, (double)worst / 1e3);
 	if (c->window == HASH_WINDOW_ALONE)
 		send_window(w);
@@ -363,7 +363,7 @@ static void wait_for_end(struct window *w)
 /* With one key all is in the caches at once. */
 static bool is_warm(const struct window *w)
 {
-	return operations_before(w) >= w->cell->keys.nr || w->cell->job->hash.distribution == HASH_HOT;
+	return operations_before(w) >= w->cell->keys.nr || hash_plan_of(w->cell->job)->distribution == HASH_HOT;
 }
 
 static void warm_up(const struct window *w)
@@ -410,7 +410,7 @@ bool hash_cell_measure(struct hash_cell *c)
 	sum = tally_of(&w, nr);
 	free(w.lap);
 	job_flush();
-	snprintf(where, sizeof(where), "%s, %g%% updates, %d threads%s", c->job->hash.set[hash_set_of(c->scenario)].name, c->updates,
-		 c->threads, windows[c->window].what);
+	snprintf(where, sizeof(where), "%s, %g%% updates, %d threads%s", hash_plan_of(c->job)->set[hash_set_of(c->scenario)].name,
+		 c->updates, c->threads, windows[c->window].what);
 	return hash_tally_good(&sum, where);
 }

@@ -45,6 +45,8 @@ void hashscale_figure_check(const char *path)
 {
 	FILE *f;
 
+	if (!path)
+		return;
 	if (!ends_in(path, ".svg") && !ends_in(path, ".png"))
 		usage_error("--figure=%s: the name must end in .png or .svg", path);
 	if (strpbrk(path, "'\n"))

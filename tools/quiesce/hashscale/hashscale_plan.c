@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tool.h"
+#include "hash_plan.h"
 
 static const struct {
 	const char *name, *path, *package;
@@ -21,14 +21,6 @@ static const char *const distributions[HASH_NR_DISTRIBUTIONS] = { "uniform", "zi
 const char *hash_distribution_name(enum hash_distribution distribution)
 {
 	return distributions[distribution];
-}
-
-enum hash_distribution hash_plan_distribution(const char *item)
-{
-	for (int i = 0; i < HASH_NR_DISTRIBUTIONS; i++)
-		if (!strcmp(distributions[i], item))
-			return (enum hash_distribution)i;
-	usage_error("unknown distribution '%s'; valid: uniform zipf hot", item);
 }
 
 /* Each type reads the file again, in a process of its own, so it must be a
@@ -83,3 +75,68 @@ void hash_plan_add_set(struct hash_plan *plan, const char *item)
 		}
 	set_file(set, item, NULL);
 }
+
+/* ---- the options that hashscale and walkscale share ---- */
+
+static struct hash_plan *plan_of(struct options *o)
+{
+	return &OWN(struct hash_options, o)->plan;
+}
+
+static void add_threads(const char *item, struct options *o)
+{
+	option_add_number("threads", item, 1, HASH_CELL_THREADS, o);
+}
+
+static void take_threads(const char *arg, struct options *o)
+{
+	option_items("threads", arg, o, add_threads);
+}
+
+static void add_keys(const char *item, struct options *o)
+{
+	hash_plan_add_set(plan_of(o), item);
+}
+
+static void take_keys(const char *arg, struct options *o)
+{
+	option_items("keys", arg, o, add_keys);
+}
+
+static void take_distribution(const char *arg, struct options *o)
+{
+	for (int i = 0; i < HASH_NR_DISTRIBUTIONS; i++)
+		if (!strcmp(distributions[i], arg)) {
+			plan_of(o)->distribution = (enum hash_distribution)i;
+			return;
+		}
+	usage_error("unknown distribution '%s'; valid: uniform zipf hot", arg);
+}
+
+static void add_updates(const char *item, struct options *o)
+{
+	struct hash_plan *plan = plan_of(o);
+
+	if (plan->nr_updates == HASH_MAX_UPDATES)
+		usage_error("--updates: at most %d numbers", HASH_MAX_UPDATES);
+	plan->updates[plan->nr_updates++] = option_number("updates", item, 0, 100);
+}
+
+static void take_updates(const char *arg, struct options *o)
+{
+	option_items("updates", arg, o, add_updates);
+}
+
+const struct option_row hash_options_keys[] = {
+	{ "threads", "N,M", "numbers of threads (default 1,2)", .take = take_threads },
+	{ "keys", "A,B", "sets of keys: uniform:N (scattered), dense:N (1 to N), words, psl, or a file of lines", .take = take_keys },
+	{ "distribution", "NAME", "distribution of lookups: uniform (default), zipf or hot", .take = take_distribution },
+	{ "updates", "P,Q", "percent of updates among the operations (default 0)", .take = take_updates },
+	{ 0 }
+};
+
+const struct option_row hash_options_figure[] = {
+	{ "figure", "FILE", "draw a figure, .png or .svg, with gnuplot", OPTION_TEXT, OPTION_OWN(struct hash_options, figure),
+	  .output = true },
+	{ 0 }
+};

@@ -102,7 +102,7 @@ bool hash_resize_measure(struct hash_cell *c)
 
 bool hash_resize_apart(const struct hash_cell *c)
 {
-	return c->job->hash.resize && c->threads < cpus_online();
+	return hash_plan_of(c->job)->resize && c->threads < cpus_online();
 }
 
 /* Binds the calling thread to the last CPU, and with it the library's threads, which do the rest of a resize. */

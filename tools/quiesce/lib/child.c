@@ -9,8 +9,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "alive.h"
 #include "message.h"
-#include "ops/retire.h"
 #include "peers.h"
 #include "tool.h"
 
@@ -101,48 +101,45 @@ static bool receive(struct wire *wire)
 	return true;
 }
 
-static int dispatch(struct wire *wire)
+/* A subcommand that measures has the threads of --alive beside it. */
+static int run_job(const struct job *job)
 {
-	static const struct {
-		const struct subcommand *command;
-		int (*child)(const struct job *job);
-	} table[] = {
-		{ &refscale_command, refscale_child },
-		{ &rcuscale_command, rcuscale_child },
-		{ &retirescale_command, retirescale_child },
-		{ &rwscale_command, rwscale_child },
-		{ &hashscale_command, hashscale_child },
-		{ &walkscale_command, hashscale_child },
-		{ &queuescale_command, queuescale_child },
-		{ &torture_command, torture_child },
-		{ &costs_command, costs_child },
-	};
+	bool alive = !job->command->run && job->alive;
+	struct sleepers sleepers;
+	int status;
+
+	cpus_online(); /* counts all CPUs before a thread is bound */
+	if (alive)
+		sleepers_start(&sleepers, job->op, job->alive);
+	status = job->command->child(job);
+	if (alive)
+		sleepers_stop(&sleepers);
+	return status;
+}
+
+static int dispatch(struct wire *wire, const struct subcommand *(*find)(const char *name))
+{
 	struct job *job = &wire->job;
 	int err;
 
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		if (strcmp(table[i].command->name, wire->command))
-			continue;
-		job->command = table[i].command;
-		job->op = command_type(job->command, wire->type);
-		if (!job->op)
-			break;
-		if (job->op->absent) { /* the peer's module has been tried by now */
-			job_send_note("left out: %s", peer_load(peer_of(job->op)));
-			return EXIT_UNAVAILABLE;
-		}
-		if (job->op->reclaim || job->op->hash)
-			retire_set(job->bytes, job->batch);
-		err = job->op->init ? job->op->init(job->fence) : 0;
-		if (!err)
-			return table[i].child(job);
-		job_send_note("left out, not available here: %s", strerror(-err));
+	job->command = find(wire->command);
+	job->op = job->command && job->command->child ? command_type(job->command, wire->type) : NULL;
+	if (!job->op)
+		return EXIT_USAGE;
+	if (job->op->absent) { /* the peer's module has been tried by now */
+		job_send_note("left out: %s", peer_load(peer_of(job->op)));
 		return EXIT_UNAVAILABLE;
 	}
-	return EXIT_USAGE;
+	if (job->command->prepare)
+		job->command->prepare(job);
+	err = job->op->init ? job->op->init(job->fence) : 0;
+	if (!err)
+		return run_job(job);
+	job_send_note("left out, not available here: %s", strerror(-err));
+	return EXIT_UNAVAILABLE;
 }
 
-int job_child(void)
+int job_child(const struct subcommand *(*find)(const char *name))
 {
 	struct wire wire;
 	sigset_t mask;
@@ -159,7 +156,7 @@ int job_child(void)
 		fprintf(stderr, "quiesce: --child is for the tool's own use\n");
 		return EXIT_USAGE;
 	}
-	status = dispatch(&wire);
+	status = dispatch(&wire, find);
 	job_flush();
 	return status;
 }

@@ -364,14 +364,3 @@ void emit_by_scenario(FILE *out, const struct options *options, const struct res
 	}
 	emit_notes(results);
 }
-
-int emit_end(FILE *out, const struct options *options, const struct subcommand *command, const struct results *results)
-{
-	int status = emit_close(out, options);
-
-	if (!status && (results->failures || !results->nr))
-		status = EXIT_FAILED;
-	if (!results->nr && !interrupted())
-		fprintf(stderr, "quiesce %s: nothing was measured\n", command->name);
-	return status;
-}

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c - one table of options for all subcommands; a mistake is reported in one line. */
+/* options.c - the options that subcommands share, and the parser of all; a mistake is reported in one line.
+ *
+ * A subcommand lists groups of options: some of those here, and its own.  A row of a group says where its value is in
+ * struct options, or has a function that takes it; argp gets the rows of all groups as one list.
+ */
 #include <argp.h>
 #include <math.h>
 #include <stdarg.h>
@@ -9,65 +13,11 @@
 
 #include "number.h"
 #include "ops/rwlock.h"
-#include "queuescale/queuescale.h"
 #include "peers.h"
 #include "tool.h"
 
-enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,
-       KEY_THREADS, KEY_BATCH, KEY_BYTES, KEY_SCAN, KEY_SECTIONS, KEY_LATENCY, KEY_PAIRS,
-       KEY_BYSTANDERS, KEY_QUICK, KEY_COMPARE, KEY_KEYS, KEY_DISTRIBUTION, KEY_UPDATES, KEY_BASE, KEY_FIGURE, KEY_RESIZE, KEY_STALL,
-       KEY_TURNOVERS, KEY_BINARY,
-       KEY_JSON, KEY_CSV, KEY_MARKDOWN, KEY_OUTPUT, KEY_RECORD, KEY_MUTANT, KEY_PERTURB, KEY_KEEP_GOING };
-
-#define ANY 0u
-#define MEASURE OPT_ROUNDS
-
-static const struct option_row {
-	struct argp_option option;
-	unsigned int needs;
-} table[] = {
-	{ { "type", KEY_TYPE, "A,B", 0, "only these types", 1 }, OPT_TYPE },
-	{ { "readers", KEY_READERS, "N,M", 0, "numbers of reader threads", 1 }, OPT_READERS },
-	{ { "scenario", KEY_SCENARIO, "A,B", 0, "only these scenarios", 1 }, OPT_SCENARIO },
-	{ { "fence", KEY_FENCE, "light,full", 0, "only these fence modes of the readers", 1 }, MEASURE },
-	{ { "alive", KEY_ALIVE, "N", 0, "keep N more registered threads alive, asleep", 1 }, MEASURE },
-	{ { "loops", KEY_LOOPS, "N", 0, "operations of each thread in each run (default: about 2 ms)", 1 }, OPT_LOOPS },
-	{ { "threads", KEY_THREADS, "N,M", 0, "numbers of threads (default 1,2)", 1 }, OPT_RETIRE | OPT_HASH },
-	{ { "threads", KEY_THREADS, "N,P:C", 0, "numbers of threads, or producers:consumers (default 1,2,1:1)", 1 }, OPT_QUEUE },
-	{ { "batch", KEY_BATCH, "N", 0, "objects in a batch of types that have none of their own (default 1024)", 1 },
-	  OPT_RETIRE | OPT_WALK },
-	{ { "bytes", KEY_BYTES, "N", 0, "bytes of each object (default 64)", 1 }, OPT_RETIRE },
-	{ { "scan", KEY_SCAN, NULL, 0, "cost of a scan, by slots in use and objects", 1 }, OPT_RETIRE },
-	{ { "sections", KEY_SECTIONS, "N", 0, "write sections in a burst (default 2000)", 1 }, OPT_RWLOCK },
-	{ { "latency", KEY_LATENCY, NULL, 0, "waits of writers: scenarios rare and often", 1 }, OPT_RWLOCK },
-	{ { "bystanders", KEY_BYSTANDERS, "N", 0, "more threads that read under RCU, without the lock", 1 }, OPT_RWLOCK },
-	{ { "quick", KEY_QUICK, NULL, 0, "fewer rounds, shorter measurements", 1 }, OPT_STUDY | OPT_REPORT },
-	{ { "compare", KEY_COMPARE, NULL, 0, "two reports side by side", 1 }, OPT_REPORT },
-	{ { "pairs", KEY_PAIRS, "all", 0, "transfer between all pairs of CPUs, not only a few", 1 }, OPT_COSTS },
-	{ { "keys", KEY_KEYS, "A,B", 0, "sets of keys: uniform:N (scattered), dense:N (1 to N), words, psl, or a file of lines", 1 },
-	  OPT_HASH },
-	{ { "distribution", KEY_DISTRIBUTION, "NAME", 0, "distribution of lookups: uniform (default), zipf or hot", 1 }, OPT_HASH },
-	{ { "updates", KEY_UPDATES, "P,Q", 0, "percent of updates among the operations (default 0)", 1 }, OPT_HASH },
-	{ { "base", KEY_BASE, "TYPE", 0, "ratios are to this type (default raw_open_addressing)", 1 }, OPT_RESIZE },
-	{ { "turnovers", KEY_TURNOVERS, "N", 0, "remove and insert each key again N times before measuring (default 0)", 1 },
-	  OPT_RESIZE },
-	{ { "resize", KEY_RESIZE, NULL, 0, "lookups while the table is resized", 1 }, OPT_RESIZE },
-	{ { "stall", KEY_STALL, NULL, 0, "one more reader, which stays inside a lookup", 1 }, OPT_WALK },
-	{ { "figure", KEY_FIGURE, "FILE", 0, "draw a figure, .png or .svg, with gnuplot", 2 }, OPT_HASH | OPT_STUDY },
-	{ { "seconds", KEY_SECONDS, "S", 0, "duration of a run (torture) or of one cell", 1 }, OPT_SECONDS | OPT_STUDY },
-	{ { "runs", KEY_RUNS, "N", 0, "rounds over all types (default 3, torture 1, costs 5)", 1 },
-	  MEASURE | OPT_COSTS | OPT_STUDY | OPT_RUNS },
-	{ { "mutant", KEY_MUTANT, "NAME", 0, "plant this bug in the library (quiesce-torture only)", 1 }, OPT_TORTURE },
-	{ { "perturb", KEY_PERTURB, "RATE", 0, "delay RATE of 65536 accesses (quiesce-torture only)", 1 }, OPT_TORTURE },
-	{ { "keep-going", KEY_KEEP_GOING, NULL, 0, "do not stop at the first error", 1 }, OPT_TORTURE },
-	{ { "binary", KEY_BINARY, "FILE", 0, "check the restartable sequences of this program or library, nothing else", 1 }, OPT_DOCTOR },
-	{ { "json", KEY_JSON, NULL, 0, "one JSON object, see docs/json.md", 2 }, ANY },
-	{ { "csv", KEY_CSV, NULL, 0, "comma-separated values", 2 }, ANY },
-	{ { "markdown", KEY_MARKDOWN, NULL, 0, "tables in Markdown, for a page", 2 }, OPT_MARKDOWN },
-	{ { "record", KEY_RECORD, "FILE", 0, "write the figures to FILE as well, as one JSON object", 2 }, OPT_RECORD },
-	{ { "output", KEY_OUTPUT, "FILE", 0, "write the results to FILE, not to the standard output", 2 }, ANY },
-};
-#define NR_OPTIONS (sizeof(table) / sizeof(table[0]))
+#define MAX_OPTIONS 40
+#define FIRST_KEY 256 /* no option has a short form */
 
 static const struct subcommand *current; /* for the messages about mistakes */
 
@@ -83,7 +33,9 @@ void usage_error(const char *format, ...)
 	exit(EXIT_USAGE);
 }
 
-static double number(const char *option, const char *text, double min, double max)
+/* ---- values ---- */
+
+double option_number(const char *option, const char *text, double min, double max)
 {
 	double value;
 
@@ -92,18 +44,16 @@ static double number(const char *option, const char *text, double min, double ma
 	return value;
 }
 
-static uint64_t whole(const char *option, const char *text, double min, double max)
+uint64_t option_whole(const char *option, const char *text, double min, double max)
 {
-	double value = number(option, text, min, max);
+	double value = option_number(option, text, min, max);
 
 	if (value != floor(value))
 		usage_error("--%s=%s: a whole number is needed", option, text);
 	return (uint64_t)value;
 }
 
-/* Calls @each on every item of a comma-separated list. */
-static void for_each_item(const char *option, const char *list, struct options *o,
-			  void (*each)(const char *item, struct options *o))
+void option_items(const char *option, const char *list, struct options *o, void (*each)(const char *item, struct options *o))
 {
 	char *copy = strdup(list), *rest = copy, *item;
 
@@ -116,6 +66,15 @@ static void for_each_item(const char *option, const char *list, struct options *
 	}
 	free(copy);
 }
+
+void option_add_number(const char *option, const char *item, double min, double max, struct options *o)
+{
+	if (o->nr_readers == MAX_READERS)
+		usage_error("--%s: at most %d numbers", option, MAX_READERS);
+	o->readers[o->nr_readers++] = (int)option_whole(option, item, min, max);
+}
+
+/* ---- types ---- */
 
 static const struct op *const *rows_of(const struct subcommand *command)
 {
@@ -154,7 +113,7 @@ static const char *valid_types(void)
 	return text;
 }
 
-static const struct op *asked_type(const char *option, const char *name)
+const struct op *option_type(const char *option, const char *name)
 {
 	const struct op *op = command_type(current, name);
 
@@ -167,7 +126,7 @@ static const struct op *asked_type(const char *option, const char *name)
 
 static void add_type(const char *item, struct options *o)
 {
-	const struct op *op = asked_type("type", item);
+	const struct op *op = option_type("type", item);
 
 	for (int i = 0; i < o->nr_types; i++)
 		if (o->types[i] == op)
@@ -177,51 +136,21 @@ static void add_type(const char *item, struct options *o)
 	o->types[o->nr_types++] = op;
 }
 
-static void add_number(const char *option, const char *item, double max, struct options *o)
+static void take_types(const char *arg, struct options *o)
 {
-	double min = current->accepts & OPT_RWLOCK ? 0 : 1; /* rwscale also measures a writer alone */
-
-	if (o->nr_readers == MAX_READERS)
-		usage_error("--%s: at most %d numbers", option, MAX_READERS);
-	o->readers[o->nr_readers++] = (int)whole(option, item, min, max);
+	option_items("type", arg, o, add_type);
 }
 
-static void add_readers(const char *item, struct options *o)
+/* ---- groups of options ---- */
+
+static void add_reader(const char *item, struct options *o)
 {
-	add_number("readers", item, MAX_THREADS, o);
+	option_add_number("readers", item, 1, MAX_THREADS, o);
 }
 
-/* Reads "2", or "3:1": producers, with consumers in the upper half of the number. */
-static void add_shape(const char *item, struct options *o)
+static void take_readers(const char *arg, struct options *o)
 {
-	const char *colon = strchr(item, ':');
-	char producers[32];
-
-	snprintf(producers, sizeof(producers), "%.*s", colon ? (int)(colon - item) : 31, item);
-	add_number("threads", producers, MAX_RETIRING, o);
-	if (colon)
-		o->readers[o->nr_readers - 1] |= (int)whole("threads", colon + 1, 1, QUEUE_MAX_CONSUMERS) << 16;
-}
-
-static void add_threads(const char *item, struct options *o)
-{
-	if (current->accepts & OPT_QUEUE) {
-		add_shape(item, o);
-		return;
-	}
-	add_number("threads", item, current->accepts & OPT_HASH ? HASH_CELL_THREADS : MAX_RETIRING, o);
-}
-
-static void add_keys(const char *item, struct options *o)
-{
-	hash_plan_add_set(&o->hash, item);
-}
-
-static void add_updates(const char *item, struct options *o)
-{
-	if (o->hash.nr_updates == HASH_MAX_UPDATES)
-		usage_error("--updates: at most %d numbers", HASH_MAX_UPDATES);
-	o->hash.updates[o->hash.nr_updates++] = number("updates", item, 0, 100);
+	option_items("readers", arg, o, add_reader);
 }
 
 static void add_scenario(const char *item, struct options *o)
@@ -240,6 +169,11 @@ static void add_scenario(const char *item, struct options *o)
 	usage_error("unknown scenario '%s'; valid:%s", item, text);
 }
 
+static void take_scenarios(const char *arg, struct options *o)
+{
+	option_items("scenario", arg, o, add_scenario);
+}
+
 static void add_fence(const char *item, struct options *o)
 {
 	if (!strcmp(item, "light"))
@@ -250,17 +184,9 @@ static void add_fence(const char *item, struct options *o)
 		usage_error("unknown fence mode '%s'; valid: light full", item);
 }
 
-static void take_list(int key, const char *arg, struct options *o)
+static void take_fences(const char *arg, struct options *o)
 {
-	switch (key) {
-	case KEY_TYPE: for_each_item("type", arg, o, add_type); break;
-	case KEY_READERS: for_each_item("readers", arg, o, add_readers); break;
-	case KEY_THREADS: for_each_item("threads", arg, o, add_threads); break;
-	case KEY_SCENARIO: for_each_item("scenario", arg, o, add_scenario); break;
-	case KEY_FENCE: for_each_item("fence", arg, o, add_fence); break;
-	case KEY_KEYS: for_each_item("keys", arg, o, add_keys); break;
-	case KEY_UPDATES: for_each_item("updates", arg, o, add_updates); break;
-	}
+	option_items("fence", arg, o, add_fence);
 }
 
 static void take_format(enum format format, struct options *o)
@@ -272,58 +198,97 @@ static void take_format(enum format format, struct options *o)
 	o->format = format;
 }
 
+static void take_json(const char *arg, struct options *o)
+{
+	(void)arg;
+	take_format(FORMAT_JSON, o);
+}
+
+static void take_csv(const char *arg, struct options *o)
+{
+	(void)arg;
+	take_format(FORMAT_CSV, o);
+}
+
+static void take_markdown(const char *arg, struct options *o)
+{
+	(void)arg;
+	take_format(FORMAT_MARKDOWN, o);
+}
+
+#define CALL(function) .kind = OPTION_CALL, .take = (function)
+
+const struct option_row options_type[] = { { "type", "A,B", "only these types", CALL(take_types) }, { 0 } };
+const struct option_row options_readers[] = { { "readers", "N,M", "numbers of reader threads", CALL(take_readers) }, { 0 } };
+const struct option_row options_scenario[] = { { "scenario", "A,B", "only these scenarios", CALL(take_scenarios) }, { 0 } };
+const struct option_row options_seconds[] = {
+	{ "seconds", "S", "duration of a run (torture) or of one cell", OPTION_NUMBER, 0.001, 1e6, OPTION_AT(seconds) }, { 0 }
+};
+const struct option_row options_runs[] = {
+	{ "runs", "N", "rounds over all types (default 3, torture 1, costs 5)", OPTION_COUNT, 1, 1000, OPTION_AT(runs) }, { 0 }
+};
+const struct option_row options_rounds[] = {
+	{ "fence", "light,full", "only these fence modes of the readers", CALL(take_fences) },
+	{ "alive", "N", "keep N more registered threads alive, asleep", OPTION_COUNT, 0, MAX_THREADS, OPTION_AT(alive) },
+	{ 0 }
+};
+const struct option_row options_markdown[] = {
+	{ "markdown", NULL, "tables in Markdown, for a page", CALL(take_markdown), .output = true }, { 0 }
+};
+
+/* Every subcommand has these. */
+static const struct option_row options_output[] = {
+	{ "json", NULL, "one JSON object, see docs/json.md", CALL(take_json), .output = true },
+	{ "csv", NULL, "comma-separated values", CALL(take_csv), .output = true },
+	{ "output", "FILE", "write the results to FILE, not to the standard output", OPTION_TEXT, OPTION_AT(output), .output = true },
+	{ 0 }
+};
+
+/* ---- parsing ---- */
+
+struct parser {
+	struct argp_option accepted[MAX_OPTIONS + 1]; /* key FIRST_KEY + i stands for row[i] */
+	const struct option_row *row[MAX_OPTIONS];
+	int nr;
+	struct options *options;
+};
+
+static void accept(struct parser *p, const struct option_row *group)
+{
+	for (; group->name && p->nr < MAX_OPTIONS; group++) {
+		p->accepted[p->nr] = (struct argp_option){ group->name, FIRST_KEY + p->nr, group->arg, 0, group->what,
+							   group->output ? 2 : 1 };
+		p->row[p->nr++] = group;
+	}
+}
+
+static void store(const struct option_row *row, const char *arg, struct options *o)
+{
+	void *at = (char *)o + row->at;
+
+	switch (row->kind) {
+	case OPTION_CALL: row->take(arg, o); break;
+	case OPTION_FLAG: *(bool *)at = true; break;
+	case OPTION_COUNT: *(int *)at = (int)option_whole(row->name, arg, row->min, row->max); break;
+	case OPTION_WHOLE: *(uint64_t *)at = option_whole(row->name, arg, row->min, row->max); break;
+	case OPTION_NUMBER: *(double *)at = option_number(row->name, arg, row->min, row->max); break;
+	case OPTION_TEXT: *(const char **)at = arg; break;
+	}
+}
+
 static error_t take(int key, char *arg, struct argp_state *state)
 {
-	struct options *o = state->input;
+	struct parser *p = state->input;
 
-	switch (key) {
-	case KEY_TYPE:
-	case KEY_READERS:
-	case KEY_THREADS:
-	case KEY_SCENARIO:
-	case KEY_KEYS:
-	case KEY_UPDATES:
-	case KEY_FENCE: take_list(key, arg, o); break;
-	case KEY_DISTRIBUTION: o->hash.distribution = hash_plan_distribution(arg); break;
-	case KEY_BASE: o->base = asked_type("base", arg); break;
-	case KEY_TURNOVERS: o->hash.turnovers = whole("turnovers", arg, 0, HASH_MAX_TURNOVERS); break;
-	case KEY_RESIZE: o->hash.resize = true; break;
-	case KEY_STALL: o->hash.stall = true; break;
-	case KEY_FIGURE: o->figure = arg; break;
-	case KEY_ALIVE: o->alive = (int)whole("alive", arg, 0, MAX_THREADS); break;
-	case KEY_LOOPS: o->loops = whole("loops", arg, 1, 1e12); break;
-	case KEY_BATCH: o->batch = whole("batch", arg, 1, MAX_BATCH); break;
-	case KEY_BYTES: o->bytes = whole("bytes", arg, MIN_BYTES, MAX_BYTES); break;
-	case KEY_SCAN: o->scan = true; break;
-	case KEY_SECTIONS: o->sections = whole("sections", arg, 1, 1e9); break;
-	case KEY_LATENCY: o->latency = true; break;
-	case KEY_PAIRS:
-		if (strcmp(arg, "all") != 0)
-			usage_error("--pairs=%s: valid: all", arg);
-		o->all_pairs = true;
-		break;
-	case KEY_SECONDS: o->seconds = number("seconds", arg, 0.001, 1e6); break;
-	case KEY_RUNS: o->runs_given = true, o->runs = (int)whole("runs", arg, 1, 1000); break;
-	case KEY_JSON: take_format(FORMAT_JSON, o); break;
-	case KEY_CSV: take_format(FORMAT_CSV, o); break;
-	case KEY_MARKDOWN: take_format(FORMAT_MARKDOWN, o); break;
-	case KEY_OUTPUT: o->output = arg; break;
-	case KEY_RECORD: o->record = arg; break;
-	case KEY_MUTANT: o->mutant = arg; break;
-	case KEY_PERTURB: o->perturb = (double)whole("perturb", arg, 0, 65536); break;
-	case KEY_KEEP_GOING: o->keep_going = true; break;
-	case KEY_BYSTANDERS: o->bystanders = (int)whole("bystanders", arg, 0, MAX_THREADS); break;
-	case KEY_QUICK: o->quick = true; break;
-	case KEY_COMPARE: o->compare = true; break;
-	case KEY_BINARY: o->binary = arg; break;
-	case ARGP_KEY_ARG:
-		if (current->arguments && o->nr_words < MAX_WORDS) {
-			o->words[o->nr_words++] = arg;
-			break;
-		}
-		usage_error("unexpected argument '%s'; see quiesce %s --help", arg, current->name);
-	default: return ARGP_ERR_UNKNOWN;
+	if (key >= FIRST_KEY && key < FIRST_KEY + p->nr) {
+		store(p->row[key - FIRST_KEY], arg, p->options);
+		return 0;
 	}
+	if (key != ARGP_KEY_ARG)
+		return ARGP_ERR_UNKNOWN;
+	if (!current->arguments || p->options->nr_words == MAX_WORDS)
+		usage_error("unexpected argument '%s'; see quiesce %s --help", arg, current->name);
+	p->options->words[p->options->nr_words++] = arg;
 	return 0;
 }
 
@@ -367,16 +332,25 @@ static void help_row(struct help *help, const char *name, const char *what)
 	help_add(help, "\n");
 }
 
-static void type_help(struct help *help, const struct subcommand *command)
+static bool has_group(const struct subcommand *command, const struct option_row *wanted)
+{
+	const struct option_row *const *group = command->options;
+
+	while (*group && *group != wanted)
+		group++;
+	return *group;
+}
+
+static void add_lists(struct help *help, const struct subcommand *command)
 {
 	help_add(help, "%s\v%s", command->what, command->doc);
-	if (!(command->accepts & OPT_TYPE))
+	if (!has_group(command, options_type))
 		return;
 	help_add(help, "\n\nTypes:\n");
 	for (const struct op *const *op = types_of(command); *op; op++)
 		if (command->fits(*op))
 			help_row(help, (*op)->name, (*op)->what ? (*op)->what : (*op)->rwlock->what);
-	if (!(command->accepts & OPT_SCENARIO))
+	if (!has_group(command, options_scenario))
 		return;
 	help_add(help, "\nScenarios:\n");
 	for (int i = 0; i < command->nr_scenarios && command->scenarios[i].what; i++)
@@ -423,25 +397,28 @@ static void check_help(void)
 
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret)
 {
-	struct argp_option accepted[NR_OPTIONS + 1] = { 0 };
 	static struct help help;
-	struct argp argp = { accepted, take, command->arguments, help.text, NULL, NULL, NULL };
+	struct parser p = { .options = ret };
+	struct argp argp = { p.accepted, take, command->arguments, help.text, NULL, NULL, NULL };
+	bool asks = asks_for_help(argc, argv);
 	char name[64];
-	int n = 0;
 
 	current = command;
-	*ret = (struct options){ .perturb = -1, .runs = 3 };
-	for (size_t i = 0; i < NR_OPTIONS; i++)
-		if (table[i].needs == ANY || (command->accepts & table[i].needs))
-			accepted[n++] = table[i].option;
-	if (asks_for_help(argc, argv)) /* loads the peers */
-		type_help(&help, command);
+	*ret = (struct options){ 0 };
+	for (const struct option_row *const *group = command->options; *group; group++)
+		accept(&p, *group);
+	accept(&p, options_output);
+	if (asks) { /* loads the peers */
+		add_lists(&help, command);
+		atexit(check_help);
+	}
 	snprintf(name, sizeof(name), "quiesce %s", command->name);
 	argv[0] = name;
-	if (asks_for_help(argc, argv))
-		atexit(check_help);
-	if (argp_parse(&argp, argc, argv, asks_for_help(argc, argv) ? 0 : ARGP_NO_ERRS, NULL, ret))
-		argp_mistake(argc, argv, accepted);
+	if (argp_parse(&argp, argc, argv, asks ? 0 : ARGP_NO_ERRS, NULL, &p))
+		argp_mistake(argc, argv, p.accepted);
+	ret->runs_given = ret->runs;
+	if (!ret->runs)
+		ret->runs = command->runs ? command->runs : DEFAULT_RUNS;
 }
 
 int options_types(const struct options *options, const struct subcommand *command, const struct op *ret[MAX_TYPES])

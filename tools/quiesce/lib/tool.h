@@ -4,10 +4,10 @@
 #define QUIESCE_TOOL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "hashscale/hash_plan.h"
 #include "ops/op.h"
 
 /* Exit statuses. */
@@ -21,74 +21,66 @@
 #define MAX_TYPES 128
 #define MAX_READERS 16
 #define MAX_THREADS 4096
-#define MAX_RETIRING 64 /* most threads of retirescale */
-#define MAX_BATCH (1 << 20)
-#define MIN_BYTES 64 /* least and most bytes of an object of retirescale */
-#define MAX_BYTES 4096
+#define MAX_DEFAULTS 4 /* most numbers of threads without an option */
+#define DEFAULT_RUNS 3
+#define DEFAULT_RUNS_OF_RATIOS 6 /* the fewest rounds for which a ratio has an interval */
 
 #define MAX_WORDS 16 /* most arguments that are not options */
 
 enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV, FORMAT_MARKDOWN };
 
+#define OPTIONS_OWN 1280 /* bytes of a subcommand's own options */
+
 struct options {
 	const struct op *types[MAX_TYPES]; /* types that --type names; nr_types 0: all that fit */
 	int nr_types;
-	int readers[MAX_READERS];
+	int readers[MAX_READERS]; /* numbers of readers, or of other threads */
 	int nr_readers;
 	uint64_t scenarios; /* SCENARIO_BIT() of each; 0: all */
-	uint64_t batch, bytes; /* for retirescale; 0: not given */
-	bool scan;
-	struct hash_plan hash; /* for hashscale, walkscale */
-	const struct op *base; /* for hashscale: the type that ratios are to */
-	const char *figure;
-	bool latency;      /* for rwscale */
-	bool all_pairs;    /* for costs */
-	uint64_t sections; /* for rwscale; 0: not given */
 	uint32_t fences;    /* bits 1 << enum op_fence; 0: all */
 	int alive;
-	uint64_t loops;
 	double seconds; /* 0: the default of the subcommand */
 	int runs;
 	bool runs_given;
 	enum format format;
 	const char *output;
-	const char *record; /* for run: file of the figures beside the tables; NULL: none */
-	const char *mutant;
-	double perturb; /* negative: not given */
-	bool keep_going;
-	int bystanders; /* for rwscale */
-	bool quick;     /* for study and report */
-	bool compare;   /* for report */
-	const char *binary; /* for doctor; NULL: this machine */
 	const char *words[MAX_WORDS]; /* the cases or files that arguments name */
 	int nr_words;
+	unsigned char own[OPTIONS_OWN] __attribute__((aligned(8)));
 };
 
-/* Bits of the optional options that a subcommand accepts. */
-#define OPT_TYPE 1u
-#define OPT_READERS 2u
-#define OPT_SCENARIO 4u
-#define OPT_LOOPS 8u
-#define OPT_SECONDS 16u
-#define OPT_TORTURE 32u
-#define OPT_RETIRE 128u
-#define OPT_RWLOCK 256u
-#define OPT_COSTS 1024u
-#define OPT_HASH 512u
-#define OPT_MARKDOWN 2048u
-#define OPT_STUDY 4096u
-#define OPT_REPORT 8192u
-#define OPT_RUNS 16384u
-#define OPT_WALK 32768u
-#define OPT_RESIZE 65536u
-#define OPT_QUEUE 131072u
-#define OPT_DOCTOR 262144u
-#define OPT_RECORD 524288u
-#define OPT_ROUNDS 64u /* --runs, --alive, --fence */
-#define OPT_MEASURE (OPT_TYPE | OPT_READERS | OPT_ROUNDS)
+/* A subcommand's own options, in struct options and in struct job: the child gets them as they are. */
+#define OWN(type, from) ((type *)((from)->own + 0 * sizeof(char[sizeof(type) <= OPTIONS_OWN ? 1 : -1])))
+
+/* One option.  Its value is stored at @at in struct options, as its kind says, or @take does that. */
+struct option_row {
+	const char *name, *arg, *what;
+	/* It calls @take, or stores a bool, an int, a uint64_t, a double, a const char *. */
+	enum { OPTION_CALL, OPTION_FLAG, OPTION_COUNT, OPTION_WHOLE, OPTION_NUMBER, OPTION_TEXT } kind;
+	double min, max;
+	size_t at;
+	void (*take)(const char *arg, struct options *options);
+	bool output; /* true: about the output; --help shows it with these */
+};
+#define OPTION_AT(field) .at = offsetof(struct options, field)
+#define OPTION_OWN(type, field) .at = offsetof(struct options, own) + offsetof(type, field)
+
+/* Groups of options that several subcommands have; each ends with a row without a name. */
+extern const struct option_row options_type[], options_readers[], options_scenario[], options_seconds[], options_runs[],
+	options_rounds[], options_markdown[];
+
+/* For the functions that take values; a mistake is reported, and ends the program. */
+double option_number(const char *option, const char *text, double min, double max);
+uint64_t option_whole(const char *option, const char *text, double min, double max);
+const struct op *option_type(const char *option, const char *name);
+/* Calls @each on every item of a comma-separated list. */
+void option_items(const char *option, const char *list, struct options *o, void (*each)(const char *item, struct options *o));
+/* Adds a number to options->readers. */
+void option_add_number(const char *option, const char *item, double min, double max, struct options *o);
 
 struct cell;
 struct results;
+struct job;
 struct json_t;
 
 struct subcommand {
@@ -96,7 +88,7 @@ struct subcommand {
 	const char *what; /* one line */
 	const char *arguments; /* the arguments that are not options, for --help; NULL: there are none */
 	const char *doc;  /* the text of --help below the options */
-	unsigned int accepts;
+	const struct option_row *const *options; /* groups; ends with NULL */
 	bool (*fits)(const struct op *op); /* true if a type belongs to the subcommand */
 	const struct op *const *types;     /* the table of its types; NULL: op_table */
 	const struct scenario_info *scenarios;
@@ -104,8 +96,30 @@ struct subcommand {
 	bool layouts; /* true: groups of samples are code layouts, whose medians are compared; false: rounds */
 	/* Adds the columns that only rows of this subcommand have.  NULL: none. */
 	void (*columns)(struct json_t *row, const struct results *results, const struct cell *cell);
+	/* NULL: it measures, as below. */
 	int (*run)(const struct options *options);
+	/* Defaults: rounds, seconds of a cell, numbers of threads, ended by 0; one fence mode unless --fence names some. */
+	int runs;
+	double cell_s;
+	int readers[MAX_DEFAULTS];
+	bool one_fence;
+	bool may_be_empty; /* true: a run without rows is a success */
+	/* Hooks of a run, in this order; NULL: not needed. */
+	void (*check)(struct options *options); /* completes the options, reports mistakes in them */
+	int (*choose)(const struct options *options, const struct op *types[MAX_TYPES]); /* as options_types() */
+	void (*emit)(FILE *out, const struct options *options, const struct results *results); /* as emit_results() */
+	int (*finish)(const struct options *options, const struct results *results); /* returns an exit status */
+	/* Hooks in the child: before the type is initialised, and the measurement, which returns its exit status. */
+	void (*prepare)(const struct job *job);
+	int (*child)(const struct job *job);
 };
+/* Measures and prints: what subcommands without a function run() do. */
+int subcommand_measure(const struct subcommand *command, const struct options *options);
+/* The job that @options ask for, without a type. */
+struct job job_of(const struct subcommand *command, const struct options *options);
+/* One fence mode is enough where the fence has little part in the result: sets one unless --fence named some. */
+void options_one_fence(struct options *options);
+
 extern const struct subcommand refscale_command, rcuscale_command, retirescale_command, rwscale_command, hashscale_command,
 	walkscale_command, queuescale_command, torture_command, costs_command, doctor_command, run_command, study_command, report_command;
 
@@ -216,8 +230,6 @@ void emit_notes(const struct results *results);
 void emit_head(FILE *out); /* the machine, for tables */
 /* Closes @out; EXIT_FAILED, and a line on stderr, if anything was not written. */
 int emit_close(FILE *out, const struct options *options);
-/* Closes @out after a measurement: EXIT_FAILED, and a line on stderr, also if a type failed or nothing was measured. */
-int emit_end(FILE *out, const struct options *options, const struct subcommand *command, const struct results *results);
 
 /* ---- progress and interruption (progress.c) ---- */
 
@@ -244,20 +256,10 @@ struct job {
 	int readers[MAX_READERS];
 	int nr_readers;
 	int alive;
-	uint64_t loops;
-	uint64_t batch, bytes;
-	bool scan;
-	bool calls; /* for retirescale: time single calls, too */
-	bool all_pairs;
-	uint64_t sections;
-	int bystanders;
-	struct hash_plan hash;
 	double seconds; /* budget of one cell */
-	double perturb;
-	char mutant[64];
-	bool keep_going;
 	uint64_t deadline_ns; /* no job begins after it; 0: no limit */
 	int watchdog_s; /* silence that counts as a hang */
+	unsigned char own[OPTIONS_OWN] __attribute__((aligned(8)));
 };
 
 /* Runs @job in a child of its own and adds its measurements to @results.
@@ -269,7 +271,8 @@ void jobs_run(const struct subcommand *command, const struct options *options, c
 	      const struct op *const *types, int nr_types, struct results *results);
 
 /* The child process that measures a cell calls these. */
-int job_child(void); /* runs the job; returns the exit status of the process */
+/* Runs the job, of a subcommand that @find returns; returns the exit status of the process. */
+int job_child(const struct subcommand *(*find)(const char *name));
 void job_send(int scenario, int threads, uint32_t group, double value);
 void job_send_metric(int scenario, int metric, int threads, uint32_t group, double value);
 /* Reports that a reader of this cell had a slot of @kind. */
@@ -279,14 +282,5 @@ void job_send_note(const char *format, ...) __attribute__((format(printf, 1, 2))
 #define MESSAGE_TEXT_MAX 240
 void job_print(const char *format, ...) __attribute__((format(printf, 1, 2))); /* prints a line with the table */
 void job_flush(void); /* sends what is pending; also a sign of life */
-
-int refscale_child(const struct job *job);
-int rcuscale_child(const struct job *job);
-int retirescale_child(const struct job *job);
-int rwscale_child(const struct job *job);
-int hashscale_child(const struct job *job);
-int queuescale_child(const struct job *job);
-int torture_child(const struct job *job);
-int costs_child(const struct job *job);
 
 #endif

@@ -4,15 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "alive.h"
 #include "emit.h"
 #include "hashscale/hashscale.h"
 #include "queuescale.h"
 #include "team.h"
 
-#define DEFAULT_RUNS 6 /* the fewest rounds for which a ratio has an interval */
 #define DEFAULT_CELL_S 0.05
-#define WATCHDOG_S 60
 
 static const struct scenario_info scenarios[QUEUE_MAX_CONSUMERS + 1] = {
 	{ "pairs", "operations/s", NULL }, { "to_1", "operations/s", NULL }, { "to_2", "operations/s", NULL },
@@ -21,20 +18,14 @@ static const struct scenario_info scenarios[QUEUE_MAX_CONSUMERS + 1] = {
 
 /* ---- the child ---- */
 
-int queuescale_child(const struct job *job)
+static int child(const struct job *job)
 {
-	struct sleepers sleepers;
 	bool good = true;
 
-	cpus_online(); /* counts all CPUs before a thread is bound */
-	if (job->alive)
-		sleepers_start(&sleepers, job->op, job->alive);
 	for (int i = 0; i < job->nr_readers; i++) {
 		good = queuescale_cell(job, queue_shape(job->readers[i])) && good;
 		job_flush();
 	}
-	if (job->alive)
-		sleepers_stop(&sleepers);
 	return good ? 0 : EXIT_FAILED;
 }
 
@@ -129,41 +120,37 @@ static void print_table(FILE *out, const struct results *results, const struct c
 			print_row(out, results, c);
 }
 
+static void emit(FILE *out, const struct options *options, const struct results *results)
+{
+	emit_by_scenario(out, options, results, print_table);
+}
+
 /* ---- the parent ---- */
+
+/* Reads "2", or "3:1": producers, with consumers in the upper half of the number. */
+static void add_shape(const char *item, struct options *o)
+{
+	const char *colon = strchr(item, ':');
+	char producers[32];
+
+	snprintf(producers, sizeof(producers), "%.*s", colon ? (int)(colon - item) : 31, item);
+	option_add_number("threads", producers, 1, MAX_PRODUCERS, o);
+	if (colon)
+		o->readers[o->nr_readers - 1] |= QUEUE_CONSUMERS((int)option_whole("threads", colon + 1, 1, QUEUE_MAX_CONSUMERS));
+}
+
+static void take_threads(const char *arg, struct options *o)
+{
+	option_items("threads", arg, o, add_shape);
+}
+
+static const struct option_row own[] = {
+	{ "threads", "N,P:C", "numbers of threads, or producers:consumers (default 1,2,1:1)", .take = take_threads }, { 0 }
+};
 
 static bool fits(const struct op *op)
 {
 	return op->queues;
-}
-
-static void default_shapes(struct job *base)
-{
-	base->readers[base->nr_readers++] = 1;
-	base->readers[base->nr_readers++] = 2;
-	base->readers[base->nr_readers++] = 1 | QUEUE_CONSUMERS(1);
-}
-
-static int run(const struct options *options)
-{
-	struct options mine = *options;
-	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .watchdog_s = WATCHDOG_S + (int)options->seconds,
-			    .seconds = options->seconds > 0 ? options->seconds : DEFAULT_CELL_S };
-	const struct op *types[MAX_TYPES];
-	struct results results = { 0 };
-	int nr = options_types(options, &queuescale_command, types), status;
-	FILE *out;
-
-	hashscale_default_fence(&mine);
-	mine.runs = options->runs_given ? options->runs : DEFAULT_RUNS;
-	memcpy(base.readers, options->readers, sizeof(base.readers));
-	if (!base.nr_readers)
-		default_shapes(&base);
-	out = emit_open(&mine);
-	jobs_run(&queuescale_command, &mine, &base, types, nr, &results);
-	emit_by_scenario(out, &mine, &results, print_table);
-	status = emit_end(out, &mine, &queuescale_command, &results);
-	results_free(&results);
-	return interrupted() ? EXIT_INTERRUPTED : status;
 }
 
 const struct subcommand queuescale_command = {
@@ -179,10 +166,15 @@ const struct subcommand queuescale_command = {
 	       "that the grace periods took.\n"
 	       "The counts and sums of all values put and got have to agree, and in a pair the get has to find a node (except "
 	       "for ck_fifo): otherwise it is an error, BROKEN. Threads are bound to CPUs as long as there are enough.",
-	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_QUEUE,
+	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs, options_seconds, own, NULL },
 	.fits = fits,
 	.types = queue_types,
 	SCENARIOS(scenarios),
 	.columns = columns,
-	.run = run,
+	.runs = DEFAULT_RUNS_OF_RATIOS,
+	.cell_s = DEFAULT_CELL_S,
+	.readers = { 1, 2, 1 | QUEUE_CONSUMERS(1) },
+	.one_fence = true,
+	.emit = emit,
+	.child = child,
 };

@@ -7,6 +7,7 @@
 #include "tool.h"
 
 #define QUEUE_MAX_CONSUMERS 4
+#define MAX_PRODUCERS 64
 
 /* A value of --threads: @producers threads that put and @consumers threads that get; without consumers each thread
  * does both in turn.  A job carries it as one number. */

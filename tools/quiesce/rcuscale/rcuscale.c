@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* rcuscale.c - how long updaters wait, and the cost of their waits for others. */
-#include "alive.h"
 #include "rcuscale.h"
 #include "team.h"
 
@@ -73,13 +72,8 @@ static bool makes_sense(const struct op *op, int scenario)
 	return scenario != SCENARIO_RETIRE || op->retire;
 }
 
-int rcuscale_child(const struct job *job)
+static int child(const struct job *job)
 {
-	struct sleepers sleepers;
-
-	cpus_online();
-	if (job->alive)
-		sleepers_start(&sleepers, job->op, job->alive);
 	for (int s = 0; s < NR_WAIT_SCENARIOS; s++) {
 		bool given = job->nr_readers && (FREE_READERS & SCENARIO_BIT(s));
 		const int *threads = given ? job->readers : default_threads[s];
@@ -90,8 +84,6 @@ int rcuscale_child(const struct job *job)
 		for (int i = 0; i < nr && threads[i]; i++)
 			cell(job, s, threads[i]);
 	}
-	if (job->alive)
-		sleepers_stop(&sleepers);
 	return 0;
 }
 
@@ -100,30 +92,13 @@ static bool fits(const struct op *op)
 	return op->wait;
 }
 
-static int run(const struct options *options)
+static void check(struct options *options)
 {
-	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .watchdog_s = 60,
-			    .seconds = options->seconds > 0 ? options->seconds : DEFAULT_CELL_S,
-			    .scenarios = options->scenarios ? options->scenarios : ~UINT64_C(0) };
-	const struct op *types[MAX_TYPES];
-	struct results results = { 0 };
-	FILE *out;
-	int nr = options_types(options, &rcuscale_command, types), status;
-
-	for (int i = 0; i < options->nr_readers; i++)
-		base.readers[i] = options->readers[i];
 	for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++)
-		if (base.scenarios & SCENARIO_BIT(companions[i].what))
-			base.scenarios |= SCENARIO_BIT(companions[i].with);
-	if (options->nr_readers && !(base.scenarios & FREE_READERS))
+		if (options->scenarios & SCENARIO_BIT(companions[i].what))
+			options->scenarios |= SCENARIO_BIT(companions[i].with);
+	if (options->nr_readers && options->scenarios && !(options->scenarios & FREE_READERS))
 		usage_error("--readers: the scenarios asked for have fixed numbers of threads");
-	out = emit_open(options);
-	base.watchdog_s += (int)base.seconds;
-	jobs_run(&rcuscale_command, options, &base, types, nr, &results);
-	emit_results(out, options, &results);
-	status = emit_end(out, options, &rcuscale_command, &results);
-	results_free(&results);
-	return interrupted() ? EXIT_INTERRUPTED : status;
 }
 
 const struct subcommand rcuscale_command = {
@@ -142,8 +117,11 @@ const struct subcommand rcuscale_command = {
 	       "reader these scenarios do not differ.\n"
 	       "'beside' and 'beside_long' are the rate of readers beside waits for others, divided by their rate without: 1 is "
 	       "no loss.",
-	.accepts = OPT_MEASURE | OPT_SCENARIO | OPT_SECONDS,
+	.options = (const struct option_row *const[]){ options_type, options_readers, options_scenario, options_seconds,
+						      options_rounds, options_runs, NULL },
 	.fits = fits,
 	SCENARIOS(scenarios),
-	.run = run,
+	.cell_s = DEFAULT_CELL_S,
+	.check = check,
+	.child = child,
 };

@@ -10,7 +10,6 @@
 
 #include <quiesce/atomic.h>
 
-#include "alive.h"
 #include "team.h"
 #include "refscale.h"
 
@@ -22,6 +21,16 @@
 
 static const struct scenario_info scenarios[] = {
 	[SCENARIO_READ] = { "read", "ns", "CPU time of one read-side operation" },
+};
+
+struct refscale_options {
+	uint64_t loops; /* 0: as many as take TARGET_NS */
+};
+
+static const struct option_row own[] = {
+	{ "loops", "N", "operations of each thread in each run (default: about 2 ms)", OPTION_WHOLE, 1, 1e12,
+	  OPTION_OWN(struct refscale_options, loops) },
+	{ 0 }
 };
 
 struct timing {
@@ -155,17 +164,13 @@ static uint64_t calibrate(const struct op *op, double seconds)
 	return loops * target / (ns ? ns : 1) + 1;
 }
 
-int refscale_child(const struct job *job)
+static int child(const struct job *job)
 {
-	struct sleepers sleepers;
-	uint64_t loops;
+	uint64_t given = OWN(const struct refscale_options, job)->loops;
+	uint64_t loops = given ? given : calibrate(job->op, job->seconds);
 
-	cpus_online();
-	if (job->alive)
-		sleepers_start(&sleepers, job->op, job->alive);
-	loops = job->loops ? job->loops : calibrate(job->op, job->seconds);
 	for (int i = 0; i < job->nr_readers; i++) {
-		bool many = job->readers[i] > cpus_online(), crowd = !job->loops && many;
+		bool many = job->readers[i] > cpus_online(), crowd = !given && many;
 
 		if (many && job->op->queue) {
 			if (job->round == 0)
@@ -174,37 +179,12 @@ int refscale_child(const struct job *job)
 		}
 		measure(job->op, job->readers[i], crowd ? loops / 3 + 1 : loops, job->seconds);
 	}
-	if (job->alive)
-		sleepers_stop(&sleepers);
 	return 0;
 }
 
 static bool fits(const struct op *op)
 {
 	return op->read && !op->wait_only;
-}
-
-static int run(const struct options *options)
-{
-	static const int default_readers[] = { 1, 2, 64 };
-	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .loops = options->loops,
-			    .seconds = CELL_S, .watchdog_s = 60 };
-	const struct op *types[MAX_TYPES];
-	struct results results = { 0 };
-	FILE *out = emit_open(options);
-	int nr = options_types(options, &refscale_command, types), status;
-
-	for (int i = 0; i < options->nr_readers; i++)
-		base.readers[i] = options->readers[i];
-	for (; !options->nr_readers && base.nr_readers < 3; base.nr_readers++)
-		base.readers[base.nr_readers] = default_readers[base.nr_readers];
-	jobs_run(&refscale_command, options, &base, types, nr, &results);
-	emit_results(out, options, &results);
-	status = emit_close(out, options);
-	if (!status && results.failures)
-		status = EXIT_FAILED;
-	results_free(&results);
-	return interrupted() ? EXIT_INTERRUPTED : status;
 }
 
 const struct subcommand refscale_command = {
@@ -215,9 +195,12 @@ const struct subcommand refscale_command = {
 	       "long as there are enough. 'slot' shows the kinds of slots that the readers of hazard pointers had during the "
 	       "measurement. Left out are types that differ only in how updaters wait, such as shazptr_skip_self_scan, and, with "
 	       "more threads than CPUs, locks whose readers queue. Default: 1, 2 and 64 readers.",
-	.accepts = OPT_MEASURE | OPT_LOOPS,
+	.options = (const struct option_row *const[]){ options_type, options_readers, options_rounds, options_runs, own, NULL },
 	.fits = fits,
 	SCENARIOS(scenarios),
 	.layouts = true,
-	.run = run,
+	.cell_s = CELL_S,
+	.readers = { 1, 2, 64 },
+	.may_be_empty = true,
+	.child = child,
 };

@@ -10,6 +10,10 @@
 
 #define MAX_ARGUMENTS 16
 
+struct report_options {
+	bool quick, compare;
+};
+
 /* Appends @word to a list that ends with NULL. */
 static void add(char *argv[MAX_ARGUMENTS + 1], const char *word)
 {
@@ -23,19 +27,22 @@ static void add(char *argv[MAX_ARGUMENTS + 1], const char *word)
 
 static void check(const struct options *options)
 {
-	if (options->compare != (options->nr_words == 2) || (!options->compare && options->nr_words))
-		usage_error(options->compare ? "--compare: two files are needed, OLD.json NEW.json" :
+	const struct report_options *o = OWN(const struct report_options, options);
+
+	if (o->compare != (options->nr_words == 2) || (!o->compare && options->nr_words))
+		usage_error(o->compare ? "--compare: two files are needed, OLD.json NEW.json" :
 					       "unexpected argument '%s'; see quiesce report --help", options->words[0]);
-	if (options->compare && (options->quick || options->output))
+	if (o->compare && (o->quick || options->output))
 		usage_error("--compare: it prints its table, and takes neither --quick nor --output");
 	if (options->format == FORMAT_CSV)
 		usage_error("--csv: the figures are in report.json");
-	if (options->format == FORMAT_JSON && !options->compare)
+	if (options->format == FORMAT_JSON && !o->compare)
 		usage_error("--json: the figures are in report.json");
 }
 
 static int run(const struct options *options)
 {
+	const struct report_options *o = OWN(const struct report_options, options);
 	char script[PLACE_MAX], self[PLACE_MAX];
 	char *argv[MAX_ARGUMENTS + 1] = { NULL };
 
@@ -48,7 +55,7 @@ static int run(const struct options *options)
 	add(argv, script);
 	add(argv, "--tool");
 	add(argv, self);
-	if (options->quick)
+	if (o->quick)
 		add(argv, "--quick");
 	if (options->format == FORMAT_JSON)
 		add(argv, "--json");
@@ -56,7 +63,7 @@ static int run(const struct options *options)
 		add(argv, "--output");
 		add(argv, options->output);
 	}
-	if (options->compare) {
+	if (o->compare) {
 		add(argv, "--compare");
 		add(argv, options->words[0]);
 		add(argv, options->words[1]);
@@ -67,11 +74,12 @@ static int run(const struct options *options)
 	return EXIT_FAILED;
 }
 
-static bool fits(const struct op *op)
-{
-	(void)op;
-	return false;
-}
+#define OPTION(field) OPTION_FLAG, OPTION_OWN(struct report_options, field)
+static const struct option_row own[] = {
+	{ "quick", NULL, "fewer rounds, shorter measurements", OPTION(quick) },
+	{ "compare", NULL, "two reports side by side", OPTION(compare) },
+	{ 0 }
+};
 
 const struct subcommand report_command = {
 	.name = "report",
@@ -84,7 +92,6 @@ const struct subcommand report_command = {
 	       "python3-matplotlib python3-jinja2).\n"
 	       "--compare prints the figures of two report.json: each with its spread, the change, and a verdict, better or "
 	       "worse; a change within the spread of either is none. With --json it prints the same as an object.",
-	.accepts = OPT_REPORT,
-	.fits = fits,
+	.options = (const struct option_row *const[]){ own, NULL },
 	.run = run,
 };

@@ -2,11 +2,9 @@
 /* retirescale.c - deferred reclamation from end to end. */
 #include <string.h>
 
-#include "alive.h"
 #include "retirescale.h"
 
 #define DEFAULT_CELL_S 0.1
-#define WATCHDOG_S 60
 
 static const struct scenario_info scenarios[SCENARIO_RETIRE_END] = {
 	[SCENARIO_RETIRE_IDLE] = { "idle", "objects/s", "objects that no other thread saw; no readers" },
@@ -15,6 +13,26 @@ static const struct scenario_info scenarios[SCENARIO_RETIRE_END] = {
 	[SCENARIO_RETIRE_GAP] = { "gap", "objects/s", "objects are published; one reader with 100 ns between reads" },
 	[SCENARIO_RETIRE_STALLED] = { "stalled", "objects/s", "objects are published; one reader holds one object all the time" },
 	[SCENARIO_RETIRE_SCAN ... SCENARIO_RETIRE_END - 1] = { "scan", "ns", NULL },
+};
+
+static void add_threads(const char *item, struct options *o)
+{
+	option_add_number("threads", item, 1, MAX_RETIRING, o);
+}
+
+static void take_threads(const char *arg, struct options *o)
+{
+	option_items("threads", arg, o, add_threads);
+}
+
+#define OPTION(field) OPTION_OWN(struct retire_options, field)
+static const struct option_row own[] = {
+	{ "threads", "N,M", "numbers of threads (default 1,2)", .take = take_threads },
+	{ "batch", "N", "objects in a batch of types that have none of their own (default 1024)", OPTION_WHOLE, 1, MAX_BATCH,
+	  OPTION(batch) },
+	{ "bytes", "N", "bytes of each object (default 64)", OPTION_WHOLE, RETIRE_MIN_BYTES, MAX_BYTES, OPTION(bytes) },
+	{ "scan", NULL, "cost of a scan, by slots in use and objects", OPTION_FLAG, OPTION(scan) },
+	{ 0 }
 };
 
 static bool measure(const struct job *job, bool timed)
@@ -30,26 +48,23 @@ static bool measure(const struct job *job, bool timed)
 /* All rates come first, before the process has timed single calls. */
 static bool measure_all(const struct job *job)
 {
+	const struct retire_options *o = OWN(const struct retire_options, job);
 	bool good;
 
-	if (job->scan)
+	if (o->scan)
 		return retirescale_scan(job);
 	good = measure(job, false);
-	return (!job->calls || measure(job, true)) && good;
+	return (o->rates || measure(job, true)) && good;
 }
 
-int retirescale_child(const struct job *job)
+static int child(const struct job *job)
 {
-	struct sleepers sleepers;
-	bool good;
+	return measure_all(job) ? 0 : EXIT_FAILED;
+}
 
-	cpus_online();
-	if (job->alive)
-		sleepers_start(&sleepers, job->op, job->alive);
-	good = measure_all(job);
-	if (job->alive)
-		sleepers_stop(&sleepers);
-	return good ? 0 : EXIT_FAILED;
+static void prepare(const struct job *job)
+{
+	retire_set(OWN(const struct retire_options, job)->bytes, OWN(const struct retire_options, job)->batch);
 }
 
 static bool fits(const struct op *op)
@@ -65,49 +80,25 @@ static bool takes_part(const struct op *op, bool scan)
 /* The types that --type names, or all that take part. */
 static int choose_types(const struct options *options, const struct op *types[MAX_TYPES])
 {
+	bool scan = OWN(const struct retire_options, options)->scan;
 	int nr = options_types(options, &retirescale_command, types), kept = 0;
 
 	for (int i = 0; i < nr; i++) {
-		if (takes_part(types[i], options->scan))
+		if (takes_part(types[i], scan))
 			types[kept++] = types[i];
 		else if (options->nr_types)
-			usage_error("--type=%s: it takes part only %s --scan", types[i]->name, options->scan ? "without" : "with");
+			usage_error("--type=%s: it takes part only %s --scan", types[i]->name, scan ? "without" : "with");
 	}
 	return kept;
 }
 
-static void check_scan(const struct options *options)
+static void check(struct options *options)
 {
-	if (!options->scan)
-		return;
-	if (options->scenarios || options->nr_readers || options->seconds > 0 || options->batch || options->bytes)
+	const struct retire_options *o = OWN(const struct retire_options, options);
+
+	if (o->scan && (options->scenarios || options->nr_readers || options->seconds > 0 || o->batch || o->bytes))
 		usage_error("--scan has slots, objects and sizes of its own: no --scenario, --threads, --seconds, --batch, --bytes");
-}
-
-static int run(const struct options *options)
-{
-	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .scan = options->scan, .calls = true,
-			    .seconds = options->seconds > 0 ? options->seconds : DEFAULT_CELL_S,
-			    .scenarios = options->scenarios ? options->scenarios : ~UINT64_C(0),
-			    .batch = options->batch, .bytes = options->bytes, .watchdog_s = WATCHDOG_S };
-	const struct op *types[MAX_TYPES];
-	struct results results = { 0 };
-	int nr, status;
-	FILE *out;
-
-	check_scan(options);
-	retire_set(options->bytes, options->batch);
-	nr = choose_types(options, types);
-	memcpy(base.readers, options->readers, sizeof(base.readers));
-	for (; !options->nr_readers && base.nr_readers < 2; base.nr_readers++)
-		base.readers[base.nr_readers] = base.nr_readers + 1;
-	out = emit_open(options);
-	base.watchdog_s += (int)base.seconds;
-	jobs_run(&retirescale_command, options, &base, types, nr, &results);
-	retirescale_emit(out, options, &base, &results);
-	status = emit_end(out, options, &retirescale_command, &results);
-	results_free(&results);
-	return interrupted() ? EXIT_INTERRUPTED : status;
+	retire_set(o->bytes, o->batch);
 }
 
 const struct subcommand retirescale_command = {
@@ -129,10 +120,17 @@ const struct subcommand retirescale_command = {
 	       "threads share one pointer.\n"
 	       "--scan: nanoseconds for each of N objects while M slots are in use; hazptr_inline reclaims in batches as they "
 	       "come, hazptr_list in one scan, with a table of fixed size.",
-	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SCENARIO | OPT_SECONDS | OPT_RETIRE,
+	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs,
+						      options_scenario, options_seconds, own, NULL },
 	.fits = fits,
 	.types = retire_table,
 	SCENARIOS(scenarios),
 	.columns = retirescale_columns,
-	.run = run,
+	.cell_s = DEFAULT_CELL_S,
+	.readers = { 1, 2 },
+	.check = check,
+	.choose = choose_types,
+	.emit = retirescale_emit,
+	.prepare = prepare,
+	.child = child,
 };

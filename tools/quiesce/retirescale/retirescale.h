@@ -6,6 +6,16 @@
 #include "ops/retire.h"
 #include "tool.h"
 
+#define MAX_RETIRING 64 /* most threads */
+#define MAX_BATCH (1 << 20)
+#define MAX_BYTES 4096 /* most bytes of an object */
+
+struct retire_options {
+	uint64_t batch, bytes; /* 0: not given */
+	bool scan;
+	bool rates; /* only rates: single calls are not timed */
+};
+
 #define NR_SCAN_SIZES 4 /* 1e3, 1e4, 1e5 and 1e6 objects */
 enum {
 	SCENARIO_RETIRE_IDLE,
@@ -56,6 +66,6 @@ void retirescale_report_calls(const struct job *job, int scenario, int producers
 void retirescale_columns(struct json_t *row, const struct results *results, const struct cell *c);
 /* Returns the most garbage of any round, in objects; NAN: unknown. */
 double retirescale_peak(const struct results *results, const struct cell *c);
-void retirescale_emit(FILE *out, const struct options *options, const struct job *base, const struct results *results);
+void retirescale_emit(FILE *out, const struct options *options, const struct results *results);
 
 #endif

@@ -228,18 +228,18 @@ static void print_scan(FILE *out, const struct results *results)
 	}
 }
 
-static void emit_tables(FILE *out, const struct results *results, const struct job *base)
+static void emit_tables(FILE *out, const struct results *results, const struct options *options)
 {
 	emit_head(out);
 	for (int s = 0; s < NR_RETIRE_SCENARIOS; s++)
-		for (int i = 0; i < base->nr_readers; i++) {
-			print_table(out, results, s, base->readers[i]);
-			print_calls(out, results, s, base->readers[i]);
+		for (int i = 0; i < options->nr_readers; i++) {
+			print_table(out, results, s, options->readers[i]);
+			print_calls(out, results, s, options->readers[i]);
 		}
 	print_scan(out, results);
 }
 
-void retirescale_emit(FILE *out, const struct options *options, const struct job *base, const struct results *results)
+void retirescale_emit(FILE *out, const struct options *options, const struct results *results)
 {
 	if (options->format == FORMAT_JSON) {
 		emit_results(out, options, results);
@@ -248,6 +248,6 @@ void retirescale_emit(FILE *out, const struct options *options, const struct job
 	if (options->format == FORMAT_CSV)
 		emit_rows_csv(out, emit_rows(results));
 	else
-		emit_tables(out, results, base);
+		emit_tables(out, results, options);
 	emit_notes(results);
 }

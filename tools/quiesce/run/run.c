@@ -38,7 +38,7 @@ enum op_fence run_default_fence(void)
 {
 	static struct options options; /* kept, so that the mode is chosen once */
 
-	hashscale_default_fence(&options);
+	options_one_fence(&options);
 	return options.fences & (1u << OP_FENCE_LIGHT) ? OP_FENCE_LIGHT : OP_FENCE_FULL;
 }
 
@@ -159,7 +159,7 @@ static int choose_types(const struct options *options, const struct part *part, 
 
 static void measure(const struct options *options, const struct part *part, uint64_t begin_ns, struct results *results)
 {
-	struct job base = { .seconds = part->cell_s, .scenarios = part->scenarios, .watchdog_s = 30, .sections = RW_SECTIONS_DEFAULT,
+	struct job base = { .seconds = part->cell_s, .scenarios = part->scenarios, .watchdog_s = 30,
 			    .deadline_ns = begin_ns + (uint64_t)(part->until_s * 1e9) };
 	const struct op *types[MAX_TYPES];
 	struct options mine = *options;
@@ -174,9 +174,11 @@ static void measure(const struct options *options, const struct part *part, uint
 	if (!base.nr_readers)
 		base.readers[base.nr_readers++] = run_document_readers();
 	if (part->command == &hashscale_command) {
-		base.hash = hash_plan;
-		hashscale_default_fence(&mine);
+		OWN(struct hash_options, &base)->plan = hash_plan;
+		options_one_fence(&mine);
 	}
+	if (part->command == &retirescale_command)
+		OWN(struct retire_options, &base)->rates = true;
 	jobs_run(part->command, &mine, &base, types, nr, results);
 }
 
@@ -200,12 +202,17 @@ static void print_notes(struct sheet *s, const struct results *results)
 		sheet_note(s, "note: %s", results->note[i]);
 }
 
+struct run_options {
+	const char *record; /* file of the figures beside the tables; NULL: none */
+};
+
 static FILE *open_record(const struct options *options)
 {
-	FILE *record = options->record ? fopen(options->record, "we") : NULL;
+	const char *name = OWN(const struct run_options, options)->record;
+	FILE *record = name ? fopen(name, "we") : NULL;
 
-	if (options->record && !record)
-		usage_error("cannot write '%s': %s", options->record, strerror(errno));
+	if (name && !record)
+		usage_error("cannot write '%s': %s", name, strerror(errno));
 	return record;
 }
 
@@ -216,7 +223,7 @@ static int close_record(FILE *record, const struct options *options, const struc
 
 	if (!record)
 		return 0;
-	its.output = options->record;
+	its.output = OWN(const struct run_options, options)->record;
 	emit_document_print(record, emit_document(emit_rows(results), results));
 	return emit_close(record, &its);
 }
@@ -251,11 +258,11 @@ static int run(const struct options *options)
 	return interrupted() ? EXIT_INTERRUPTED : status;
 }
 
-static bool fits(const struct op *op)
-{
-	(void)op;
-	return false;
-}
+static const struct option_row own[] = {
+	{ "record", "FILE", "write the figures to FILE as well, as one JSON object", OPTION_TEXT, OPTION_OWN(struct run_options, record),
+	  .output = true },
+	{ 0 }
+};
 
 const struct subcommand run_command = {
 	.name = "run",
@@ -271,7 +278,6 @@ const struct subcommand run_command = {
 	       "A table is no wider than the terminal, or than 80 columns without one: further columns stand below, with the "
 	       "names repeated. The six lines have 3 rounds, the tables 2, unless --runs is given. With --seconds each cell has "
 	       "that budget, and no cell is left out for lack of time. --record writes the figures of all tables to a file.",
-	.accepts = OPT_MARKDOWN | OPT_SECONDS | OPT_RUNS | OPT_RECORD,
-	.fits = fits,
+	.options = (const struct option_row *const[]){ options_seconds, options_runs, options_markdown, own, NULL },
 	.run = run,
 };

@@ -2,10 +2,8 @@
 /* rwscale.c - reader-writer locks with their writers. */
 #include <string.h>
 
-#include "alive.h"
 #include "rwscale.h"
 
-#define WATCHDOG_S 60
 #define BURST_BITS (SCENARIO_BIT(SCENARIO_RW_SPARSE) | SCENARIO_BIT(SCENARIO_RW_DENSE))
 #define LATENCY_BITS (SCENARIO_BIT(SCENARIO_RW_RARE) | SCENARIO_BIT(SCENARIO_RW_OFTEN))
 
@@ -18,6 +16,25 @@ static const struct scenario_info scenarios[NR_RW_SCENARIOS] = {
 
 /* Numbers of readers without --readers; -1 ends a list. */
 static const int default_readers[NR_RW_SCENARIOS][4] = { { 0, 2, 64, -1 }, { 2, 64, -1 }, { 0, 1, 64, -1 }, { 0, 1, 64, -1 } };
+
+static void add_readers(const char *item, struct options *o)
+{
+	option_add_number("readers", item, 0, MAX_THREADS, o); /* 0: a writer alone */
+}
+
+static void take_readers(const char *arg, struct options *o)
+{
+	option_items("readers", arg, o, add_readers);
+}
+
+#define OPTION(field) OPTION_OWN(struct rw_options, field)
+static const struct option_row own[] = {
+	{ "readers", "N,M", "numbers of reader threads", .take = take_readers },
+	{ "sections", "N", "write sections in a burst (default 2000)", OPTION_WHOLE, 1, 1e9, OPTION(sections) },
+	{ "latency", NULL, "waits of writers: scenarios rare and often", OPTION_FLAG, OPTION(latency) },
+	{ "bystanders", "N", "more threads that read under RCU, without the lock", OPTION_COUNT, 0, MAX_THREADS, OPTION(bystanders) },
+	{ 0 }
+};
 
 /* Notes once for all cells that they are left out. */
 static bool left_out(const struct job *job, int readers)
@@ -52,23 +69,17 @@ static bool measure(const struct job *job)
 	return good;
 }
 
-int rwscale_child(const struct job *job)
+static int child(const struct job *job)
 {
 	const struct rwlock_op *lock = job->op->rwlock;
-	struct sleepers sleepers;
 	int err = lock->init ? lock->init() : 0;
 	bool good;
 
-	cpus_online();
 	if (err) {
 		job_send_note("left out, not available here: %s", strerror(-err));
 		return EXIT_UNAVAILABLE;
 	}
-	if (job->alive)
-		sleepers_start(&sleepers, job->op, job->alive);
 	good = measure(job);
-	if (job->alive)
-		sleepers_stop(&sleepers);
 	if (lock->fini)
 		lock->fini();
 	return good ? 0 : EXIT_FAILED;
@@ -79,37 +90,18 @@ static bool fits(const struct op *op)
 	return op->rwlock != NULL;
 }
 
-static uint64_t scenarios_of(const struct options *options)
+static void check(struct options *options)
 {
-	if (options->latency && options->scenarios & ~LATENCY_BITS)
+	const struct rw_options *o = OWN(const struct rw_options, options);
+
+	if (o->latency && options->scenarios & ~LATENCY_BITS)
 		usage_error("--latency: its scenarios are rare and often");
-	if (options->scenarios)
-		return options->scenarios;
-	return options->latency ? LATENCY_BITS : BURST_BITS;
-}
-
-static int run(const struct options *options)
-{
-	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .seconds = options->seconds,
-			    .bystanders = options->bystanders,
-			    .scenarios = scenarios_of(options), .watchdog_s = WATCHDOG_S + (int)options->seconds,
-			    .sections = options->sections ? options->sections : RW_SECTIONS_DEFAULT };
-	const struct op *types[MAX_TYPES];
-	struct results results = { 0 };
-	int nr = options_types(options, &rwscale_command, types), status;
-	FILE *out;
-
-	if (options->sections && !(base.scenarios & BURST_BITS))
+	if (!options->scenarios)
+		options->scenarios = o->latency ? LATENCY_BITS : BURST_BITS;
+	if (o->sections && !(options->scenarios & BURST_BITS))
 		usage_error("--sections: there is no burst in the scenarios asked for");
-	if (options->bystanders && !(base.scenarios & BURST_BITS))
+	if (o->bystanders && !(options->scenarios & BURST_BITS))
 		usage_error("--bystanders: there is no burst in the scenarios asked for");
-	memcpy(base.readers, options->readers, sizeof(base.readers));
-	out = emit_open(options);
-	jobs_run(&rwscale_command, options, &base, types, nr, &results);
-	rwscale_emit(out, options, &results);
-	status = emit_end(out, options, &rwscale_command, &results);
-	results_free(&results);
-	return interrupted() ? EXIT_INTERRUPTED : status;
 }
 
 const struct subcommand rwscale_command = {
@@ -131,10 +123,13 @@ const struct subcommand rwscale_command = {
 	       "also waits for a CPU, beside dense readers most of the time; that is no wait for the lock.\n"
 	       "Readers check that no writer is inside with them; if one was, that is an error, BROKEN. Threads are bound to "
 	       "CPUs as long as there are enough. Default: 0, 2 and 64 readers; with --latency 0, 1 and 64.",
-	.accepts = OPT_MEASURE | OPT_SCENARIO | OPT_SECONDS | OPT_RWLOCK,
+	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs,
+						      options_scenario, options_seconds, own, NULL },
 	.fits = fits,
 	.types = rwlock_types,
 	SCENARIOS(scenarios),
 	.columns = rwscale_columns,
-	.run = run,
+	.check = check,
+	.emit = rwscale_emit,
+	.child = child,
 };

@@ -8,6 +8,12 @@
 #include "tool.h"
 
 #define RW_SECTIONS_DEFAULT 2000
+
+struct rw_options {
+	uint64_t sections; /* write sections in a burst; 0: not given */
+	int bystanders;
+	bool latency;
+};
 #define RW_WORK_NS 1500 /* work of a write section */
 
 enum { SCENARIO_RW_SPARSE, SCENARIO_RW_DENSE, SCENARIO_RW_RARE, SCENARIO_RW_OFTEN, NR_RW_SCENARIOS };

@@ -90,7 +90,7 @@ static uint64_t burst(const struct job *job, struct crowd *c, int scenario)
 {
 	struct readings before = { .stats = { 0 } }, after = { .stats = { 0 } };
 	struct costs costs;
-	uint64_t begin, end, n;
+	uint64_t begin, end, n, sections = OWN(const struct rw_options, job)->sections;
 
 	crowd_wait_until_fast(c);
 	sleep_ns(SETTLE_NS);
@@ -98,7 +98,7 @@ static uint64_t burst(const struct job *job, struct crowd *c, int scenario)
 	quiesce_store_relaxed(&c->phase, (uint32_t)CROWD_BURST);
 	begin = now_ns();
 	quiesce_store_relaxed(&c->since, begin);
-	n = write_all(c, job->sections);
+	n = write_all(c, sections ? sections : RW_SECTIONS_DEFAULT);
 	end = now_ns();
 	quiesce_store_relaxed(&c->since, (uint64_t)0);
 	if (!crowd_is_cut(c))
@@ -129,7 +129,7 @@ bool rwscale_burst(const struct job *job, int scenario, int readers)
 
 	if (!c)
 		return false;
-	bystanders_start(&bystanders, job->bystanders);
+	bystanders_start(&bystanders, OWN(const struct rw_options, job)->bystanders);
 	do
 		n += burst(job, c, scenario);
 	while (++bursts < BURSTS && !crowd_is_cut(c) && now_ns() - begin < (uint64_t)(limit * 1e9));

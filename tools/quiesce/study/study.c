@@ -90,7 +90,7 @@ static void run_rounds(const struct study *study, const struct options *options,
 
 static void run_one(const struct study *study, const struct options *options, struct study_results *results)
 {
-	int rounds = options->runs_given ? options->runs : options->quick ? study->quick_rounds : study->rounds;
+	int rounds = options->runs_given ? options->runs : study_options(options)->quick ? study->quick_rounds : study->rounds;
 
 	if (study->run)
 		study->run(study, options, rounds, results);
@@ -140,8 +140,7 @@ static int run(const struct options *options)
 		return list(options);
 	if (!choose(options, studies))
 		return EXIT_USAGE;
-	if (options->figure)
-		hashscale_figure_check(options->figure);
+	hashscale_figure_check(study_options(options)->figure);
 	out = emit_open(options);
 	status = run_all(out, options, studies, &results);
 	close_status = emit_close(out, options);
@@ -149,11 +148,12 @@ static int run(const struct options *options)
 	return interrupted() ? EXIT_INTERRUPTED : close_status ? close_status : status;
 }
 
-static bool fits(const struct op *op)
-{
-	(void)op;
-	return false;
-}
+static const struct option_row own[] = {
+	{ "quick", NULL, "fewer rounds, shorter measurements", OPTION_FLAG, OPTION_OWN(struct study_options, quick) },
+	{ "figure", "FILE", "draw a figure, .png or .svg, with gnuplot", OPTION_TEXT, OPTION_OWN(struct study_options, figure),
+	  .output = true },
+	{ 0 }
+};
 
 const struct subcommand study_command = {
 	.name = "study",
@@ -166,7 +166,6 @@ const struct subcommand study_command = {
 	       "figures of this machine, made within each round, with the least and the most. A userspace wait is no kernel "
 	       "grace period, and a small machine does not show the effects of a large one: the text below the tables explains "
 	       "the differences. --quick: fewer rounds and shorter measurements. --figure=FILE draws hash2003.",
-	.accepts = OPT_STUDY | OPT_MARKDOWN,
-	.fits = fits,
+	.options = (const struct option_row *const[]){ options_runs, options_seconds, own, options_markdown, NULL },
 	.run = run,
 };

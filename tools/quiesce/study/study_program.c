@@ -138,7 +138,7 @@ int study_run_program(const struct study *study, const struct study_variant *var
 	snprintf(seconds, sizeof(seconds), "--seconds=%g", length);
 	if (length > 0)
 		argv[nr++] = seconds;
-	if (options->quick)
+	if (study_options(options)->quick)
 		argv[nr++] = (char *)"--quick";
 	for (const char *const *a = study->arguments; a && *a && nr < MAX_ARGUMENTS; a++)
 		argv[nr++] = (char *)*a;

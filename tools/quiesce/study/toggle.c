@@ -87,10 +87,10 @@ static void run(const struct study *study, const struct options *options, int ro
 			types[nr++] = command_type(&rwscale_command, v->name);
 	for (size_t i = 0; i < NR_SCENES && !interrupted(); i++) {
 		struct job base = { .readers = { READERS }, .nr_readers = 1, .scenarios = SCENARIO_BIT(scenarios[i].scenario),
-				    .watchdog_s = 60, .sections = 2 * TOGGLES, .bystanders = scenarios[i].bystanders,
-				    .seconds = study_seconds(study, options) };
+				    .watchdog_s = 60, .seconds = study_seconds(study, options) };
 		struct results from = { 0 };
 
+		*OWN(struct rw_options, &base) = (struct rw_options){ .sections = 2 * TOGGLES, .bystanders = scenarios[i].bystanders };
 		jobs_run(&rwscale_command, &mine, &base, types, nr, &from);
 		for (size_t k = 0; k < from.nr; k++)
 			if (!from.cell[k].metric)

@@ -8,6 +8,13 @@
 #include "team.h"
 #include "tool.h"
 
+struct torture_options {
+	char mutant[64];
+	bool keep_going;
+	bool perturbed;   /* --perturb was given */
+	uint64_t perturb; /* number of accesses of 65536 that are delayed */
+};
+
 /* The counts of a run are its scenarios. */
 enum { SCENARIO_READS, SCENARIO_UPDATES, SCENARIO_REUSED, SCENARIO_CLOSE_CALLS, SCENARIO_ERRORS };
 

@@ -8,10 +8,10 @@
 
 #include "emit.h"
 #include "hashscale/hashscale.h"
+#include "ops/retire.h"
+#include "retirescale/retirescale.h"
 
-#define DEFAULT_RUNS 6 /* the fewest rounds for which a ratio has an interval */
 #define DEFAULT_CELL_S 0.03
-#define WATCHDOG_S 60
 #define BASE "exchange"
 
 static const struct hash_plan *plan;
@@ -21,24 +21,33 @@ static bool fits(const struct op *op)
 	return op->hash;
 }
 
-static void default_plan(struct hash_plan *p)
+static void check(struct options *options)
 {
-	if (!p->nr_sets) {
-		hash_plan_add_set(p, "uniform:500");
-		hash_plan_add_set(p, "uniform:100000");
-	}
-	if (p->nr_updates)
-		return;
-	p->updates[p->nr_updates++] = 0;
-	p->updates[p->nr_updates++] = 10;
-	p->updates[p->nr_updates++] = 50;
+	static const char *const keys[] = { "uniform:500", "uniform:100000", NULL };
+	struct hash_options *o = OWN(struct hash_options, options);
+
+	hash_plan_complete(&o->plan, keys, (const double[]){ 0, 10, 50 }, 3);
+	hashscale_emit_plan(&o->plan, NULL);
+	plan = &o->plan;
 }
 
-static void default_threads(struct job *base)
+static int choose_types(const struct options *options, const struct op *types[MAX_TYPES])
 {
-	base->readers[base->nr_readers++] = 1;
-	base->readers[base->nr_readers++] = 2;
+	hashscale_figure_check(OWN(const struct hash_options, options)->figure);
+	return options_types(options, &walkscale_command, types);
 }
+
+static void prepare(const struct job *job)
+{
+	retire_set(0, OWN(const struct hash_options, job)->batch);
+}
+
+static const struct option_row own[] = {
+	{ "batch", "N", "objects in a batch of types that have none of their own (default 1024)", OPTION_WHOLE, 1, MAX_BATCH,
+	  OPTION_OWN(struct hash_options, batch) },
+	{ "stall", NULL, "one more reader, which stays inside a lookup", OPTION_FLAG, OPTION_OWN(struct hash_options, plan.stall) },
+	{ 0 }
+};
 
 /* ---- output ---- */
 
@@ -129,38 +138,9 @@ static void print_table(FILE *out, const struct results *results, const struct c
 				print_row(out, results, c, (int)width);
 }
 
-/* ---- the parent ---- */
-
-static int run(const struct options *options)
+static void emit(FILE *out, const struct options *options, const struct results *results)
 {
-	struct options mine = *options;
-	struct job base = { .nr_readers = options->nr_readers, .alive = options->alive, .watchdog_s = WATCHDOG_S + (int)options->seconds,
-			    .batch = options->batch, .seconds = options->seconds > 0 ? options->seconds : DEFAULT_CELL_S };
-	const struct op *types[MAX_TYPES];
-	struct results results = { 0 };
-	int nr, status;
-	FILE *out;
-
-	default_plan(&mine.hash);
-	hashscale_default_fence(&mine);
-	mine.runs = options->runs_given ? options->runs : DEFAULT_RUNS;
-	base.hash = mine.hash;
-	memcpy(base.readers, options->readers, sizeof(base.readers));
-	if (!base.nr_readers)
-		default_threads(&base);
-	nr = options_types(options, &walkscale_command, types);
-	if (mine.figure)
-		hashscale_figure_check(mine.figure);
-	out = emit_open(&mine);
-	plan = &mine.hash;
-	hashscale_emit_plan(plan, NULL);
-	jobs_run(&walkscale_command, &mine, &base, types, nr, &results);
-	emit_by_scenario(out, &mine, &results, print_table);
-	status = emit_end(out, &mine, &walkscale_command, &results);
-	if (mine.figure && results.nr)
-		status = hashscale_figure(mine.figure, &results) || status ? EXIT_FAILED : 0;
-	results_free(&results);
-	return interrupted() ? EXIT_INTERRUPTED : status;
+	emit_by_scenario(out, options, results, print_table);
 }
 
 const struct subcommand walkscale_command = {
@@ -182,10 +162,20 @@ const struct subcommand walkscale_command = {
 	       "its own, dhp has none. With --stall one more thread begins a lookup and stays inside.\n"
 	       "Threads are bound to CPUs as long as there are enough. Default: 1 and 2 threads; 500 and 100000 generated keys "
 	       "(lists of at most 5000); 0, 10 and 50 % updates.",
-	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH | OPT_WALK,
+	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs, options_seconds,
+						      hash_options_keys, own, hash_options_figure, NULL },
 	.fits = fits,
 	.types = walk_types,
 	SCENARIOS(hash_scenarios),
 	.columns = columns,
-	.run = run,
+	.runs = DEFAULT_RUNS_OF_RATIOS,
+	.cell_s = DEFAULT_CELL_S,
+	.readers = { 1, 2 },
+	.one_fence = true,
+	.check = check,
+	.choose = choose_types,
+	.emit = emit,
+	.finish = hashscale_finish,
+	.prepare = prepare,
+	.child = hashscale_child,
 };
