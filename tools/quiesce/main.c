@@ -4,6 +4,7 @@
 
 #include <quiesce/control.h>
 
+#include "emit.h"
 #include "hogs.h"
 #include "tool.h"
 
@@ -31,6 +32,15 @@ static int help(FILE *out)
 	fprintf(out, "\n'quiesce SUBCOMMAND --help' explains each; 'quiesce --version' prints the version.\n"
 		     "Exit status: 0 good, 1 a test failed or a result is missing, 2 wrong usage, 130 interrupted.\n");
 	return emit_close(out, &(struct options){ 0 });
+}
+
+/* For the test that compares docs/json.md. */
+static int columns(void)
+{
+	emit_columns(stdout, NULL);
+	for (size_t i = 0; i < NR_COMMANDS; i++)
+		emit_columns(stdout, commands[i]);
+	return 0;
 }
 
 static int version(void)
@@ -61,6 +71,8 @@ int main(int argc, char **argv)
 		return job_child(find);
 	if (!strcmp(argv[1], "--hog"))
 		return hog_main(argv[2]);
+	if (!strcmp(argv[1], "--columns"))
+		return columns();
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return help(stdout);
 	if (!strcmp(argv[1], "--version"))

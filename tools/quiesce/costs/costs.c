@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "costs.h"
+#include "emit.h"
 #include "team.h"
 
 #define BATCH_NS 100000 /* a batch is long against the clock, short against a time slice */
@@ -166,8 +167,9 @@ const struct subcommand costs_command = {
 	.types = types,
 	SCENARIOS(scenarios),
 	.columns = costs_columns,
+	.row_threads = costs_threads,
+	.print = costs_print,
 	.runs = RUNS,
 	.choose = choose_types,
-	.emit = costs_emit,
 	.child = child,
 };

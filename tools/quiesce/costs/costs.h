@@ -3,7 +3,7 @@
 #ifndef QUIESCE_TOOL_COSTS_H
 #define QUIESCE_TOOL_COSTS_H
 
-#include "tool.h"
+#include "emit.h"
 
 struct cost_options {
 	bool all_pairs; /* transfer between all pairs of CPUs */
@@ -45,7 +45,8 @@ extern const struct cost cost_fence_light, cost_fence_acq_rel, cost_fence_full, 
 extern const struct cost cost_membarrier_idle, cost_membarrier_busy, cost_wake_empty, cost_wake_call, cost_wake_run;
 extern const struct cost cost_syscall, cost_yield, cost_clock, cost_tsc;
 
-void costs_columns(struct json_t *row, const struct results *results, const struct cell *c);
-void costs_emit(FILE *out, const struct options *options, const struct results *results);
+extern const struct column costs_columns[];
+int costs_threads(const struct cell *c);
+void costs_print(FILE *out, const struct options *options, const struct results *results);
 
 #endif

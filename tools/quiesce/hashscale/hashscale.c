@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emit.h"
 #include "hashscale.h"
 #include "ops/hash_array.h"
 
@@ -504,11 +505,11 @@ const struct subcommand hashscale_command = {
 	.types = hash_types,
 	SCENARIOS(hash_scenarios),
 	.columns = hashscale_columns,
+	.tables = hashscale_tables,
 	.runs = DEFAULT_RUNS_OF_RATIOS,
 	.one_fence = true,
 	.check = check,
 	.choose = choose_types,
-	.emit = hashscale_emit,
 	.finish = hashscale_finish,
 	.child = hashscale_child,
 };

@@ -3,10 +3,10 @@
 #ifndef QUIESCE_TOOL_HASHSCALE_H
 #define QUIESCE_TOOL_HASHSCALE_H
 
+#include "emit.h"
 #include "hash_plan.h"
 #include "ops/hash.h"
 #include "team.h"
-#include "tool.h"
 
 /* A configuration is a set of keys and a share of updates. */
 #define HASH_CONFIGS (HASH_MAX_SETS * HASH_MAX_UPDATES)
@@ -158,10 +158,15 @@ struct hash_ratio {
 /* The ratio of both values within each round; NANs: there are none. */
 struct hash_ratio hashscale_ratio(const struct cell *c, const struct cell *other);
 
-void hashscale_columns(struct json_t *row, const struct results *results, const struct cell *c);
+extern const struct column hashscale_columns[];
+extern const struct table_form hashscale_tables[];
+/* Columns that walkscale has, too. */
+const char *hash_keys_of(const struct row *row);
+const char *hash_distribution_of(const struct row *row);
+double hash_updates_percent(const struct row *row);
+const char *hashscale_remark(const struct row *row);
 /* Set the plan of the run, for the names in rows, and the type that ratios are to. */
 void hashscale_emit_plan(const struct hash_plan *plan, const struct op *base);
-void hashscale_emit(FILE *out, const struct options *options, const struct results *results);
 /* Returns a title such as "uniform:1000, uniform, 1% updates", in a static buffer. */
 const char *hashscale_title(int scenario);
 /* T(n) / (n T(1)), where n is at most the number of CPUs; NAN: T(1) was not measured. */

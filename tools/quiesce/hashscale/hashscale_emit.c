@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hashscale_emit.c - the output of hashscale. */
-#include <jansson.h>
+/* hashscale_emit.c - the columns and tables of hashscale. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +19,9 @@ void hashscale_emit_plan(const struct hash_plan *the_plan, const struct op *the_
 /* ---- figures computed from cells ---- */
 
 /* A metric of the table that cell @c was measured on. */
-static double of_table(const struct results *results, const struct cell *c, enum hash_metric metric)
+static double of_table(const struct row *row, enum hash_metric m)
 {
-	return cell_median(results_metric_of(results, c, hash_scenario(hash_set_of(c->scenario), 0), metric, 0));
+	return cell_median(results_metric_of(row->results, row->cell, hash_scenario(hash_set_of(row->cell->scenario), 0), m, 0));
 }
 
 double hashscale_efficiency(const struct results *results, const struct cell *c)
@@ -74,10 +73,12 @@ static int outside(size_t n)
 	return k;
 }
 
-static const struct cell *base_cell(const struct results *results, const struct cell *c)
+static const struct cell *base_cell(const struct row *row)
 {
-	for (size_t i = 0; i < results->nr; i++) {
-		const struct cell *other = &results->cell[i];
+	const struct cell *c = row->cell;
+
+	for (size_t i = 0; i < row->results->nr; i++) {
+		const struct cell *other = &row->results->cell[i];
 
 		if (other->op == base && !other->metric && other->scenario == c->scenario && other->threads == c->threads &&
 		    (other->fence == c->fence || other->fence == OP_FENCE_NONE || c->fence == OP_FENCE_NONE))
@@ -111,103 +112,107 @@ struct hash_ratio hashscale_ratio(const struct cell *c, const struct cell *other
 	return r;
 }
 
-static struct hash_ratio ratio_to_base(const struct results *results, const struct cell *c)
+/* ---- columns ---- */
+
+#define RATIO(name, from, to, what) \
+	static double name(const struct row *row) { struct hash_ratio r = hashscale_ratio(from, to); return what; }
+
+const char *hash_keys_of(const struct row *row)
 {
-	return hashscale_ratio(c, base_cell(results, c));
+	(void)row;
+	return plan->set[hash_set_of(row->cell->scenario)].name;
 }
 
-/* The part of the rate of @other that is missing in the rate of @c. */
-static struct hash_ratio cost_of(const struct cell *c, const struct cell *other)
+const char *hash_distribution_of(const struct row *row)
 {
-	struct hash_ratio r = hashscale_ratio(c, other);
-
-	return (struct hash_ratio){ 1 - r.median, 1 - r.high, 1 - r.low };
+	(void)row;
+	return hash_distribution_name(plan->distribution);
 }
 
-/* ---- JSON and CSV ---- */
-
-static void add_number(json_t *row, const char *name, double v)
+ROW_TEXT(base_of, base->name)
+double hash_updates_percent(const struct row *row)
 {
-	json_object_set_new(row, name, isfinite(v) ? json_real(v) : json_null());
+	return plan->updates[hash_updates_of(row->cell->scenario)];
 }
 
-static void resize_columns(json_t *row, const struct results *results, const struct cell *c)
-{
-	const struct cell *resized = results_metric(results, c, HASH_RESIZED);
-	struct hash_ratio cost = cost_of(resized, results_metric(results, c, HASH_CONTROL));
+ROW_VALUE(nr_keys_of, of_table(row, HASH_KEYS))
+ROW_VALUE(turnovers_of, (double)plan->turnovers)
+ROW_VALUE(efficiency_of, hashscale_efficiency(row->results, row->cell))
+ROW_VALUE(slowdown_of, 1 / efficiency_of(row))
+ROW_VALUE(article_of, hashscale_article(row->cell->op->name))
+RATIO(to_base, row->cell, base_cell(row), r.median)
+RATIO(to_base_low, row->cell, base_cell(row), r.low)
+RATIO(to_base_high, row->cell, base_cell(row), r.high)
+ROW_VALUE(element_bytes_of, of_table(row, HASH_ELEMENT_BYTES))
+ROW_VALUE(empty_bytes_of, of_table(row, HASH_EMPTY_BYTES))
+ROW_VALUE(fill_ns_of, of_table(row, HASH_FILL_NS))
 
-	add_number(row, "control_small", cell_median(results_metric(results, c, HASH_CONTROL_SMALL)));
-	add_number(row, "control_large", cell_median(results_metric(results, c, HASH_CONTROL_LARGE)));
-	add_number(row, "control", cell_median(results_metric(results, c, HASH_CONTROL)));
-	add_number(row, "resized", cell_median(resized));
-	add_number(row, "cost", cost.median);
-	add_number(row, "cost_low", cost.low);
-	add_number(row, "cost_high", cost.high);
-	add_number(row, "cost_in_all", cost_of(resized, c).median);
-	add_number(row, "worst_us", cell_most(results_metric(results, c, HASH_WORST)));
-	add_number(row, "control_worst_us", cell_most(results_metric(results, c, HASH_CONTROL_WORST)));
-	add_number(row, "resized_worst_us", cell_most(results_metric(results, c, HASH_RESIZED_WORST)));
-	add_number(row, "resizes", cell_median(results_metric(results, c, HASH_RESIZES)));
-	add_number(row, "resize_ms", cell_median(results_metric(results, c, HASH_RESIZE_MS)));
+static const struct cell *metric(const struct row *row, enum hash_metric m)
+{
+	return results_metric(row->results, row->cell, m);
 }
 
-void hashscale_columns(json_t *row, const struct results *results, const struct cell *c)
-{
-	double efficiency = hashscale_efficiency(results, c), keys = of_table(results, c, HASH_KEYS);
-	struct hash_ratio ratio = ratio_to_base(results, c);
+/* The part of the rate of the control that is missing while the table is resized. */
+RATIO(cost_of, metric(row, HASH_RESIZED), metric(row, HASH_CONTROL), 1 - r.median)
+RATIO(cost_low_of, metric(row, HASH_RESIZED), metric(row, HASH_CONTROL), 1 - r.high)
+RATIO(cost_high_of, metric(row, HASH_RESIZED), metric(row, HASH_CONTROL), 1 - r.low)
+RATIO(cost_in_all_of, metric(row, HASH_RESIZED), row->cell, 1 - r.median)
 
-	json_object_set_new(row, "keys", json_string(plan->set[hash_set_of(c->scenario)].name));
-	json_object_set_new(row, "nr_keys", isfinite(keys) ? json_integer((json_int_t)keys) : json_null());
-	json_object_set_new(row, "distribution", json_string(hash_distribution_name(plan->distribution)));
-	add_number(row, "updates", plan->updates[hash_updates_of(c->scenario)]);
-	json_object_set_new(row, "turnovers", json_integer((json_int_t)plan->turnovers));
-	add_number(row, "efficiency", efficiency);
-	add_number(row, "slowdown", 1 / efficiency);
-	add_number(row, "article_efficiency", hashscale_article(c->op->name));
-	json_object_set_new(row, "base", json_string(base->name));
-	add_number(row, "to_base", ratio.median);
-	add_number(row, "to_base_low", ratio.low);
-	add_number(row, "to_base_high", ratio.high);
-	add_number(row, "element_bytes", of_table(results, c, HASH_ELEMENT_BYTES));
-	add_number(row, "empty_bytes", of_table(results, c, HASH_EMPTY_BYTES));
-	add_number(row, "fill_ns", of_table(results, c, HASH_FILL_NS));
-	resize_columns(row, results, c);
-	add_number(row, "warm_up", cell_median(results_metric(results, c, HASH_WARM)));
-	add_number(row, "window_s", cell_median(results_metric(results, c, HASH_WINDOW_S)));
-}
+const struct column hashscale_columns[] = {
+	{ "keys", "the set of keys as in `--keys`, a file without its directory; number of keys", COLUMN_TEXT, .text = hash_keys_of },
+	{ "nr_keys", NULL, COLUMN_COUNT, .value = nr_keys_of },
+	{ "distribution", "distribution of the keys that are looked up: `uniform`, `zipf` (exponent 0.99) or `hot` (one key)",
+	  COLUMN_TEXT, .text = hash_distribution_of },
+	{ "updates", "percentage of operations that are updates, which remove and insert in turns",
+	  COLUMN_NUMBER, .value = hash_updates_percent },
+	{ "turnovers", "value of `--turnovers`: how often each element was removed and inserted again before the measurement, on "
+	  "average; `element_bytes` and `fill_ns` are of the table before that",
+	  COLUMN_COUNT, .value = turnovers_of },
+	{ "efficiency", "`p50` over that of one thread times the threads, or times the CPUs if those are fewer; `null` if one "
+	  "thread was not measured",
+	  COLUMN_NUMBER, .value = efficiency_of },
+	{ "slowdown", "1 / `efficiency`", COLUMN_NUMBER, .value = slowdown_of },
+	{ "article_efficiency", "efficiency of the same type in the Linux Journal's article of 2003, at four CPUs of 700 MHz",
+	  COLUMN_NUMBER, .value = article_of },
+	{ "base", "the type of `--base`; median over rounds of the rate over the base's in the same round",
+	  COLUMN_TEXT, .text = base_of },
+	{ "to_base", NULL, COLUMN_NUMBER, .value = to_base },
+	{ "to_base_low", "an interval that contains the true median with at least 95 %, from the order of the rounds' ratios; "
+	  "`null` with less than six rounds",
+	  COLUMN_NUMBER, .value = to_base_low },
+	{ "to_base_high", NULL, COLUMN_NUMBER, .value = to_base_high },
+	{ "element_bytes", "memory of the full table for each element, with the memory of key and value",
+	  COLUMN_NUMBER, .value = element_bytes_of },
+	{ "empty_bytes", "memory of a table made for one element, which is not in it", COLUMN_NUMBER, .value = empty_bytes_of },
+	{ "fill_ns", "time to insert an element, one thread alone", COLUMN_NUMBER, .value = fill_ns_of },
+	{ "control_small", "with `--resize`: operations/s while an additional thread resizes another table, see below",
+	  COLUMN_NUMBER, .metric = HASH_CONTROL_SMALL },
+	{ "control_large", NULL, COLUMN_NUMBER, .metric = HASH_CONTROL_LARGE },
+	{ "control", "the mean of both in each round, median", COLUMN_NUMBER, .metric = HASH_CONTROL },
+	{ "resized", "operations/s while the table that the threads use is resized", COLUMN_NUMBER, .metric = HASH_RESIZED },
+	{ "cost", "1 - `resized` / `control` in each round: the cost of the resizing; median, and an interval as that of `to_base`",
+	  COLUMN_NUMBER, .value = cost_of },
+	{ "cost_low", NULL, COLUMN_NUMBER, .value = cost_low_of },
+	{ "cost_high", NULL, COLUMN_NUMBER, .value = cost_high_of },
+	{ "cost_in_all", "1 - `resized` / the round's rate without resizing, median: includes the costs of the additional thread "
+	  "and of a larger table",
+	  COLUMN_NUMBER, .value = cost_in_all_of },
+	{ "worst_us", "with `--resize`: the slowest 256 operations of any thread and round, while no table, another table, and "
+	  "their own table is resized",
+	  COLUMN_NUMBER, .metric = HASH_WORST, .most = true },
+	{ "control_worst_us", NULL, COLUMN_NUMBER, .metric = HASH_CONTROL_WORST, .most = true },
+	{ "resized_worst_us", NULL, COLUMN_NUMBER, .metric = HASH_RESIZED_WORST, .most = true },
+	{ "resizes", "number of resizes while `resized` was measured, and duration of each, medians; one CPU executes them",
+	  COLUMN_NUMBER, .metric = HASH_RESIZES },
+	{ "resize_ms", NULL, COLUMN_NUMBER, .metric = HASH_RESIZE_MS },
+	{ "warm_up", "operations of all threads before the measurement, and duration of the measurement. There are at least as "
+	  "many operations as keys, unless ten seconds were over or all threads look up the same key",
+	  COLUMN_NUMBER, .metric = HASH_WARM },
+	{ "window_s", NULL, COLUMN_NUMBER, .metric = HASH_WINDOW_S },
+	{ 0 }
+};
 
 /* ---- tables ---- */
-
-static void number(FILE *out, int width, double v)
-{
-	if (!isfinite(v))
-		fprintf(out, " %*s", width, "-");
-	else
-		fprintf(out, " %*.*f", width, v < 10 ? 2 : v < 100 ? 1 : 0, v);
-}
-
-static void percent(FILE *out, int width, double v)
-{
-	if (isfinite(v))
-		fprintf(out, " %*.0f%%", width - 1, v * 100);
-	else
-		fprintf(out, " %*s", width, "-");
-}
-
-static const char *fence_of(const struct cell *c)
-{
-	return c->fence == OP_FENCE_NONE ? "-" : fence_name(c->fence);
-}
-
-static int width_of_names(const struct results *results)
-{
-	size_t width = 4;
-
-	for (size_t i = 0; i < results->nr; i++)
-		if (strlen(results->cell[i].op->name) > width)
-			width = strlen(results->cell[i].op->name);
-	return (int)width;
-}
 
 const char *hashscale_title(int scenario)
 {
@@ -229,90 +234,57 @@ static void title(FILE *out, const struct cell *c)
 		c->threads, c->threads > 1 ? "s" : "");
 }
 
-/* Returns true if other processes disturbed most rounds of the cell. */
-static bool is_disturbed(const struct cell *c)
+static void rate_title(FILE *out, const struct row *first)
 {
-	return c && c->disturbed * 2 > c->nr;
+	title(out, first->cell);
+	fprintf(out, "; ratios to %s with 95 %% intervals\n", base->name);
 }
 
-static void rate_row(FILE *out, const struct results *results, const struct cell *c)
+static void resize_title(FILE *out, const struct row *first)
 {
-	struct summary s = cell_summary(c);
-	struct hash_ratio ratio = ratio_to_base(results, c);
-	double efficiency = hashscale_efficiency(results, c);
-
-	number(out, 8, s.p50 / 1e6);
-	number(out, 8, s.min / 1e6);
-	number(out, 8, s.max / 1e6);
-	percent(out, 8, c->threads > 1 ? efficiency : NAN);
-	number(out, 7, c->threads > 1 ? 1 / efficiency : NAN);
-	percent(out, 8, c->threads > 1 ? hashscale_article(c->op->name) : NAN);
-	number(out, 9, ratio.median);
-	number(out, 6, ratio.low);
-	number(out, 6, ratio.high);
-	number(out, 8, of_table(results, c, HASH_ELEMENT_BYTES));
-	number(out, 9, of_table(results, c, HASH_EMPTY_BYTES));
-	number(out, 8, of_table(results, c, HASH_FILL_NS));
-	fprintf(out, "%s\n", is_disturbed(c) ? "  disturbed" : "");
-}
-
-static void rate_title(FILE *out, const struct cell *c, int width)
-{
-	title(out, c);
-	fprintf(out, "; ratios to %s with 95 %% intervals\n"
-		     "%-*s %-5s %8s %8s %8s %8s %7s %8s %9s %13s %8s %9s %8s\n", base->name, width, "type", "fence",
-		"median", "min", "max", "of ideal", "slower", "article", "ratio", "interval", "bytes", "empty", "fill ns");
-}
-
-static void resize_row(FILE *out, const struct results *results, const struct cell *c)
-{
-	const struct cell *small = results_metric(results, c, HASH_CONTROL_SMALL);
-	const struct cell *large = results_metric(results, c, HASH_CONTROL_LARGE);
-	const struct cell *resized = results_metric(results, c, HASH_RESIZED);
-	struct hash_ratio cost = cost_of(resized, results_metric(results, c, HASH_CONTROL));
-	bool disturbed = is_disturbed(c) || is_disturbed(small) || is_disturbed(large) || is_disturbed(resized);
-
-	number(out, 8, cell_median(c) / 1e6);
-	number(out, 8, cell_median(small) / 1e6);
-	number(out, 8, cell_median(large) / 1e6);
-	number(out, 8, cell_median(resized) / 1e6);
-	percent(out, 6, cost.median);
-	percent(out, 6, cost.low);
-	percent(out, 5, cost.high);
-	percent(out, 7, cost_of(resized, c).median);
-	number(out, 9, cell_most(results_metric(results, c, HASH_WORST)));
-	number(out, 8, cell_most(results_metric(results, c, HASH_CONTROL_WORST)));
-	number(out, 8, cell_most(results_metric(results, c, HASH_RESIZED_WORST)));
-	number(out, 8, cell_median(results_metric(results, c, HASH_RESIZES)));
-	number(out, 8, cell_median(results_metric(results, c, HASH_RESIZE_MS)));
-	fprintf(out, "%s\n", disturbed ? "  disturbed" : "");
-}
-
-static void resize_title(FILE *out, const struct cell *c, int width)
-{
-	title(out, c);
+	title(out, first->cell);
 	fprintf(out, ";\n'small', 'large': one thread more resizes another table, and theirs has the least and the largest size of that; "
 		     "'resized': theirs;\n'cost' of that to the mean of 'small' and 'large', with a 95 %% interval; 'in all' to 'alone'; "
 		     "'worst' us: the slowest %d operations\nof any round alone, with another table resized, with theirs; resizes in a "
-		     "round, and ms for each\n%-*s %-5s %8s %8s %8s %8s %6s %12s %7s %9s %8s %8s %8s %8s\n",
-		HASH_CHUNK, width, "type", "fence", "alone", "small", "large", "resized", "cost", "interval", "in all", "worst", "control",
-		"resized", "resizes", "ms each");
+		     "round, and ms for each\n", HASH_CHUNK);
 }
 
-static void print_table(FILE *out, const struct results *results, const struct cell *first)
+ROW_PART(is_alone, !plan->resize && row->cell->threads == 1 ? 0 : -1)
+ROW_PART(is_beside, !plan->resize && row->cell->threads > 1 ? 0 : -1)
+ROW_PART(is_resize, plan->resize ? 0 : -1)
+
+const char *hashscale_remark(const struct row *row)
 {
-	int width = width_of_names(results);
-
-	(plan->resize ? resize_title : rate_title)(out, first, width);
-	for (const struct cell *c = first; c < results->cell + results->nr; c++) {
-		if (c->metric || c->scenario != first->scenario || c->threads != first->threads)
-			continue;
-		fprintf(out, "%-*s %-5s", width, c->op->name, fence_of(c));
-		(plan->resize ? resize_row : rate_row)(out, results, c);
-	}
+	return row_is_disturbed(row) ? "  disturbed" : "";
 }
 
-void hashscale_emit(FILE *out, const struct options *options, const struct results *results)
+static const char *resize_remark(const struct row *row)
 {
-	emit_by_scenario(out, options, results, print_table);
+	static const enum hash_metric others[] = { HASH_CONTROL_SMALL, HASH_CONTROL_LARGE, HASH_RESIZED };
+	bool disturbed = row_is_disturbed(row);
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (metric(row, others[i]))
+			disturbed = disturbed || row_is_disturbed(&(struct row){ row->results, metric(row, others[i]), row->s });
+	return disturbed ? "  disturbed" : "";
 }
+
+/* A table of one thread has the heads of the others. */
+#define IDEAL(efficiency, slowdown, article) \
+	V("of ideal", 8, efficiency, .percent = true), V("slower", 7, slowdown), V("article", 8, article, .percent = true)
+#define REST \
+	V("ratio", 9, "to_base"), V("", 6, "to_base_low"), V("interval", 6, "to_base_high"), V("bytes", 8, "element_bytes"), \
+	V("empty", 9, "empty_bytes"), V("fill ns", 8, "fill_ns"), { 0 }
+static const struct view alone[] = { VIEW_MILLIONS, IDEAL(NULL, NULL, NULL), REST };
+static const struct view beside[] = { VIEW_MILLIONS, IDEAL("efficiency", "slowdown", "article_efficiency"), REST };
+static const struct view resizes[] = {
+	V("alone", 8, "p50", .scale = 1e-6), V("small", 8, "control_small", .scale = 1e-6), V("large", 8, "control_large", .scale = 1e-6),
+	V("resized", 8, "resized", .scale = 1e-6), V("cost", 6, "cost", .percent = true), V("", 6, "cost_low", .percent = true),
+	V("interval", 5, "cost_high", .percent = true), V("in all", 7, "cost_in_all", .percent = true), V("worst", 9, "worst_us"),
+	V("control", 8, "control_worst_us"), V("resized", 8, "resized_worst_us"), V("resizes", 8, "resizes"),
+	V("ms each", 8, "resize_ms"), { 0 }
+};
+const struct table_form hashscale_tables[] = {
+	{ is_alone, rate_title, alone, hashscale_remark }, { is_beside, rate_title, beside, hashscale_remark },
+	{ is_resize, resize_title, resizes, resize_remark }, { 0 }
+};

@@ -83,24 +83,9 @@ static struct hash_plan *plan_of(struct options *o)
 	return &OWN(struct hash_options, o)->plan;
 }
 
-static void add_threads(const char *item, struct options *o)
-{
-	option_add_number("threads", item, 1, HASH_CELL_THREADS, o);
-}
-
-static void take_threads(const char *arg, struct options *o)
-{
-	option_items("threads", arg, o, add_threads);
-}
-
 static void add_keys(const char *item, struct options *o)
 {
 	hash_plan_add_set(plan_of(o), item);
-}
-
-static void take_keys(const char *arg, struct options *o)
-{
-	option_items("keys", arg, o, add_keys);
 }
 
 static void take_distribution(const char *arg, struct options *o)
@@ -122,16 +107,12 @@ static void add_updates(const char *item, struct options *o)
 	plan->updates[plan->nr_updates++] = option_number("updates", item, 0, 100);
 }
 
-static void take_updates(const char *arg, struct options *o)
-{
-	option_items("updates", arg, o, add_updates);
-}
-
 const struct option_row hash_options_keys[] = {
-	{ "threads", "N,M", "numbers of threads (default 1,2)", .take = take_threads },
-	{ "keys", "A,B", "sets of keys: uniform:N (scattered), dense:N (1 to N), words, psl, or a file of lines", .take = take_keys },
+	{ "threads", "N,M", "numbers of threads (default 1,2)", OPTION_NUMBERS, 1, HASH_CELL_THREADS, .take = NULL },
+	{ "keys", "A,B", "sets of keys: uniform:N (scattered), dense:N (1 to N), words, psl, or a file of lines",
+	  OPTION_ITEMS, .take = add_keys },
 	{ "distribution", "NAME", "distribution of lookups: uniform (default), zipf or hot", .take = take_distribution },
-	{ "updates", "P,Q", "percent of updates among the operations (default 0)", .take = take_updates },
+	{ "updates", "P,Q", "percent of updates among the operations (default 0)", OPTION_ITEMS, .take = add_updates },
 	{ 0 }
 };
 

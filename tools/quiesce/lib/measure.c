@@ -16,8 +16,9 @@ void options_one_fence(struct options *options)
 
 struct job job_of(const struct subcommand *command, const struct options *options)
 {
-	struct job job = { .command = command, .scenarios = options->scenarios ? options->scenarios : ~UINT64_C(0), .nr_readers = options->nr_readers,
-			   .alive = options->alive, .seconds = options->seconds > 0 ? options->seconds : command->cell_s,
+	struct job job = { .command = command, .scenarios = options->scenarios ? options->scenarios : ~UINT64_C(0),
+			   .nr_readers = options->nr_readers, .alive = options->alive,
+			   .seconds = options->seconds > 0 ? options->seconds : command->cell_s,
 			   .watchdog_s = WATCHDOG_S + (int)options->seconds };
 
 	memcpy(job.readers, options->readers, sizeof(job.readers));
@@ -63,7 +64,7 @@ int subcommand_measure(const struct subcommand *command, const struct options *a
 	job = job_of(command, &options);
 	out = emit_open(&options);
 	jobs_run(command, &options, &job, types, nr, &results);
-	(command->emit ? command->emit : emit_results)(out, &options, &results);
+	emit_results(out, command, &options, &results);
 	status = status_of(out, &options, command, &results);
 	results_free(&results);
 	return status;

@@ -53,7 +53,8 @@ uint64_t option_whole(const char *option, const char *text, double min, double m
 	return (uint64_t)value;
 }
 
-void option_items(const char *option, const char *list, struct options *o, void (*each)(const char *item, struct options *o))
+/* Calls @each on every item of a comma-separated list; without it the items are numbers. */
+static void take_items(const struct option_row *row, const char *list, struct options *o)
 {
 	char *copy = strdup(list), *rest = copy, *item;
 
@@ -61,8 +62,11 @@ void option_items(const char *option, const char *list, struct options *o, void 
 		usage_error("out of memory");
 	while ((item = strsep(&rest, ",")) != NULL) {
 		if (!*item)
-			usage_error("--%s=%s: an item of the list is empty", option, list);
-		each(item, o);
+			usage_error("--%s=%s: an item of the list is empty", row->name, list);
+		if (row->take)
+			row->take(item, o);
+		else
+			option_add_number(row->name, item, row->min, row->max, o);
 	}
 	free(copy);
 }
@@ -136,22 +140,7 @@ static void add_type(const char *item, struct options *o)
 	o->types[o->nr_types++] = op;
 }
 
-static void take_types(const char *arg, struct options *o)
-{
-	option_items("type", arg, o, add_type);
-}
-
 /* ---- groups of options ---- */
-
-static void add_reader(const char *item, struct options *o)
-{
-	option_add_number("readers", item, 1, MAX_THREADS, o);
-}
-
-static void take_readers(const char *arg, struct options *o)
-{
-	option_items("readers", arg, o, add_reader);
-}
 
 static void add_scenario(const char *item, struct options *o)
 {
@@ -169,11 +158,6 @@ static void add_scenario(const char *item, struct options *o)
 	usage_error("unknown scenario '%s'; valid:%s", item, text);
 }
 
-static void take_scenarios(const char *arg, struct options *o)
-{
-	option_items("scenario", arg, o, add_scenario);
-}
-
 static void add_fence(const char *item, struct options *o)
 {
 	if (!strcmp(item, "light"))
@@ -182,11 +166,6 @@ static void add_fence(const char *item, struct options *o)
 		o->fences |= 1u << OP_FENCE_FULL;
 	else
 		usage_error("unknown fence mode '%s'; valid: light full", item);
-}
-
-static void take_fences(const char *arg, struct options *o)
-{
-	option_items("fence", arg, o, add_fence);
 }
 
 static void take_format(enum format format, struct options *o)
@@ -198,29 +177,11 @@ static void take_format(enum format format, struct options *o)
 	o->format = format;
 }
 
-static void take_json(const char *arg, struct options *o)
-{
-	(void)arg;
-	take_format(FORMAT_JSON, o);
-}
-
-static void take_csv(const char *arg, struct options *o)
-{
-	(void)arg;
-	take_format(FORMAT_CSV, o);
-}
-
-static void take_markdown(const char *arg, struct options *o)
-{
-	(void)arg;
-	take_format(FORMAT_MARKDOWN, o);
-}
-
-#define CALL(function) .kind = OPTION_CALL, .take = (function)
-
-const struct option_row options_type[] = { { "type", "A,B", "only these types", CALL(take_types) }, { 0 } };
-const struct option_row options_readers[] = { { "readers", "N,M", "numbers of reader threads", CALL(take_readers) }, { 0 } };
-const struct option_row options_scenario[] = { { "scenario", "A,B", "only these scenarios", CALL(take_scenarios) }, { 0 } };
+const struct option_row options_type[] = { { "type", "A,B", "only these types", OPTION_ITEMS, .take = add_type }, { 0 } };
+const struct option_row options_readers[] = {
+	{ "readers", "N,M", "numbers of reader threads", OPTION_NUMBERS, 1, MAX_THREADS, .take = NULL }, { 0 }
+};
+const struct option_row options_scenario[] = { { "scenario", "A,B", "only these scenarios", OPTION_ITEMS, .take = add_scenario }, { 0 } };
 const struct option_row options_seconds[] = {
 	{ "seconds", "S", "duration of a run (torture) or of one cell", OPTION_NUMBER, 0.001, 1e6, OPTION_AT(seconds) }, { 0 }
 };
@@ -228,18 +189,18 @@ const struct option_row options_runs[] = {
 	{ "runs", "N", "rounds over all types (default 3, torture 1, costs 5)", OPTION_COUNT, 1, 1000, OPTION_AT(runs) }, { 0 }
 };
 const struct option_row options_rounds[] = {
-	{ "fence", "light,full", "only these fence modes of the readers", CALL(take_fences) },
+	{ "fence", "light,full", "only these fence modes of the readers", OPTION_ITEMS, .take = add_fence },
 	{ "alive", "N", "keep N more registered threads alive, asleep", OPTION_COUNT, 0, MAX_THREADS, OPTION_AT(alive) },
 	{ 0 }
 };
 const struct option_row options_markdown[] = {
-	{ "markdown", NULL, "tables in Markdown, for a page", CALL(take_markdown), .output = true }, { 0 }
+	{ "markdown", NULL, "tables in Markdown, for a page", OPTION_FORMAT, FORMAT_MARKDOWN, .output = true }, { 0 }
 };
 
 /* Every subcommand has these. */
 static const struct option_row options_output[] = {
-	{ "json", NULL, "one JSON object, see docs/json.md", CALL(take_json), .output = true },
-	{ "csv", NULL, "comma-separated values", CALL(take_csv), .output = true },
+	{ "json", NULL, "one JSON object, see docs/json.md", OPTION_FORMAT, FORMAT_JSON, .output = true },
+	{ "csv", NULL, "comma-separated values", OPTION_FORMAT, FORMAT_CSV, .output = true },
 	{ "output", "FILE", "write the results to FILE, not to the standard output", OPTION_TEXT, OPTION_AT(output), .output = true },
 	{ 0 }
 };
@@ -268,6 +229,9 @@ static void store(const struct option_row *row, const char *arg, struct options 
 
 	switch (row->kind) {
 	case OPTION_CALL: row->take(arg, o); break;
+	case OPTION_ITEMS:
+	case OPTION_NUMBERS: take_items(row, arg, o); break;
+	case OPTION_FORMAT: take_format((enum format)row->min, o); break;
 	case OPTION_FLAG: *(bool *)at = true; break;
 	case OPTION_COUNT: *(int *)at = (int)option_whole(row->name, arg, row->min, row->max); break;
 	case OPTION_WHOLE: *(uint64_t *)at = option_whole(row->name, arg, row->min, row->max); break;

@@ -55,8 +55,10 @@ struct options {
 /* One option.  Its value is stored at @at in struct options, as its kind says, or @take does that. */
 struct option_row {
 	const char *name, *arg, *what;
-	/* It calls @take, or stores a bool, an int, a uint64_t, a double, a const char *. */
-	enum { OPTION_CALL, OPTION_FLAG, OPTION_COUNT, OPTION_WHOLE, OPTION_NUMBER, OPTION_TEXT } kind;
+	/* It calls @take, or that for each item of a list, or adds numbers to options->readers; sets the format @min; or
+	 * stores a bool, an int, a uint64_t, a double, a const char *. */
+	enum { OPTION_CALL, OPTION_ITEMS, OPTION_NUMBERS, OPTION_FORMAT,
+	       OPTION_FLAG, OPTION_COUNT, OPTION_WHOLE, OPTION_NUMBER, OPTION_TEXT } kind;
 	double min, max;
 	size_t at;
 	void (*take)(const char *arg, struct options *options);
@@ -73,15 +75,14 @@ extern const struct option_row options_type[], options_readers[], options_scenar
 double option_number(const char *option, const char *text, double min, double max);
 uint64_t option_whole(const char *option, const char *text, double min, double max);
 const struct op *option_type(const char *option, const char *name);
-/* Calls @each on every item of a comma-separated list. */
-void option_items(const char *option, const char *list, struct options *o, void (*each)(const char *item, struct options *o));
 /* Adds a number to options->readers. */
 void option_add_number(const char *option, const char *item, double min, double max, struct options *o);
 
 struct cell;
 struct results;
 struct job;
-struct json_t;
+struct column;
+struct table_form;
 
 struct subcommand {
 	const char *name;
@@ -94,8 +95,9 @@ struct subcommand {
 	const struct scenario_info *scenarios;
 	int nr_scenarios;
 	bool layouts; /* true: groups of samples are code layouts, whose medians are compared; false: rounds */
-	/* Adds the columns that only rows of this subcommand have.  NULL: none. */
-	void (*columns)(struct json_t *row, const struct results *results, const struct cell *cell);
+	const struct column *columns; /* those that only its rows have; NULL: none */
+	const struct table_form *tables;   /* the last one has no views */
+	int (*row_threads)(const struct cell *cell); /* number of threads of a row; NULL: that of the cell */
 	/* NULL: it measures, as below. */
 	int (*run)(const struct options *options);
 	/* Defaults: rounds, seconds of a cell, numbers of threads, ended by 0; one fence mode unless --fence names some. */
@@ -107,7 +109,7 @@ struct subcommand {
 	/* Hooks of a run, in this order; NULL: not needed. */
 	void (*check)(struct options *options); /* completes the options, reports mistakes in them */
 	int (*choose)(const struct options *options, const struct op *types[MAX_TYPES]); /* as options_types() */
-	void (*emit)(FILE *out, const struct options *options, const struct results *results); /* as emit_results() */
+	void (*print)(FILE *out, const struct options *options, const struct results *results); /* as emit_tables() */
 	int (*finish)(const struct options *options, const struct results *results); /* returns an exit status */
 	/* Hooks in the child: before the type is initialised, and the measurement, which returns its exit status. */
 	void (*prepare)(const struct job *job);
@@ -225,7 +227,8 @@ const char *host_build_type(void);
 
 /* Opens the file of --output before the measurement, so that a wrong path does not lose it. */
 FILE *emit_open(const struct options *options);
-void emit_results(FILE *out, const struct options *options, const struct results *results);
+/* @command: the one whose results these are; NULL: they are of several, and CSV has the columns that all have. */
+void emit_results(FILE *out, const struct subcommand *command, const struct options *options, const struct results *results);
 void emit_notes(const struct results *results);
 void emit_head(FILE *out); /* the machine, for tables */
 /* Closes @out; EXIT_FAILED, and a line on stderr, if anything was not written. */

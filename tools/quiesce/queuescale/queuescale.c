@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* queuescale.c - queues and stacks: pairs of a put and a get by each thread, or producers and consumers. */
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -31,99 +30,66 @@ static int child(const struct job *job)
 
 /* ---- output ---- */
 
-static int consumers_of(const struct cell *c)
+ROW_VALUE(producers_of, row->cell->threads - row->cell->scenario)
+ROW_VALUE(consumers_of, row->cell->scenario)
+
+/* The time of one CPU for a put and a get, or of a consumer for a get. */
+static double pair_ns_of(const struct row *row)
 {
-	return c->scenario;
+	int threads = row->cell->scenario ? row->cell->scenario : row->cell->threads;
+
+	return 1e9 * (threads < cpus_online() ? threads : cpus_online()) / row->s.p50;
 }
 
-static struct hash_ratio ratio_of(const struct results *results, const struct cell *c)
-{
-	const char *peer = c->op->queues->peer;
+ROW_TEXT(peer_of_row, row->cell->op->queues->peer)
 
-	return hashscale_ratio(c, peer ? results_find(results, c->command, peer, c->scenario, OP_FENCE_NONE, c->threads) : NULL);
+static struct hash_ratio ratio_of(const struct row *row)
+{
+	const struct cell *c = row->cell;
+	const char *peer = peer_of_row(row);
+
+	return hashscale_ratio(c, peer ? results_find(row->results, c->command, peer, c->scenario, OP_FENCE_NONE, c->threads) : NULL);
 }
 
-static double metric(const struct results *results, const struct cell *c, enum queue_metric m)
+ROW_VALUE(to_peer, ratio_of(row).median)
+ROW_VALUE(to_peer_low, ratio_of(row).low)
+ROW_VALUE(to_peer_high, ratio_of(row).high)
+
+static const struct column columns[] = {
+	{ "producers", "threads that enqueue, and dequeue; without consumers each thread does both",
+	  COLUMN_COUNT, .value = producers_of },
+	{ "consumers", NULL, COLUMN_COUNT, .value = consumers_of },
+	{ "pair_ns", "a CPU's time for a pair, or a dequeue", COLUMN_NUMBER, .value = pair_ns_of },
+	{ "peer", "liburcu's type of the same kind; `null`: none", COLUMN_TEXT, .text = peer_of_row },
+	{ "to_peer", "ratio to the peer in each round, as `to_base` of hashscale; `null` where the peer was not measured",
+	  COLUMN_NUMBER, .value = to_peer },
+	{ "to_peer_low", NULL, COLUMN_NUMBER, .value = to_peer_low },
+	{ "to_peer_high", NULL, COLUMN_NUMBER, .value = to_peer_high },
+	{ "waited", "the share of its time that a thread waited for a grace period, before it enqueued nodes again that it had "
+	  "dequeued",
+	  COLUMN_NUMBER, .metric = QUEUE_WAITED },
+	{ "empty", "dequeues that found the queue empty", COLUMN_NUMBER, .metric = QUEUE_EMPTY },
+	{ 0 }
+};
+
+static void title(FILE *out, const struct row *first)
 {
-	return cell_median(results_metric(results, c, m));
-}
-
-/* Returns the time of one CPU for a put and a get, or of a consumer for a get. */
-static double ns_of(const struct cell *c)
-{
-	int threads = consumers_of(c) ? consumers_of(c) : c->threads;
-
-	return 1e9 * (threads < cpus_online() ? threads : cpus_online()) / cell_summary(c).p50;
-}
-
-static void add_number(json_t *row, const char *name, double v)
-{
-	json_object_set_new(row, name, isfinite(v) ? json_real(v) : json_null());
-}
-
-static void columns(json_t *row, const struct results *results, const struct cell *c)
-{
-	const char *peer = c->op->queues->peer;
-	struct hash_ratio ratio = ratio_of(results, c);
-
-	json_object_set_new(row, "producers", json_integer(c->threads - consumers_of(c)));
-	json_object_set_new(row, "consumers", json_integer(consumers_of(c)));
-	add_number(row, "pair_ns", ns_of(c));
-	json_object_set_new(row, "peer", peer ? json_string(peer) : json_null());
-	add_number(row, "to_peer", ratio.median);
-	add_number(row, "to_peer_low", ratio.low);
-	add_number(row, "to_peer_high", ratio.high);
-	add_number(row, "waited", metric(results, c, QUEUE_WAITED));
-	add_number(row, "empty", metric(results, c, QUEUE_EMPTY));
-}
-
-static void number(FILE *out, int width, double v)
-{
-	if (!isfinite(v))
-		fprintf(out, " %*s", width, "-");
-	else
-		fprintf(out, " %*.*f", width, v < 10 ? 2 : v < 100 ? 1 : 0, v);
-}
-
-static void print_row(FILE *out, const struct results *results, const struct cell *c)
-{
-	struct summary s = cell_summary(c);
-	struct hash_ratio ratio = ratio_of(results, c);
-
-	fprintf(out, "%-13s %-5s", c->op->name, c->fence == OP_FENCE_NONE ? "-" : fence_name(c->fence));
-	number(out, 8, s.p50 / 1e6);
-	number(out, 8, s.min / 1e6);
-	number(out, 8, s.max / 1e6);
-	number(out, 8, ns_of(c));
-	number(out, 8, ratio.median);
-	number(out, 6, ratio.low);
-	number(out, 6, ratio.high);
-	fprintf(out, " %6.0f%%%s\n", 100 * metric(results, c, QUEUE_WAITED), c->disturbed * 2 > c->nr ? "  disturbed" : "");
-}
-
-static void print_table(FILE *out, const struct results *results, const struct cell *first)
-{
-	int consumers = consumers_of(first);
+	int consumers = first->cell->scenario, threads = first->cell->threads;
 
 	if (consumers)
-		fprintf(out, "\nqueuescale %d:%d, producers:consumers: million gets/s of all consumers", first->threads - consumers,
-			consumers);
+		fprintf(out, "\nqueuescale %d:%d, producers:consumers: million gets/s of all consumers", threads - consumers, consumers);
 	else
-		fprintf(out, "\nqueuescale %d thread%s: million pairs of a put and a get/s of all threads", first->threads,
-			first->threads > 1 ? "s" : "");
-	fprintf(out,
-		", median over rounds;\n'ratio': to liburcu's of the same kind, 95 %% intervals; 'ns': a CPU's time for one; 'waited' for "
-		"readers, not counted\n%-13s %-5s %8s %8s %8s %8s %8s %13s %7s\n",
-		"type", "fence", "median", "min", "max", "ns", "ratio", "interval", "waited");
-	for (const struct cell *c = first; c < results->cell + results->nr; c++)
-		if (!c->metric && c->scenario == first->scenario && c->threads == first->threads)
-			print_row(out, results, c);
+		fprintf(out, "\nqueuescale %d thread%s: million pairs of a put and a get/s of all threads", threads,
+			threads > 1 ? "s" : "");
+	fprintf(out, ", median over rounds;\n'ratio': to liburcu's of the same kind, 95 %% intervals; 'ns': a CPU's time for one; "
+		     "'waited' for readers, not counted\n");
 }
 
-static void emit(FILE *out, const struct options *options, const struct results *results)
-{
-	emit_by_scenario(out, options, results, print_table);
-}
+static const struct view views[] = {
+	VIEW_MILLIONS, V("ns", 8, "pair_ns"), V("ratio", 8, "to_peer"),
+	V("", 6, "to_peer_low"), V("interval", 6, "to_peer_high"), V("waited", 7, "waited", .percent = true), { 0 }
+};
+static const struct table_form tables[] = { { NULL, title, views, hashscale_remark }, { 0 } };
 
 /* ---- the parent ---- */
 
@@ -139,13 +105,8 @@ static void add_shape(const char *item, struct options *o)
 		o->readers[o->nr_readers - 1] |= QUEUE_CONSUMERS((int)option_whole("threads", colon + 1, 1, QUEUE_MAX_CONSUMERS));
 }
 
-static void take_threads(const char *arg, struct options *o)
-{
-	option_items("threads", arg, o, add_shape);
-}
-
 static const struct option_row own[] = {
-	{ "threads", "N,P:C", "numbers of threads, or producers:consumers (default 1,2,1:1)", .take = take_threads }, { 0 }
+	{ "threads", "N,P:C", "numbers of threads, or producers:consumers (default 1,2,1:1)", OPTION_ITEMS, .take = add_shape }, { 0 }
 };
 
 static bool fits(const struct op *op)
@@ -171,10 +132,10 @@ const struct subcommand queuescale_command = {
 	.types = queue_types,
 	SCENARIOS(scenarios),
 	.columns = columns,
+	.tables = tables,
 	.runs = DEFAULT_RUNS_OF_RATIOS,
 	.cell_s = DEFAULT_CELL_S,
 	.readers = { 1, 2, 1 | QUEUE_CONSUMERS(1) },
 	.one_fence = true,
-	.emit = emit,
 	.child = child,
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* rcuscale.c - how long updaters wait, and the cost of their waits for others. */
+#include <string.h>
+
+#include "emit.h"
 #include "rcuscale.h"
 #include "team.h"
 
@@ -101,6 +104,32 @@ static void check(struct options *options)
 		usage_error("--readers: the scenarios asked for have fixed numbers of threads");
 }
 
+/* Cells of few values have no columns for percentiles and costs. */
+ROW_PART(is_short, strcmp(cell_unit(row->cell), "us") ? 0 : -1)
+ROW_PART(is_wait, -1 - is_short(row))
+
+static void wait_title(FILE *out, const struct row *first)
+{
+	fprintf(out, "\nrcuscale %s, %d threads: %s; us\n", cell_scenario(first->cell), first->cell->threads,
+		scenarios[first->cell->scenario].what);
+}
+
+static void short_title(FILE *out, const struct row *first)
+{
+	fprintf(out, "\nrcuscale %s, %d threads: %s; %s, median over rounds\n", cell_scenario(first->cell), first->cell->threads,
+		scenarios[first->cell->scenario].what, cell_unit(first->cell));
+}
+
+static const struct view waits[] = {
+	V("mean", 8, "mean"), V("min", 8, "min"), V("p50", 8, "p50"), V("p90", 8, "p90"), V("p99", 8, "p99"), V("max", 8, "max"),
+	V("spread", 7, "spread", .percent = true), V("n", 7, "n"), V("IPI/s", 8, "ipis"), V("mb/wait", 7, "membarriers"),
+	V("wk/wait", 7, "wakeups"), V("CPU s", 7, "cpu_s"), { 0 }
+};
+static const struct view shorts[] = {
+	V("median", 8, "p50"), V("min", 8, "min"), V("max", 8, "max"), V("spread", 7, "spread", .percent = true), V("n", 6, "n"), { 0 }
+};
+static const struct table_form tables[] = { { is_wait, wait_title, waits, NULL }, { is_short, short_title, shorts, NULL }, { 0 } };
+
 const struct subcommand rcuscale_command = {
 	.name = "rcuscale",
 	.what = "How long an updater's wait takes, and what it costs.",
@@ -121,6 +150,7 @@ const struct subcommand rcuscale_command = {
 						      options_rounds, options_runs, NULL },
 	.fits = fits,
 	SCENARIOS(scenarios),
+	.tables = tables,
 	.cell_s = DEFAULT_CELL_S,
 	.check = check,
 	.child = child,

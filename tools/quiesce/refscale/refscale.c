@@ -11,6 +11,7 @@
 #include <quiesce/atomic.h>
 
 #include "team.h"
+#include "emit.h"
 #include "refscale.h"
 
 #define TARGET_NS 2000000  /* CPU time of one thread in one run; less with a smaller budget */
@@ -187,6 +188,19 @@ static bool fits(const struct op *op)
 	return op->read && !op->wait_only;
 }
 
+static void title(FILE *out, const struct row *first)
+{
+	fprintf(out, "\nrefscale read, %d threads: %s; ns, median over code layouts\n", first->cell->threads, scenarios[0].what);
+}
+
+ROW_TEXT(remark, row->cell->disturbed ? " disturbed" : "")
+
+static const struct view views[] = {
+	V("median", 8, "p50"), V("min", 8, "min"), V("max", 8, "max"), V("spread", 7, "spread", .percent = true),
+	V("n", 6, "n"), V("slot", -13, "slot"), { 0 }
+};
+static const struct table_form tables[] = { { NULL, title, views, remark }, { 0 } };
+
 const struct subcommand refscale_command = {
 	.name = "refscale",
 	.what = "Cost of a read-side operation: a section, one pointer load, one field load.",
@@ -198,6 +212,7 @@ const struct subcommand refscale_command = {
 	.options = (const struct option_row *const[]){ options_type, options_readers, options_rounds, options_runs, own, NULL },
 	.fits = fits,
 	SCENARIOS(scenarios),
+	.tables = tables,
 	.layouts = true,
 	.cell_s = CELL_S,
 	.readers = { 1, 2, 64 },

@@ -2,6 +2,7 @@
 /* retirescale.c - deferred reclamation from end to end. */
 #include <string.h>
 
+#include "emit.h"
 #include "retirescale.h"
 
 #define DEFAULT_CELL_S 0.1
@@ -15,19 +16,9 @@ static const struct scenario_info scenarios[SCENARIO_RETIRE_END] = {
 	[SCENARIO_RETIRE_SCAN ... SCENARIO_RETIRE_END - 1] = { "scan", "ns", NULL },
 };
 
-static void add_threads(const char *item, struct options *o)
-{
-	option_add_number("threads", item, 1, MAX_RETIRING, o);
-}
-
-static void take_threads(const char *arg, struct options *o)
-{
-	option_items("threads", arg, o, add_threads);
-}
-
 #define OPTION(field) OPTION_OWN(struct retire_options, field)
 static const struct option_row own[] = {
-	{ "threads", "N,M", "numbers of threads (default 1,2)", .take = take_threads },
+	{ "threads", "N,M", "numbers of threads (default 1,2)", OPTION_NUMBERS, 1, MAX_RETIRING, .take = NULL },
 	{ "batch", "N", "objects in a batch of types that have none of their own (default 1024)", OPTION_WHOLE, 1, MAX_BATCH,
 	  OPTION(batch) },
 	{ "bytes", "N", "bytes of each object (default 64)", OPTION_WHOLE, RETIRE_MIN_BYTES, MAX_BYTES, OPTION(bytes) },
@@ -126,11 +117,13 @@ const struct subcommand retirescale_command = {
 	.types = retire_table,
 	SCENARIOS(scenarios),
 	.columns = retirescale_columns,
+	.tables = retirescale_tables,
+	.row_threads = retirescale_threads,
+	.print = retirescale_print,
 	.cell_s = DEFAULT_CELL_S,
 	.readers = { 1, 2 },
 	.check = check,
 	.choose = choose_types,
-	.emit = retirescale_emit,
 	.prepare = prepare,
 	.child = child,
 };

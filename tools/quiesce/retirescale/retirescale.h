@@ -3,8 +3,8 @@
 #ifndef QUIESCE_TOOL_RETIRESCALE_H
 #define QUIESCE_TOOL_RETIRESCALE_H
 
+#include "emit.h"
 #include "ops/retire.h"
-#include "tool.h"
 
 #define MAX_RETIRING 64 /* most threads */
 #define MAX_BATCH (1 << 20)
@@ -63,9 +63,9 @@ struct histogram *retirescale_histograms(int nr);
 /* Sends the percentiles of all of them together. */
 void retirescale_report_calls(const struct job *job, int scenario, int producers, struct histogram *ticks, double tick_ns);
 
-void retirescale_columns(struct json_t *row, const struct results *results, const struct cell *c);
-/* Returns the most garbage of any round, in objects; NAN: unknown. */
-double retirescale_peak(const struct results *results, const struct cell *c);
-void retirescale_emit(FILE *out, const struct options *options, const struct results *results);
+extern const struct column retirescale_columns[];
+extern const struct table_form retirescale_tables[];
+int retirescale_threads(const struct cell *c);
+void retirescale_print(FILE *out, const struct options *options, const struct results *results);
 
 #endif

@@ -249,7 +249,7 @@ static int run(const struct options *options)
 	if (print)
 		print_notes(s, &results);
 	else
-		emit_results(sheet.out, options, &results);
+		emit_results(sheet.out, NULL, options, &results);
 	status = close_record(record, options, &results);
 	status = emit_close(sheet.out, options) || status ? EXIT_FAILED : 0;
 	if (!status && results.failures)

@@ -115,7 +115,7 @@ void run_print_document(struct sheet *s, const struct results *results)
 
 /* ---- the other tables: one figure per cell, and its ratio to the yardstick ---- */
 
-struct column {
+struct figures {
 	const char *title;
 	const struct subcommand *command;
 	int scenario;
@@ -130,13 +130,13 @@ struct table {
 	const char *title;
 	const char *what; /* content, unit, and which figures are better */
 	const char *yardstick;
-	const struct column *columns;
+	const struct figures *columns;
 	const struct op *const *types; /* the types in their order */
 	const char *const *only;       /* only these; NULL: all */
 	const char *const *without;    /* without these */
 };
 
-static double figure_of(const struct results *results, const struct column *c, const char *type, enum op_fence fence)
+static double figure_of(const struct results *results, const struct figures *c, const char *type, enum op_fence fence)
 {
 	const struct cell *cell = results_find(results, c->command, type, c->scenario, fence, c->threads);
 
@@ -146,7 +146,7 @@ static double figure_of(const struct results *results, const struct column *c, c
 }
 
 /* The 99th percentile of a wait; NAN for other cells, whose samples are rounds. */
-static double tail_of(const struct results *results, const struct column *c, const char *type, enum op_fence fence)
+static double tail_of(const struct results *results, const struct figures *c, const char *type, enum op_fence fence)
 {
 	const struct cell *cell = results_find(results, c->command, type, c->scenario, fence, c->threads);
 
@@ -190,7 +190,7 @@ static bool in_table(const struct table *table, const struct op *op)
 
 static bool has_row(const struct results *results, const struct table *table, const struct op *op, enum op_fence fence)
 {
-	for (const struct column *c = table->columns; c->title; c++)
+	for (const struct figures *c = table->columns; c->title; c++)
 		if (in_table(table, op) && isfinite(figure_of(results, c, op->name, fence)))
 			return true;
 	return false;
@@ -201,7 +201,7 @@ static void print_row(struct sheet *s, const struct results *results, const stru
 {
 	sheet_cell(s, -1, "%s", op->name);
 	sheet_cell(s, -1, "%s", fence ? fence_name(fence) : "-");
-	for (const struct column *c = table->columns; c->title; c++) {
+	for (const struct figures *c = table->columns; c->title; c++) {
 		double v = figure_of(results, c, op->name, fence);
 
 		print_value(s, v, tail_of(results, c, op->name, fence));
@@ -237,7 +237,7 @@ static void print_trust(struct sheet *s, const struct results *results, const st
 	char spread[120] = "", others[80] = "";
 
 	for (size_t i = 0; i < results->nr; i++)
-		for (const struct column *c = table->columns; c->title; c++) {
+		for (const struct figures *c = table->columns; c->title; c++) {
 			const struct cell *cell = &results->cell[i];
 
 			if (cell->command == c->command && cell->scenario == c->scenario && cell->metric == c->most_of &&
@@ -259,7 +259,7 @@ static void table_head(struct sheet *s, const struct table *table)
 	sheet_note(s, "%s", table->what);
 	sheet_cell(s, -1, "type");
 	sheet_cell(s, -1, "fence");
-	for (const struct column *c = table->columns; c->title; c++) {
+	for (const struct figures *c = table->columns; c->title; c++) {
 		sheet_bar(s);
 		sheet_cell(s, 1, "%s", c->title);
 		sheet_cell(s, 1, "x");
@@ -288,7 +288,7 @@ static void print_table(struct sheet *s, const struct results *results, struct t
 
 void run_print_same(struct sheet *s, const struct results *results)
 {
-	static const struct column columns[] = {
+	static const struct figures columns[] = {
 		{ "1 reader", &rcuscale_command, SCENARIO_SAME, 1, false, 0 },
 		{ "2", &rcuscale_command, SCENARIO_SAME, 2, false, 0 },
 		{ "64", &rcuscale_command, SCENARIO_SAME, 64, false, 0 },
@@ -307,7 +307,7 @@ void run_print_same(struct sheet *s, const struct results *results)
 
 void run_print_others(struct sheet *s, const struct results *results)
 {
-	static const struct column columns[] = {
+	static const struct figures columns[] = {
 		{ "1 asleep", &rcuscale_command, SCENARIO_IDLE, 1, false, 0 },
 		{ "64 asleep", &rcuscale_command, SCENARIO_IDLE, 64, false, 0 },
 		{ "1 reader", &rcuscale_command, SCENARIO_OTHERS, 1, false, 0 },
@@ -324,7 +324,7 @@ void run_print_others(struct sheet *s, const struct results *results)
 
 void run_print_reads(struct sheet *s, const struct results *results)
 {
-	static const struct column columns[] = {
+	static const struct figures columns[] = {
 		{ "1 reader", &refscale_command, SCENARIO_READ, 1, false, 0 },
 		{ "2", &refscale_command, SCENARIO_READ, 2, false, 0 },
 		{ "64", &refscale_command, SCENARIO_READ, 64, false, 0 },
@@ -346,7 +346,7 @@ void run_print_reads(struct sheet *s, const struct results *results)
 
 void run_print_retire(struct sheet *s, const struct results *results)
 {
-	const struct column columns[] = {
+	const struct figures columns[] = {
 		{ "1 thread", &retirescale_command, SCENARIO_RETIRE_IDLE, 1, true, 0 },
 		{ "2 threads", &retirescale_command, SCENARIO_RETIRE_IDLE, 2, true, 0 },
 		{ "stalled, 1", &retirescale_command, SCENARIO_RETIRE_STALLED, 1, true, 0 },
@@ -363,7 +363,7 @@ void run_print_retire(struct sheet *s, const struct results *results)
 
 void run_print_lookups(struct sheet *s, const struct results *results)
 {
-	const struct column columns[] = {
+	const struct figures columns[] = {
 		{ "1000: 1", &hashscale_command, hash_scenario(0, 0), 1, true, 0 },
 		{ "2 threads", &hashscale_command, hash_scenario(0, 0), 2, true, 0 },
 		{ "1000000: 1", &hashscale_command, hash_scenario(1, 0), 1, true, 0 },

@@ -2,6 +2,7 @@
 /* rwscale.c - reader-writer locks with their writers. */
 #include <string.h>
 
+#include "emit.h"
 #include "rwscale.h"
 
 #define BURST_BITS (SCENARIO_BIT(SCENARIO_RW_SPARSE) | SCENARIO_BIT(SCENARIO_RW_DENSE))
@@ -17,19 +18,9 @@ static const struct scenario_info scenarios[NR_RW_SCENARIOS] = {
 /* Numbers of readers without --readers; -1 ends a list. */
 static const int default_readers[NR_RW_SCENARIOS][4] = { { 0, 2, 64, -1 }, { 2, 64, -1 }, { 0, 1, 64, -1 }, { 0, 1, 64, -1 } };
 
-static void add_readers(const char *item, struct options *o)
-{
-	option_add_number("readers", item, 0, MAX_THREADS, o); /* 0: a writer alone */
-}
-
-static void take_readers(const char *arg, struct options *o)
-{
-	option_items("readers", arg, o, add_readers);
-}
-
 #define OPTION(field) OPTION_OWN(struct rw_options, field)
 static const struct option_row own[] = {
-	{ "readers", "N,M", "numbers of reader threads", .take = take_readers },
+	{ "readers", "N,M", "numbers of reader threads", OPTION_NUMBERS, 0, MAX_THREADS, .take = NULL },
 	{ "sections", "N", "write sections in a burst (default 2000)", OPTION_WHOLE, 1, 1e9, OPTION(sections) },
 	{ "latency", NULL, "waits of writers: scenarios rare and often", OPTION_FLAG, OPTION(latency) },
 	{ "bystanders", "N", "more threads that read under RCU, without the lock", OPTION_COUNT, 0, MAX_THREADS, OPTION(bystanders) },
@@ -129,7 +120,7 @@ const struct subcommand rwscale_command = {
 	.types = rwlock_types,
 	SCENARIOS(scenarios),
 	.columns = rwscale_columns,
+	.tables = rwscale_tables,
 	.check = check,
-	.emit = rwscale_emit,
 	.child = child,
 };

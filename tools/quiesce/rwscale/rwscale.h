@@ -3,9 +3,9 @@
 #ifndef QUIESCE_TOOL_RWSCALE_H
 #define QUIESCE_TOOL_RWSCALE_H
 
+#include "emit.h"
 #include "ops/rwlock.h"
 #include "team.h"
-#include "tool.h"
 
 #define RW_SECTIONS_DEFAULT 2000
 
@@ -89,10 +89,8 @@ bool crowd_stop(struct crowd *c, const char *where, uint64_t sections);
 bool rwscale_burst(const struct job *job, int scenario, int readers);
 bool rwscale_latency(const struct job *job, int scenario, int readers);
 
-void rwscale_columns(struct json_t *row, const struct results *results, const struct cell *c);
-void rwscale_emit(FILE *out, const struct options *options, const struct results *results);
-/* The median of @metric; NAN: there is none. */
-double rwscale_metric(const struct results *results, const struct cell *c, enum rw_metric metric);
+extern const struct column rwscale_columns[];
+extern const struct table_form rwscale_tables[];
 /* Returns the microseconds for each write section. */
 double rwscale_section_us(const struct results *results, const struct cell *c);
 

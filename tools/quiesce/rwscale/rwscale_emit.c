@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rwscale_emit.c - the output of rwscale. */
-#include <jansson.h>
+/* rwscale_emit.c - the columns and tables of rwscale. */
 #include <math.h>
 
 #include "emit.h"
@@ -11,16 +10,6 @@ static bool is_burst(const struct cell *c)
 	return c->scenario == SCENARIO_RW_SPARSE || c->scenario == SCENARIO_RW_DENSE;
 }
 
-double rwscale_metric(const struct results *results, const struct cell *c, enum rw_metric metric)
-{
-	return cell_median(results_metric(results, c, metric));
-}
-
-static double most(const struct results *results, const struct cell *c, enum rw_metric metric)
-{
-	return cell_most(results_metric(results, c, metric));
-}
-
 double rwscale_section_us(const struct results *results, const struct cell *c)
 {
 	const struct cell *sections = results_metric(results, c, RW_SECTIONS);
@@ -28,94 +17,59 @@ double rwscale_section_us(const struct results *results, const struct cell *c)
 	return sections ? cell_summary(c).mean * 1e3 / cell_summary(sections).mean : NAN;
 }
 
-/* ---- JSON and CSV ---- */
+ROW_VALUE(section_us_of, is_burst(row->cell) ? rwscale_section_us(row->results, row->cell) : NAN)
 
-static void add_number(json_t *row, const char *name, double v)
-{
-	json_object_set_new(row, name, isfinite(v) ? json_real(v) : json_null());
-}
-
-void rwscale_columns(json_t *row, const struct results *results, const struct cell *c)
-{
-	add_number(row, "sections", rwscale_metric(results, c, RW_SECTIONS));
-	add_number(row, "section_us", is_burst(c) ? rwscale_section_us(results, c) : NAN);
-	add_number(row, "grace_periods", rwscale_metric(results, c, RW_GRACE));
-	add_number(row, "burst_membarriers", rwscale_metric(results, c, RW_MEMBARRIERS));
-	add_number(row, "quiet_ns", rwscale_metric(results, c, RW_QUIET));
-	add_number(row, "reads", rwscale_metric(results, c, RW_READS));
-	add_number(row, "wait_us", rwscale_metric(results, c, RW_WAIT));
-	add_number(row, "worst_us", most(results, c, RW_WORST));
-	add_number(row, "back_ms", rwscale_metric(results, c, RW_BACK));
-	add_number(row, "cut", most(results, c, RW_CUT));
-}
+const struct column rwscale_columns[] = {
+	{ "sections", "write sections in a burst, median: the value of `--sections`, unless the burst was cut off",
+	  COLUMN_NUMBER, .metric = RW_SECTIONS },
+	{ "section_us", "mean time of a write section: time of all bursts divided by the number of sections",
+	  COLUMN_NUMBER, .value = section_us_of },
+	{ "grace_periods", "those of the process during one burst, median; `null` for locks that do not use the library",
+	  COLUMN_NUMBER, .metric = RW_GRACE },
+	{ "burst_membarriers", NULL, COLUMN_NUMBER, .metric = RW_MEMBARRIERS },
+	{ "quiet_ns", "CPU time of one read section before the bursts, all readers at once", COLUMN_NUMBER, .metric = RW_QUIET },
+	{ "reads", "read sections during one burst", COLUMN_NUMBER, .metric = RW_READS },
+	{ "wait_us", "time for which readers waited for the lock during bursts: median, and longest of all rounds",
+	  COLUMN_NUMBER, .metric = RW_WAIT },
+	{ "worst_us", NULL, COLUMN_NUMBER, .metric = RW_WORST, .most = true },
+	{ "back_ms", "time from the end of a burst until readers take their fast path again, median; `null` for locks whose "
+	  "readers have one path only",
+	  COLUMN_NUMBER, .metric = RW_BACK },
+	{ "cut", "1: in some round a time limit ended the burst: readers stopped, so that the writer could enter",
+	  COLUMN_NUMBER, .metric = RW_CUT, .most = true },
+	{ 0 }
+};
 
 /* ---- tables ---- */
 
-static void number(FILE *out, int width, double v)
+ROW_PART(bursts, is_burst(row->cell) ? 0 : -1)
+ROW_PART(latencies, is_burst(row->cell) ? -1 : 0)
+
+static void title(FILE *out, const struct row *first)
 {
-	if (!isfinite(v))
-		fprintf(out, " %*s", width, "-");
-	else if (v >= 1e6)
-		fprintf(out, " %*.1fM", width - 1, v / 1e6);
-	else
-		fprintf(out, " %*.*f", width, v > 0 && v < 10 ? 2 : v > 0 && v < 100 ? 1 : 0, v);
+	fprintf(out, "\nrwscale %s, %d readers: %s\n", cell_scenario(first->cell), first->cell->threads,
+		rwscale_command.scenarios[first->cell->scenario].what);
 }
 
-static void burst_row(FILE *out, const struct results *results, const struct cell *c)
+static const char *cut_off(const struct row *row)
 {
-	struct summary s = cell_summary(c);
-	bool cut = most(results, c, RW_CUT) > 0;
+	static char text[80];
 
-	number(out, 8, s.p50);
-	number(out, 8, s.min);
-	number(out, 8, s.max);
-	number(out, 9, rwscale_section_us(results, c));
-	number(out, 7, rwscale_metric(results, c, RW_GRACE));
-	number(out, 7, rwscale_metric(results, c, RW_MEMBARRIERS));
-	number(out, 8, rwscale_metric(results, c, RW_QUIET));
-	number(out, 8, rwscale_metric(results, c, RW_WAIT));
-	number(out, 9, most(results, c, RW_WORST));
-	number(out, 8, rwscale_metric(results, c, RW_BACK));
-	number(out, 8, rwscale_metric(results, c, RW_READS));
-	if (cut)
-		fprintf(out, "  cut off after %.0f sections", rwscale_metric(results, c, RW_SECTIONS));
-	fputc('\n', out);
+	snprintf(text, sizeof(text), "  cut off after %.0f sections", row_median(row, RW_SECTIONS));
+	return row_most(row, RW_CUT) > 0 ? text : "";
 }
 
-static void latency_row(FILE *out, const struct results *results, const struct cell *c)
-{
-	struct summary s = cell_summary(c);
-	const double v[] = { s.mean, s.min, s.p50, s.p90, s.p99, s.max };
+ROW_TEXT(starved, row_most(row, RW_CUT) > 0 ? "  starved" : "")
 
-	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
-		number(out, 8, v[i]);
-	fprintf(out, " %7zu%s\n", s.n, most(results, c, RW_CUT) > 0 ? "  starved" : "");
-}
-
-static void title(FILE *out, const struct cell *c)
-{
-	const struct scenario_info *s = &rwscale_command.scenarios[c->scenario];
-
-	fprintf(out, "\nrwscale %s, %d readers: %s\n%-21s %-5s", s->name, c->threads, s->what, "type", "fence");
-	if (is_burst(c))
-		fprintf(out, " %8s %8s %8s %9s %7s %7s %8s %8s %9s %8s %8s\n", "ms", "min", "max", "us/sect.", "GPs", "mb", "quiet ns",
-			"wait us", "worst us", "back ms", "reads");
-	else
-		fprintf(out, " %8s %8s %8s %8s %8s %8s %7s\n", "mean us", "min", "p50", "p90", "p99", "max", "n");
-}
-
-static void print_table(FILE *out, const struct results *results, const struct cell *first)
-{
-	title(out, first);
-	for (const struct cell *c = first; c < results->cell + results->nr; c++) {
-		if (c->metric || c->scenario != first->scenario || c->threads != first->threads)
-			continue;
-		fprintf(out, "%-21s %-5s", c->op->name, c->fence == OP_FENCE_NONE ? "-" : fence_name(c->fence));
-		(is_burst(c) ? burst_row : latency_row)(out, results, c);
-	}
-}
-
-void rwscale_emit(FILE *out, const struct options *options, const struct results *results)
-{
-	emit_by_scenario(out, options, results, print_table);
-}
+static const struct view burst_views[] = {
+	V("ms", 8, "p50"), V("min", 8, "min"), V("max", 8, "max"), V("us/sect.", 9, "section_us"), V("GPs", 7, "grace_periods"),
+	V("mb", 7, "burst_membarriers"), V("quiet ns", 8, "quiet_ns"), V("wait us", 8, "wait_us"), V("worst us", 9, "worst_us"),
+	V("back ms", 8, "back_ms"), V("reads", 8, "reads"), { 0 }
+};
+static const struct view latency_views[] = {
+	V("mean us", 8, "mean"), V("min", 8, "min"), V("p50", 8, "p50"), V("p90", 8, "p90"), V("p99", 8, "p99"), V("max", 8, "max"),
+	V("n", 7, "n"), { 0 }
+};
+const struct table_form rwscale_tables[] = {
+	{ bursts, title, burst_views, cut_off }, { latencies, title, latency_views, starved }, { 0 }
+};

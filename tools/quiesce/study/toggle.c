@@ -65,7 +65,7 @@ static const struct {
 static void take(const struct study *study, const char *name, const struct results *from, const struct cell *c, struct study_results *to)
 {
 	struct study_place place = { c->op->name, c->fence ? fence_name(c->fence) : NULL, name, "ms" };
-	double scale = 2.0 * TOGGLES / rwscale_metric(from, c, RW_SECTIONS);
+	double scale = 2.0 * TOGGLES / cell_median(results_metric(from, c, RW_SECTIONS));
 
 	study_add_cell(to, study, &place, c, scale);
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {

@@ -253,7 +253,7 @@ static int run(const struct options *options)
 	progress_expect(base.seconds * options->runs * nr_modes(options, types, nr));
 	jobs_run(&torture_command, options, &base, types, nr, &results);
 	if (!results.live)
-		emit_results(out, options, &results);
+		emit_results(out, &torture_command, options, &results);
 	else
 		emit_notes(&results);
 	status = emit_close(out, options);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* walkscale.c - structures whose readers protect the nodes that they walk through,
  * under several schemes; measured as hash tables are. */
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,91 +56,64 @@ static const char *structure_of(const struct op *op)
 	return strrchr(op->name, '_');
 }
 
-/* Returns the cell of the same structure with an exchange for each protection. */
-static const struct cell *base_cell(const struct results *results, const struct cell *c)
+ROW_TEXT(structure_name_of, structure_of(row->cell->op) + 1)
+ROW_VALUE(stalled_of, plan->stall)
+
+/* The ratio to the same structure with an exchange for each protection. */
+static struct hash_ratio ratio_of(const struct row *row)
 {
+	const struct cell *c = row->cell;
 	char name[64];
 
 	snprintf(name, sizeof(name), BASE "%s", structure_of(c->op));
-	return results_find(results, c->command, name, c->scenario, OP_FENCE_NONE, c->threads);
+	return hashscale_ratio(c, results_find(row->results, c->command, name, c->scenario, OP_FENCE_NONE, c->threads));
 }
 
-static double most_waiting(const struct results *results, const struct cell *c)
+/* A CPU's time for an operation. */
+ROW_VALUE(operation_ns, 1e9 * (row->cell->threads < cpus_online() ? row->cell->threads : cpus_online()) / row->s.p50)
+ROW_VALUE(to_exchange, ratio_of(row).median)
+ROW_VALUE(to_exchange_low, ratio_of(row).low)
+ROW_VALUE(to_exchange_high, ratio_of(row).high)
+
+static const struct column columns[] = {
+	{ "structure", "`list`, `map`, `tree` or `skip`: the end of the type's name", COLUMN_TEXT, .text = structure_name_of },
+	{ "keys", "as those of hashscale", COLUMN_TEXT, .text = hash_keys_of },
+	{ "distribution", NULL, COLUMN_TEXT, .text = hash_distribution_of },
+	{ "updates", NULL, COLUMN_NUMBER, .value = hash_updates_percent },
+	{ "stalled", "true if an additional thread stayed in the middle of a lookup", COLUMN_TRUTH, .value = stalled_of },
+	{ "to_exchange", "ratio to the same structure of scheme `exchange`, as `to_base` of hashscale; `null` where that was not "
+	  "measured",
+	  COLUMN_NUMBER, .value = to_exchange },
+	{ "to_exchange_low", NULL, COLUMN_NUMBER, .value = to_exchange_low },
+	{ "to_exchange_high", NULL, COLUMN_NUMBER, .value = to_exchange_high },
+	{ "waiting", "removed elements that were not freed yet, at most; median over rounds", COLUMN_NUMBER, .metric = HASH_WAITING },
+	{ 0 }
+};
+
+/* Structures one after another. */
+static int part(const struct row *row)
 {
-	return cell_median(results_metric(results, c, HASH_WAITING));
+	static const char *const structures[] = { "list", "map", "tree", "skip" };
+	int i = 0;
+
+	while (strcmp(structures[i], structure_name_of(row)))
+		i++;
+	return i;
 }
 
-static void add_number(json_t *row, const char *name, double v)
+static void title(FILE *out, const struct row *first)
 {
-	json_object_set_new(row, name, isfinite(v) ? json_real(v) : json_null());
+	fprintf(out, "\nwalkscale %s, %d thread%s%s: million operations/s of all threads, median over rounds;\n"
+		     "ratios to the same structure with an exchange for each protection, 95 %% intervals; 'ns': a CPU's time for an "
+		     "operation;\n'waiting': removed elements, at most\n", hashscale_title(first->cell->scenario), first->cell->threads,
+		first->cell->threads > 1 ? "s" : "", plan->stall ? " and one that stays inside" : "");
 }
 
-static void columns(json_t *row, const struct results *results, const struct cell *c)
-{
-	struct hash_ratio ratio = hashscale_ratio(c, base_cell(results, c));
-
-	json_object_set_new(row, "structure", json_string(structure_of(c->op) + 1));
-	json_object_set_new(row, "keys", json_string(plan->set[hash_set_of(c->scenario)].name));
-	json_object_set_new(row, "distribution", json_string(hash_distribution_name(plan->distribution)));
-	add_number(row, "updates", plan->updates[hash_updates_of(c->scenario)]);
-	json_object_set_new(row, "stalled", json_boolean(plan->stall));
-	add_number(row, "to_exchange", ratio.median);
-	add_number(row, "to_exchange_low", ratio.low);
-	add_number(row, "to_exchange_high", ratio.high);
-	add_number(row, "waiting", most_waiting(results, c));
-}
-
-static void number(FILE *out, int width, double v)
-{
-	if (!isfinite(v))
-		fprintf(out, " %*s", width, "-");
-	else
-		fprintf(out, " %*.*f", width, v < 10 ? 2 : v < 100 ? 1 : 0, v);
-}
-
-static void print_row(FILE *out, const struct results *results, const struct cell *c, int width)
-{
-	struct summary s = cell_summary(c);
-	struct hash_ratio ratio = hashscale_ratio(c, base_cell(results, c));
-
-	fprintf(out, "%-*s %-5s", width, c->op->name, c->fence == OP_FENCE_NONE ? "-" : fence_name(c->fence));
-	number(out, 8, s.p50 / 1e6);
-	number(out, 8, s.min / 1e6);
-	number(out, 8, s.max / 1e6);
-	number(out, 9, 1e9 * (c->threads < cpus_online() ? c->threads : cpus_online()) / s.p50);
-	number(out, 9, ratio.median);
-	number(out, 6, ratio.low);
-	number(out, 6, ratio.high);
-	if (isfinite(most_waiting(results, c)))
-		fprintf(out, " %9.0f", most_waiting(results, c));
-	fprintf(out, "%s\n", c->disturbed * 2 > c->nr ? "  disturbed" : "");
-}
-
-static void print_table(FILE *out, const struct results *results, const struct cell *first)
-{
-	size_t width = 4;
-
-	for (size_t i = 0; i < results->nr; i++)
-		width = strlen(results->cell[i].op->name) > width ? strlen(results->cell[i].op->name) : width;
-	fprintf(out,
-		"\nwalkscale %s, %d thread%s%s: million operations/s of all threads, median over rounds;\n"
-		"ratios to the same structure with an exchange for each protection, 95 %% intervals; 'ns': a CPU's time for an "
-		"operation;\n'waiting': removed elements, at most\n"
-		"%-*s %-5s %8s %8s %8s %9s %9s %13s %9s\n",
-		hashscale_title(first->scenario), first->threads, first->threads > 1 ? "s" : "",
-		plan->stall ? " and one that stays inside" : "", (int)width, "type", "fence", "median", "min", "max", "ns", "ratio",
-		"interval", "waiting");
-	for (const char *const *structure = (const char *const[]){ "_list", "_map", "_tree", "_skip", NULL }; *structure; structure++)
-		for (const struct cell *c = first; c < results->cell + results->nr; c++)
-			if (!c->metric && c->scenario == first->scenario && c->threads == first->threads &&
-			    !strcmp(structure_of(c->op), *structure))
-				print_row(out, results, c, (int)width);
-}
-
-static void emit(FILE *out, const struct options *options, const struct results *results)
-{
-	emit_by_scenario(out, options, results, print_table);
-}
+static const struct view views[] = {
+	VIEW_MILLIONS, V("ns", 9, NULL, .value = operation_ns),
+	V("ratio", 9, "to_exchange"), V("", 6, "to_exchange_low"), V("interval", 6, "to_exchange_high"), V("waiting", 9, "waiting"), { 0 }
+};
+static const struct table_form tables[] = { { part, title, views, hashscale_remark }, { 0 } };
 
 const struct subcommand walkscale_command = {
 	.name = "walkscale",
@@ -168,13 +140,13 @@ const struct subcommand walkscale_command = {
 	.types = walk_types,
 	SCENARIOS(hash_scenarios),
 	.columns = columns,
+	.tables = tables,
 	.runs = DEFAULT_RUNS_OF_RATIOS,
 	.cell_s = DEFAULT_CELL_S,
 	.readers = { 1, 2 },
 	.one_fence = true,
 	.check = check,
 	.choose = choose_types,
-	.emit = emit,
 	.finish = hashscale_finish,
 	.prepare = prepare,
 	.child = hashscale_child,
