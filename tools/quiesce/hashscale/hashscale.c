@@ -491,14 +491,8 @@ int hashscale_finish(const struct options *options, const struct results *result
 const struct subcommand hashscale_command = {
 	.name = "hashscale",
 	.what = "Lookups in hash tables, and updates, over the number of threads.",
-	.doc = "Result: operations per second of all threads together, the median over rounds; each round measures every type in a "
-	       "process of its own, in turn, with the same keys in the same order. Each lookup is checked: a lost key or a wrong "
-	       "value is an error, BROKEN. An update removes or inserts a key of the thread's own, in turn, so that the size stays.\n"
-	       "--resize compares lookups while one more thread resizes the table with lookups in tables of the smallest and of the "
-	       "largest size.\n"
-	       "Default: 1 and 2 threads and one for each CPU; 1000 and 1000000 generated keys, looked up with equal probability; no "
-	       "updates; with --resize 1000000 keys, and one CPU less.\n"
-	       "quiesce(1) explains the columns, the windows of time, and which types are measured only when --type names them.",
+	.doc = "Result: operations per second of all threads together, the median over rounds; with --resize also while a table is "
+	       "resized. Default: 1 and 2 threads and one for each CPU; 1000 and 1000000 keys; no updates. See quiesce-hashscale(1).",
 	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs, options_seconds,
 						      hash_options_keys, own, hash_options_figure, NULL },
 	.fits = fits,

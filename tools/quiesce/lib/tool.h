@@ -136,7 +136,7 @@ const struct op *command_type(const struct subcommand *command, const char *name
 bool options_fence(const struct options *options, const struct op *op, enum op_fence fence);
 void usage_error(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn, cold));
 
-/* What readers do during a measurement.  Each subcommand has a table of its own, and names of its numbers. */
+/* The activity of readers during a measurement.  Each subcommand has a table of its own, and names of its numbers. */
 struct scenario_info {
 	const char *name;
 	const char *unit;

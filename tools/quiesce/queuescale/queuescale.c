@@ -117,16 +117,8 @@ static bool fits(const struct op *op)
 const struct subcommand queuescale_command = {
 	.name = "queuescale",
 	.what = "Queues and stacks: puts and gets by several threads.",
-	.doc = "Result: pairs of a put and a get per second of all threads together, the median over rounds; each round measures "
-	       "every type in a process of its own, in turn. With --threads=N each thread puts a node and then gets one, of any "
-	       "thread, so that the queue stays short; with --threads=P:C, P producers put, C consumers get, and 4096 nodes for "
-	       "each producer circulate: that also shows the cost of a full or an empty queue.\n"
-	       "Gets of wait-free types are serialised by a pthread mutex, those of quiesce and of liburcu alike. Types whose "
-	       "gets are in sections of RCU put a node again only after a grace period: each thread waits for one after 1024 "
-	       "gets, and then for the other threads. The rate does not contain that time; 'waited' is the share of the time "
-	       "that the grace periods took.\n"
-	       "The counts and sums of all values put and got have to agree, and in a pair the get has to find a node (except "
-	       "for ck_fifo): otherwise it is an error, BROKEN. Threads are bound to CPUs as long as there are enough.",
+	.doc = "Result: pairs of a put and a get per second of all threads together, or gets of consumers with --threads=P:C, the median "
+	       "over rounds. See quiesce-queuescale(1).",
 	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs, options_seconds, own, NULL },
 	.fits = fits,
 	.types = queue_types,

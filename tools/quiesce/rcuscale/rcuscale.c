@@ -133,19 +133,8 @@ static const struct table_form tables[] = { { is_wait, wait_title, waits, NULL }
 const struct subcommand rcuscale_command = {
 	.name = "rcuscale",
 	.what = "How long an updater's wait takes, and what it costs.",
-	.doc = "Result: microseconds per wait over all rounds, with the spread of the rounds' medians. IPI/s are the machine's "
-	       "function-call interrupts per second; the noop row shows those that have other causes. mb/wait and wk/wait are "
-	       "membarriers and wake-ups per wait, CPU s is the processor time of the process.\n"
-	       "Beside running readers, waits of every type come in bursts of 16, or of as many as begin within 200 us, with 50 "
-	       "to 250 us between two bursts: back to back a caller would find the readers where its last wait left them, and "
-	       "with single waits cold caches would dominate a wait of less than a microsecond. In 'idle', 'alive' and the "
-	       "scenarios with 8 callers waits are back to back.\n"
-	       "A type that can wait for the readers of one object does so: in 'same', 'long', 'held', 'hogs' and 'callers' "
-	       "readers are on that object, in 'others', 'document' and 'callers2' on different ones; in 'document' each reader "
-	       "has its own, as in the test of the document that proposed simple hazard pointers. For types that wait for every "
-	       "reader these scenarios do not differ.\n"
-	       "'beside' and 'beside_long' are the rate of readers beside waits for others, divided by their rate without: 1 is "
-	       "no loss.",
+	.doc = "Result: microseconds per wait over all rounds, with their cost for others: interrupts, membarriers, wake-ups and CPU time. "
+	       "See quiesce-rcuscale(1).",
 	.options = (const struct option_row *const[]){ options_type, options_readers, options_scenario, options_seconds,
 						      options_rounds, options_runs, NULL },
 	.fits = fits,

@@ -204,11 +204,8 @@ static const struct table_form tables[] = { { NULL, title, views, remark }, { 0 
 const struct subcommand refscale_command = {
 	.name = "refscale",
 	.what = "Cost of a read-side operation: a section, one pointer load, one field load.",
-	.doc = "Result: CPU nanoseconds per operation, the median over several positions of the same loop in memory, with the "
-	       "range over them. Each round measures every type in a process of its own, in turn. Threads are bound to CPUs as "
-	       "long as there are enough. 'slot' shows the kinds of slots that the readers of hazard pointers had during the "
-	       "measurement. Left out are types that differ only in how updaters wait, such as shazptr_skip_self_scan, and, with "
-	       "more threads than CPUs, locks whose readers queue. Default: 1, 2 and 64 readers.",
+	.doc = "Result: CPU nanoseconds per operation, the median over several positions of the same loop in memory. Default: 1, 2 and "
+	       "64 readers. See quiesce-refscale(1).",
 	.options = (const struct option_row *const[]){ options_type, options_readers, options_rounds, options_runs, own, NULL },
 	.fits = fits,
 	SCENARIOS(scenarios),

@@ -95,22 +95,8 @@ static void check(struct options *options)
 const struct subcommand retirescale_command = {
 	.name = "retirescale",
 	.what = "Cost of deferred reclamation, end to end, and how much garbage it keeps.",
-	.doc = "Result: objects per second, allocated, retired and freed, including the drain at the end; median over rounds. 'x "
-	       "raw' and 'x liburcu' are ratios to raw_malloc_free and to liburcu_memb in the same scenario. 'CPU ns' is the "
-	       "processor time of the whole process, including readers and workers, for each object. 'peak' is the most garbage, "
-	       "objects retired and not yet freed, of samples taken every half millisecond. A window with 128 MB of garbage ends "
-	       "early, and is marked 'capped'. An object that is not freed after the drain is LOST, an error.\n"
-	       "'One call' is the duration of the call that retires one object. It contains neither the allocation nor the "
-	       "exchange that replaces the object, but all that the call does now and then: reclaim a batch, wake a worker, wait "
-	       "because a queue is full. For raw_malloc_free it is free() of an object, deferred until a batch is full. Calls "
-	       "are timed in a window of their own, of the same length, after that for the rate. Preemption counts, and so does "
-	       "the clock, whose cost stands above the table. Percentiles and the mean are medians over rounds, max is the "
-	       "maximum of all rounds. Work that is done once for about 1000 objects lies at the edge of p99.9: see the mean and "
-	       "max, or use --batch=512.\n"
-	       "Retiring threads and the reader are bound to CPUs as long as there are enough. In all scenarios but 'idle' "
-	       "threads share one pointer.\n"
-	       "--scan: nanoseconds for each of N objects while M slots are in use; hazptr_inline reclaims in batches as they "
-	       "come, hazptr_list in one scan, with a table of fixed size.",
+	.doc = "Result: objects per second, allocated, retired and freed, including the drain at the end; then the duration of one call "
+	       "that retires an object. See quiesce-retirescale(1).",
 	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs,
 						      options_scenario, options_seconds, own, NULL },
 	.fits = fits,

@@ -98,22 +98,8 @@ static void check(struct options *options)
 const struct subcommand rwscale_command = {
 	.name = "rwscale",
 	.what = "Reader-writer locks with their writers: bursts of writes beside readers, and how long writers wait.",
-	.doc = "A burst is many write sections in a row, 1.5 us of work each, by one writer; each round has up to five bursts. "
-	       "Result: milliseconds for a burst, and for one section, the median over bursts. 'GPs' and 'mb' are grace periods "
-	       "of RCU and membarriers during a burst, for locks of the library. 'quiet' is CPU nanoseconds of a read section "
-	       "before the bursts, with all readers running; 'wait' and 'worst' are the median and the longest wait of readers "
-	       "for the lock during bursts; 'back' is milliseconds from the end of a burst until readers are fast again, for "
-	       "locks with a fast path. A burst that lasts for more than a second (--seconds) is cut off: readers stop, and the "
-	       "row is marked.\n"
-	       "gp and expedited are locks made for this comparison: percpu_rwsem without rcu_sync, with a grace period in each "
-	       "lock and each unlock of a writer.\n"
-	       "--bystanders: so many more threads read under RCU back to back, 20 us each, without the lock: grace periods wait "
-	       "for them, too.\n"
-	       "--latency: microseconds that a writer waits for the lock, alone and beside readers back to back; a writer that "
-	       "waits for half a second is starved: readers stop, and the row is marked. With more threads than CPUs a writer "
-	       "also waits for a CPU, beside dense readers most of the time; that is no wait for the lock.\n"
-	       "Readers check that no writer is inside with them; if one was, that is an error, BROKEN. Threads are bound to "
-	       "CPUs as long as there are enough. Default: 0, 2 and 64 readers; with --latency 0, 1 and 64.",
+	.doc = "Result: milliseconds for a burst of writes and what readers lose by it, or with --latency the microseconds that a writer "
+	       "waits. Default: 0, 2 and 64 readers; with --latency 0, 1 and 64. See quiesce-rwscale(1).",
 	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs,
 						      options_scenario, options_seconds, own, NULL },
 	.fits = fits,

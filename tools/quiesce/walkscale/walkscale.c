@@ -118,22 +118,8 @@ static const struct table_form tables[] = { { part, title, views, hashscale_rema
 const struct subcommand walkscale_command = {
 	.name = "walkscale",
 	.what = "Lists, maps, trees and skip lists whose readers protect each node, under several schemes.",
-	.doc = "Result: operations per second of all threads together, the median over rounds; each round measures every type in "
-	       "a process of its own, in turn, with the same keys in the same order. Each lookup is checked: a lost key "
-	       "or a wrong value is an error, BROKEN. An update removes or inserts a key of the thread's own, in turn, so that "
-	       "the size stays. X_list is Michael's list, sorted and lock-free, with three slots; X_map a table with as many "
-	       "such lists as keys; X_tree an external binary tree whose updates lock one or two inner nodes; X_skip a skip list "
-	       "with one lock for updates. All schemes run the same code, except that readers in sections (none, rcu, liburcu, "
-	       "ck_epoch) may pass through unlinked nodes, and check less.\n"
-	       "Schemes: none frees nothing, a limit; rcu and hazptr are quiesce's; exchange and asymmetric are hazard pointers "
-	       "as one writes them by hand, with an exchange for each protection, or with a store for each protection and a "
-	       "membarrier for each scan.\n"
-	       "'waiting' is the largest number of removed elements that were not freed yet, of samples taken every half "
-	       "millisecond, the median over rounds. --batch is the number of retired elements of a thread that causes a scan, "
-	       "for all schemes that have one; default 1024, for hazptr the library's own choice. libcds_hp has a least batch of "
-	       "its own, dhp has none. With --stall one more thread begins a lookup and stays inside.\n"
-	       "Threads are bound to CPUs as long as there are enough. Default: 1 and 2 threads; 500 and 100000 generated keys "
-	       "(lists of at most 5000); 0, 10 and 50 % updates.",
+	.doc = "Result: operations per second of all threads together, the median over rounds, and the removed elements that wait to be "
+	       "freed. Default: 1 and 2 threads; 500 and 100000 keys; 0, 10 and 50 % updates. See quiesce-walkscale(1).",
 	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs, options_seconds,
 						      hash_options_keys, own, hash_options_figure, NULL },
 	.fits = fits,
