@@ -175,7 +175,7 @@ double hashscale_efficiency(const struct results *results, const struct cell *c)
 double hashscale_article(const char *type);
 /* Returns 0, or EXIT_FAILED after a line on stderr. */
 int hashscale_figure(const char *path, const struct results *results);
-/* Ends the program if a figure cannot have the name @path, or if there is no gnuplot.  NULL: there is no figure. */
+/* Ends the program if a figure cannot have the name @path, or if there is no matplotlib.  NULL: there is no figure. */
 void hashscale_figure_check(const char *path);
 
 #endif

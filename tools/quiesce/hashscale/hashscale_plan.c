@@ -117,7 +117,7 @@ const struct option_row hash_options_keys[] = {
 };
 
 const struct option_row hash_options_figure[] = {
-	{ "figure", "FILE", "draw a figure, .png or .svg, with gnuplot", OPTION_TEXT, OPTION_OWN(struct hash_options, figure),
+	{ "figure", "FILE", "draw a figure, .png or .svg, with matplotlib", OPTION_TEXT, OPTION_OWN(struct hash_options, figure),
 	  .output = true },
 	{ 0 }
 };

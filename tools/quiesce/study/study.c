@@ -150,7 +150,7 @@ static int run(const struct options *options)
 
 static const struct option_row own[] = {
 	{ "quick", NULL, "fewer rounds, shorter measurements", OPTION_FLAG, OPTION_OWN(struct study_options, quick) },
-	{ "figure", "FILE", "draw a figure, .png or .svg, with gnuplot", OPTION_TEXT, OPTION_OWN(struct study_options, figure),
+	{ "figure", "FILE", "draw a figure, .png or .svg, with matplotlib", OPTION_TEXT, OPTION_OWN(struct study_options, figure),
 	  .output = true },
 	{ 0 }
 };
