@@ -3,10 +3,12 @@
 #include "team.h"
 
 #include <errno.h>
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <quiesce/atomic.h>
 
@@ -169,6 +171,18 @@ uint64_t thread_cpu_ns(void)
 uint64_t process_cpu_ns(void)
 {
 	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+double run_delay_ns(int fd)
+{
+	char text[96];
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+	unsigned long long delay;
+
+	if (n <= 0)
+		return NAN;
+	text[n] = '\0';
+	return sscanf(text, "%*u %llu", &delay) == 1 ? (double)delay : NAN;
 }
 
 void sleep_ns(uint64_t ns)

@@ -47,6 +47,8 @@ int cpus_online(void);
 void bind_cpu(int index);
 
 uint64_t now_ns(void);
+/* The time for which the calling thread was runnable without a CPU; @fd: its /proc/thread-self/schedstat.  NAN: unknown. */
+double run_delay_ns(int fd);
 uint64_t thread_cpu_ns(void);
 uint64_t process_cpu_ns(void);
 void sleep_ns(uint64_t ns);

@@ -58,9 +58,8 @@ const struct column costs_columns[] = {
 	  COLUMN_NUMBER, .value = cycles_of },
 	{ "instructions", NULL, COLUMN_NUMBER, .value = instructions_of },
 	{ "l1_hits", NULL, COLUMN_NUMBER, .value = l1_hits_of },
-	{ "article_ns", "figure of the article of 2003 for a Pentium III of 700 MHz, and the upper end if it gave a range; `null` "
-	  "where it gave none",
-	  COLUMN_NUMBER, .value = article_of },
+	{ "article_ns", "figure of the article of 2003 for a Pentium III of 700 MHz, and the upper end if it gave a range; `null` where "
+	  "it gave none", COLUMN_NUMBER, .value = article_of },
 	{ "article_max_ns", NULL, COLUMN_NUMBER, .value = article_max_of },
 	{ 0 }
 };

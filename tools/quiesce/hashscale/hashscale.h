@@ -152,19 +152,12 @@ int hashscale_finish(const struct options *options, const struct results *result
 
 /* ---- hashscale_emit.c, hashscale_figure.c ---- */
 
-struct hash_ratio {
-	double median, low, high; /* the interval contains the true median of all rounds with a probability of 95 % */
-};
-/* The ratio of both values within each round; NANs: there are none. */
-struct hash_ratio hashscale_ratio(const struct cell *c, const struct cell *other);
-
 extern const struct column hashscale_columns[];
 extern const struct table_form hashscale_tables[];
 /* Columns that walkscale has, too. */
 const char *hash_keys_of(const struct row *row);
 const char *hash_distribution_of(const struct row *row);
 double hash_updates_percent(const struct row *row);
-const char *hashscale_remark(const struct row *row);
 /* Set the plan of the run, for the names in rows, and the type that ratios are to. */
 void hashscale_emit_plan(const struct hash_plan *plan, const struct op *base);
 /* Returns a title such as "uniform:1000, uniform, 1% updates", in a static buffer. */

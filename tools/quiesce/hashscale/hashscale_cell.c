@@ -89,18 +89,6 @@ static void run(const struct hash_cell *c, const uint64_t *word, uint64_t nr, st
 
 /* ---- a thread's clocks ---- */
 
-static double run_delay_ns(int fd)
-{
-	char text[96];
-	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
-	unsigned long long delay;
-
-	if (n <= 0)
-		return NAN;
-	text[n] = '\0';
-	return sscanf(text, "%*u %llu", &delay) == 1 ? (double)delay : NAN;
-}
-
 /* The time is read first here and last in lap_end(), so that no delay is longer than the window. */
 static void lap_begin(struct lap *lap, int fd)
 {

@@ -44,35 +44,6 @@ double hashscale_article(const char *type)
 	return NAN;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double middle(const double *v, size_t n)
-{
-	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
-/* The number of values at each end that lie outside an interval for the
- * median, by the sign test; -1: @n is too small. */
-static int outside(size_t n)
-{
-	double chance = pow(0.5, (double)n), below = 0;
-	int k = -1;
-
-	for (size_t i = 0; i < n / 2; i++) {
-		below += chance;
-		if (below > 0.025)
-			break;
-		k = (int)i;
-		chance *= (double)(n - i) / (double)(i + 1);
-	}
-	return k;
-}
-
 static const struct cell *base_cell(const struct row *row)
 {
 	const struct cell *c = row->cell;
@@ -87,35 +58,7 @@ static const struct cell *base_cell(const struct row *row)
 	return NULL;
 }
 
-/* The ratio of the values of two cells within each round; NANs: there are none. */
-struct hash_ratio hashscale_ratio(const struct cell *c, const struct cell *other)
-{
-	struct hash_ratio r = { NAN, NAN, NAN };
-	double *v = c && other ? calloc(c->nr + 1, sizeof(*v)) : NULL;
-	size_t n = 0;
-	int k;
-
-	for (size_t i = 0; v && i < c->nr; i++)
-		for (size_t j = 0; j < other->nr; j++)
-			if (c->group[i] == other->group[j])
-				v[n++] = c->sample[i] / other->sample[j];
-	if (n) {
-		qsort(v, n, sizeof(*v), by_value);
-		r.median = middle(v, n);
-		k = outside(n);
-		if (k >= 0) {
-			r.low = v[k];
-			r.high = v[n - 1 - (size_t)k];
-		}
-	}
-	free(v);
-	return r;
-}
-
 /* ---- columns ---- */
-
-#define RATIO(name, from, to, what) \
-	static double name(const struct row *row) { struct hash_ratio r = hashscale_ratio(from, to); return what; }
 
 const char *hash_keys_of(const struct row *row)
 {
@@ -140,9 +83,7 @@ ROW_VALUE(turnovers_of, (double)plan->turnovers)
 ROW_VALUE(efficiency_of, hashscale_efficiency(row->results, row->cell))
 ROW_VALUE(slowdown_of, 1 / efficiency_of(row))
 ROW_VALUE(article_of, hashscale_article(row->cell->op->name))
-RATIO(to_base, row->cell, base_cell(row), r.median)
-RATIO(to_base_low, row->cell, base_cell(row), r.low)
-RATIO(to_base_high, row->cell, base_cell(row), r.high)
+ROW_RATIO(to_base, row->cell, base_cell(row))
 ROW_VALUE(element_bytes_of, of_table(row, HASH_ELEMENT_BYTES))
 ROW_VALUE(empty_bytes_of, of_table(row, HASH_EMPTY_BYTES))
 ROW_VALUE(fill_ns_of, of_table(row, HASH_FILL_NS))
@@ -153,10 +94,11 @@ static const struct cell *metric(const struct row *row, enum hash_metric m)
 }
 
 /* The part of the rate of the control that is missing while the table is resized. */
-RATIO(cost_of, metric(row, HASH_RESIZED), metric(row, HASH_CONTROL), 1 - r.median)
-RATIO(cost_low_of, metric(row, HASH_RESIZED), metric(row, HASH_CONTROL), 1 - r.high)
-RATIO(cost_high_of, metric(row, HASH_RESIZED), metric(row, HASH_CONTROL), 1 - r.low)
-RATIO(cost_in_all_of, metric(row, HASH_RESIZED), row->cell, 1 - r.median)
+ROW_RATIO(resized, metric(row, HASH_RESIZED), metric(row, HASH_CONTROL))
+ROW_VALUE(cost_of, 1 - resized(row))
+ROW_VALUE(cost_low_of, 1 - resized_high(row))
+ROW_VALUE(cost_high_of, 1 - resized_low(row))
+ROW_VALUE(cost_in_all_of, 1 - cell_ratio(metric(row, HASH_RESIZED), row->cell).median)
 
 const struct column hashscale_columns[] = {
 	{ "keys", "the set of keys as in `--keys`, a file without its directory; number of keys", COLUMN_TEXT, .text = hash_keys_of },
@@ -165,21 +107,17 @@ const struct column hashscale_columns[] = {
 	  COLUMN_TEXT, .text = hash_distribution_of },
 	{ "updates", "percentage of operations that are updates, which remove and insert in turns",
 	  COLUMN_NUMBER, .value = hash_updates_percent },
-	{ "turnovers", "value of `--turnovers`: how often each element was removed and inserted again before the measurement, on "
-	  "average; `element_bytes` and `fill_ns` are of the table before that",
-	  COLUMN_COUNT, .value = turnovers_of },
-	{ "efficiency", "`p50` over that of one thread times the threads, or times the CPUs if those are fewer; `null` if one "
-	  "thread was not measured",
-	  COLUMN_NUMBER, .value = efficiency_of },
+	{ "turnovers", "value of `--turnovers`: how often each element was removed and inserted again before the measurement, on average; "
+	  "`element_bytes` and `fill_ns` are of the table before that", COLUMN_COUNT, .value = turnovers_of },
+	{ "efficiency", "`p50` over that of one thread times the threads, or times the CPUs if those are fewer; `null` if one thread was "
+	  "not measured", COLUMN_NUMBER, .value = efficiency_of },
 	{ "slowdown", "1 / `efficiency`", COLUMN_NUMBER, .value = slowdown_of },
 	{ "article_efficiency", "efficiency of the same type in the Linux Journal's article of 2003, at four CPUs of 700 MHz",
 	  COLUMN_NUMBER, .value = article_of },
-	{ "base", "the type of `--base`; median over rounds of the rate over the base's in the same round",
-	  COLUMN_TEXT, .text = base_of },
+	{ "base", "the type of `--base`; median over rounds of the rate over the base's in the same round", COLUMN_TEXT, .text = base_of },
 	{ "to_base", NULL, COLUMN_NUMBER, .value = to_base },
-	{ "to_base_low", "an interval that contains the true median with at least 95 %, from the order of the rounds' ratios; "
-	  "`null` with less than six rounds",
-	  COLUMN_NUMBER, .value = to_base_low },
+	{ "to_base_low", "an interval that contains the true median with at least 95 %, from the order of the rounds' ratios; `null` with "
+	  "less than six rounds", COLUMN_NUMBER, .value = to_base_low },
 	{ "to_base_high", NULL, COLUMN_NUMBER, .value = to_base_high },
 	{ "element_bytes", "memory of the full table for each element, with the memory of key and value",
 	  COLUMN_NUMBER, .value = element_bytes_of },
@@ -194,20 +132,17 @@ const struct column hashscale_columns[] = {
 	  COLUMN_NUMBER, .value = cost_of },
 	{ "cost_low", NULL, COLUMN_NUMBER, .value = cost_low_of },
 	{ "cost_high", NULL, COLUMN_NUMBER, .value = cost_high_of },
-	{ "cost_in_all", "1 - `resized` / the round's rate without resizing, median: includes the costs of the additional thread "
-	  "and of a larger table",
-	  COLUMN_NUMBER, .value = cost_in_all_of },
-	{ "worst_us", "with `--resize`: the slowest 256 operations of any thread and round, while no table, another table, and "
-	  "their own table is resized",
-	  COLUMN_NUMBER, .metric = HASH_WORST, .most = true },
+	{ "cost_in_all", "1 - `resized` / the round's rate without resizing, median: includes the costs of the additional thread and of a "
+	  "larger table", COLUMN_NUMBER, .value = cost_in_all_of },
+	{ "worst_us", "with `--resize`: the slowest 256 operations of any thread and round, while no table, another table, and their own "
+	  "table is resized", COLUMN_NUMBER, .metric = HASH_WORST, .most = true },
 	{ "control_worst_us", NULL, COLUMN_NUMBER, .metric = HASH_CONTROL_WORST, .most = true },
 	{ "resized_worst_us", NULL, COLUMN_NUMBER, .metric = HASH_RESIZED_WORST, .most = true },
 	{ "resizes", "number of resizes while `resized` was measured, and duration of each, medians; one CPU executes them",
 	  COLUMN_NUMBER, .metric = HASH_RESIZES },
 	{ "resize_ms", NULL, COLUMN_NUMBER, .metric = HASH_RESIZE_MS },
-	{ "warm_up", "operations of all threads before the measurement, and duration of the measurement. There are at least as "
-	  "many operations as keys, unless ten seconds were over or all threads look up the same key",
-	  COLUMN_NUMBER, .metric = HASH_WARM },
+	{ "warm_up", "operations of all threads before the measurement, and duration of the measurement. There are at least as many "
+	  "operations as keys, unless ten seconds were over or all threads look up the same key", COLUMN_NUMBER, .metric = HASH_WARM },
 	{ "window_s", NULL, COLUMN_NUMBER, .metric = HASH_WINDOW_S },
 	{ 0 }
 };
@@ -253,11 +188,6 @@ ROW_PART(is_alone, !plan->resize && row->cell->threads == 1 ? 0 : -1)
 ROW_PART(is_beside, !plan->resize && row->cell->threads > 1 ? 0 : -1)
 ROW_PART(is_resize, plan->resize ? 0 : -1)
 
-const char *hashscale_remark(const struct row *row)
-{
-	return row_is_disturbed(row) ? "  disturbed" : "";
-}
-
 static const char *resize_remark(const struct row *row)
 {
 	static const enum hash_metric others[] = { HASH_CONTROL_SMALL, HASH_CONTROL_LARGE, HASH_RESIZED };
@@ -285,6 +215,6 @@ static const struct view resizes[] = {
 	V("ms each", 8, "resize_ms"), { 0 }
 };
 const struct table_form hashscale_tables[] = {
-	{ is_alone, rate_title, alone, hashscale_remark }, { is_beside, rate_title, beside, hashscale_remark },
+	{ is_alone, rate_title, alone, row_remark }, { is_beside, rate_title, beside, row_remark },
 	{ is_resize, resize_title, resizes, resize_remark }, { 0 }
 };

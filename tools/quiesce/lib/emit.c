@@ -31,6 +31,11 @@ bool row_is_disturbed(const struct row *row)
 	return row->cell->disturbed * 2 > row->cell->nr;
 }
 
+const char *row_remark(const struct row *row)
+{
+	return row_is_disturbed(row) ? "  disturbed" : "";
+}
+
 double row_ratio(const struct row *row, const char *type)
 {
 	const struct cell *c = row->cell;
@@ -74,25 +79,21 @@ ROW_VALUE(wakeups_of, per(row, row->cell->costs.wakeups, row->cell->costs.waits)
 ROW_VALUE(cpu_s_of, per(row, row->cell->costs.cpu_s, 1))
 
 static const struct column common[] = {
-	{ "subcommand", "`refscale`, `rcuscale`, `retirescale`, `rwscale`, `hashscale`, `walkscale`, `queuescale`, `costs` or "
-	  "`torture`; for `study` see there",
-	  COLUMN_TEXT, .text = command_of },
+	{ "subcommand", "`refscale`, `rcuscale`, `retirescale`, `rwscale`, `hashscale`, `walkscale`, `queuescale`, `costs` or `torture`; "
+	  "for `study` see there", COLUMN_TEXT, .text = command_of },
 	{ "type", "the primitive, as in `--type`", COLUMN_TEXT, .text = type_of },
-	{ "scenario", "`read` for refscale, a scenario of rcuscale, retirescale or rwscale, `hash` for hashscale and walkscale "
-	  "(`hash2` to `hash4` for its further sets of keys), `pairs` or `to_1` to `to_4` for queuescale, or the name of a count "
-	  "of torture",
+	{ "scenario", "`read` for refscale, a scenario of rcuscale, retirescale or rwscale, `hash` for hashscale and walkscale (`hash2` "
+	  "to `hash4` for its further sets of keys), `pairs` or `to_1` to `to_4` for queuescale, or the name of a count of torture",
 	  COLUMN_TEXT, .text = scenario_of },
 	{ "threads", "number of threads: see below", COLUMN_COUNT, .value = threads_of },
-	{ "fence", "`light` (compiler barrier in readers, membarrier in updaters) or `full`; `null` for types that have one mode "
-	  "only",
+	{ "fence", "`light` (compiler barrier in readers, membarrier in updaters) or `full`; `null` for types that have one mode only",
 	  COLUMN_TEXT, .text = fence_of },
 	{ "slot", "refscale, `shazptr`: the kinds of slots that the readers had, joined by `+`; else `null`: see below",
 	  COLUMN_TEXT, .text = slot_of },
 	{ "unit", "unit of the seven figures from `mean` to `max`", COLUMN_TEXT, .text = unit_of },
 	{ "n", "number of samples", COLUMN_COUNT, .value = n_of },
-	{ "disturbed", "number of samples that were taken while other processes used the same CPUs (refscale, threads bound to "
-	  "CPUs; hashscale, more than a twentieth of the time); refscale uses such samples only for a code layout that has no "
-	  "others",
+	{ "disturbed", "number of samples that were taken while other processes used the same CPUs (refscale, threads bound to CPUs; "
+	  "hashscale, more than a twentieth of the time); refscale uses such samples only for a code layout that has no others",
 	  COLUMN_COUNT, .value = disturbed_of },
 	{ "mean", "see below", COLUMN_NUMBER, .value = mean_of },
 	{ "min", NULL, COLUMN_NUMBER, .value = min_of },
@@ -100,12 +101,10 @@ static const struct column common[] = {
 	{ "p90", NULL, COLUMN_NUMBER, .value = p90_of },
 	{ "p99", NULL, COLUMN_NUMBER, .value = p99_of },
 	{ "max", NULL, COLUMN_NUMBER, .value = max_of },
-	{ "spread", "relative: (largest - smallest) / `p50` of the medians of groups; a group is a code layout in refscale, a "
-	  "round in rcuscale; `null` with one group",
-	  COLUMN_NUMBER, .value = spread_of },
-	{ "ipis", "function-call interrupts per second of the whole machine during the measurement; compare with the row of `noop` "
-	  "with the same scenario and threads, which has those of other causes; x86 only",
-	  COLUMN_NUMBER, .value = ipis_of },
+	{ "spread", "relative: (largest - smallest) / `p50` of the medians of groups; a group is a code layout in refscale, a round in "
+	  "rcuscale; `null` with one group", COLUMN_NUMBER, .value = spread_of },
+	{ "ipis", "function-call interrupts per second of the whole machine during the measurement; compare with the row of `noop` with "
+	  "the same scenario and threads, which has those of other causes; x86 only", COLUMN_NUMBER, .value = ipis_of },
 	{ "membarriers", "expedited membarriers of the process per wait", COLUMN_NUMBER, .value = membarriers_of },
 	{ "wakeups", "futex wake-ups per wait: for quiesce, of updaters by readers; for peers, all of their calls",
 	  COLUMN_NUMBER, .value = wakeups_of },

@@ -22,6 +22,7 @@ struct row row_of(const struct results *results, const struct cell *cell);
 double row_median(const struct row *row, int metric);
 double row_most(const struct row *row, int metric);
 bool row_is_disturbed(const struct row *row); /* true: in most rounds */
+const char *row_remark(const struct row *row);
 /* The medians of the row and of @type's in the same scenario, as a ratio; NAN: there is no such row. */
 double row_ratio(const struct row *row, const char *type);
 
@@ -54,6 +55,11 @@ struct view {
 #define ROW_VALUE(function, ...) ROW_FUNCTION(double, function, __VA_ARGS__)
 #define ROW_TEXT(function, ...) ROW_FUNCTION(const char *, function, __VA_ARGS__)
 #define ROW_PART(function, ...) ROW_FUNCTION(int, function, __VA_ARGS__)
+/* Three functions: the ratio of two cells, and the ends of its interval. */
+#define ROW_RATIO(function, cell, other) \
+	ROW_VALUE(function, cell_ratio(cell, other).median) \
+	ROW_VALUE(function##_low, cell_ratio(cell, other).low) \
+	ROW_VALUE(function##_high, cell_ratio(cell, other).high)
 
 #define MAX_PARTS 4
 

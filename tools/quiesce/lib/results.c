@@ -114,6 +114,11 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+void sort_values(double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), by_value);
+}
+
 /* Returns the quantile @p, 0..1, of the sorted values @v, interpolated. */
 static double percentile(const double *v, size_t n, double p)
 {
@@ -141,11 +146,11 @@ static size_t group_medians(const struct cell *cell, double median[MAX_GROUPS])
 				v[n++] = cell->sample[i];
 		if (!n)
 			continue;
-		qsort(v, n, sizeof(*v), by_value);
+		sort_values(v, n);
 		median[nr++] = percentile(v, n, 0.5);
 	}
 	free(v);
-	qsort(median, nr, sizeof(*median), by_value);
+	sort_values(median, nr);
 	return nr;
 }
 
@@ -178,7 +183,7 @@ struct summary cell_summary(const struct cell *cell)
 	} else {
 		v = grow(NULL, cell->nr, sizeof(*v));
 		memcpy(v, cell->sample, cell->nr * sizeof(*v));
-		qsort(v, cell->nr, sizeof(*v), by_value);
+		sort_values(v, cell->nr);
 		s.mean = mean(v, cell->nr);
 		s.min = v[0];
 		s.p50 = percentile(v, cell->nr, 0.5);
@@ -201,6 +206,57 @@ double cell_most(const struct cell *cell)
 {
 	return cell ? cell_summary(cell).max : NAN;
 }
+
+/* ---- ratios ---- */
+
+static double middle(const double *v, size_t n)
+{
+	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+/* The number of values at each end that lie outside an interval for the
+ * median, by the sign test; -1: @n is too small. */
+static int outside(size_t n)
+{
+	double chance = pow(0.5, (double)n), below = 0;
+	int k = -1;
+
+	for (size_t i = 0; i < n / 2; i++) {
+		below += chance;
+		if (below > 0.025)
+			break;
+		k = (int)i;
+		chance *= (double)(n - i) / (double)(i + 1);
+	}
+	return k;
+}
+
+/* The ratio of the values of two cells within each round; NANs: there are none. */
+struct ratio cell_ratio(const struct cell *c, const struct cell *other)
+{
+	struct ratio r = { NAN, NAN, NAN };
+	double *v = c && other ? calloc(c->nr + 1, sizeof(*v)) : NULL;
+	size_t n = 0;
+	int k;
+
+	for (size_t i = 0; v && i < c->nr; i++)
+		for (size_t j = 0; j < other->nr; j++)
+			if (c->group[i] == other->group[j])
+				v[n++] = c->sample[i] / other->sample[j];
+	if (n) {
+		sort_values(v, n);
+		r.median = middle(v, n);
+		k = outside(n);
+		if (k >= 0) {
+			r.low = v[k];
+			r.high = v[n - 1 - (size_t)k];
+		}
+	}
+	free(v);
+	return r;
+}
+
+/* ---- */
 
 void results_note(struct results *results, const char *format, ...)
 {

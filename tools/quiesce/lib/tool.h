@@ -202,9 +202,15 @@ const struct cell *results_find(const struct results *results, const struct subc
 /* Another metric of the same row; @threads: its number of threads there, if it belongs to several rows. */
 const struct cell *results_metric(const struct results *results, const struct cell *cell, int metric);
 const struct cell *results_metric_of(const struct results *results, const struct cell *cell, int scenario, int metric, int threads);
+void sort_values(double *v, size_t n);
 /* NAN: there is no such cell. */
 double cell_median(const struct cell *cell);
 double cell_most(const struct cell *cell);
+struct ratio {
+	double median, low, high; /* the interval contains the true median of all rounds with a probability of 95 % */
+};
+/* The ratio of both values within each round; NANs: there are none. */
+struct ratio cell_ratio(const struct cell *c, const struct cell *other);
 const char *cell_scenario(const struct cell *cell);
 const char *cell_unit(const struct cell *cell);
 void cell_add(struct cell *cell, double value, uint32_t group);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "emit.h"
-#include "hashscale/hashscale.h"
 #include "queuescale.h"
 #include "team.h"
 
@@ -43,21 +42,18 @@ static double pair_ns_of(const struct row *row)
 
 ROW_TEXT(peer_of_row, row->cell->op->queues->peer)
 
-static struct hash_ratio ratio_of(const struct row *row)
+static const struct cell *liburcu_of(const struct row *row)
 {
 	const struct cell *c = row->cell;
 	const char *peer = peer_of_row(row);
 
-	return hashscale_ratio(c, peer ? results_find(row->results, c->command, peer, c->scenario, OP_FENCE_NONE, c->threads) : NULL);
+	return peer ? results_find(row->results, c->command, peer, c->scenario, OP_FENCE_NONE, c->threads) : NULL;
 }
 
-ROW_VALUE(to_peer, ratio_of(row).median)
-ROW_VALUE(to_peer_low, ratio_of(row).low)
-ROW_VALUE(to_peer_high, ratio_of(row).high)
+ROW_RATIO(to_peer, row->cell, liburcu_of(row))
 
 static const struct column columns[] = {
-	{ "producers", "threads that enqueue, and dequeue; without consumers each thread does both",
-	  COLUMN_COUNT, .value = producers_of },
+	{ "producers", "threads that enqueue, and dequeue; without consumers each thread does both", COLUMN_COUNT, .value = producers_of },
 	{ "consumers", NULL, COLUMN_COUNT, .value = consumers_of },
 	{ "pair_ns", "a CPU's time for a pair, or a dequeue", COLUMN_NUMBER, .value = pair_ns_of },
 	{ "peer", "liburcu's type of the same kind; `null`: none", COLUMN_TEXT, .text = peer_of_row },
@@ -65,8 +61,7 @@ static const struct column columns[] = {
 	  COLUMN_NUMBER, .value = to_peer },
 	{ "to_peer_low", NULL, COLUMN_NUMBER, .value = to_peer_low },
 	{ "to_peer_high", NULL, COLUMN_NUMBER, .value = to_peer_high },
-	{ "waited", "the share of its time that a thread waited for a grace period, before it enqueued nodes again that it had "
-	  "dequeued",
+	{ "waited", "the share of its time that a thread waited for a grace period, before it enqueued nodes again that it had dequeued",
 	  COLUMN_NUMBER, .metric = QUEUE_WAITED },
 	{ "empty", "dequeues that found the queue empty", COLUMN_NUMBER, .metric = QUEUE_EMPTY },
 	{ 0 }
@@ -89,7 +84,7 @@ static const struct view views[] = {
 	VIEW_MILLIONS, V("ns", 8, "pair_ns"), V("ratio", 8, "to_peer"),
 	V("", 6, "to_peer_low"), V("interval", 6, "to_peer_high"), V("waited", 7, "waited", .percent = true), { 0 }
 };
-static const struct table_form tables[] = { { NULL, title, views, hashscale_remark }, { 0 } };
+static const struct table_form tables[] = { { NULL, title, views, row_remark }, { 0 } };
 
 /* ---- the parent ---- */
 

@@ -58,18 +58,6 @@ static bool in_phase(const struct window *w, uint32_t phase)
 	return quiesce_load_relaxed(&w->phase) == phase; /* the phase starts and stops clocks, and publishes nothing */
 }
 
-static double run_delay_ns(int fd)
-{
-	char text[96];
-	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
-	unsigned long long delay;
-
-	if (n <= 0)
-		return NAN;
-	text[n] = '\0';
-	return sscanf(text, "%*u %llu", &delay) == 1 ? (double)delay : NAN;
-}
-
 /* ---- nodes ---- */
 
 static bool has_turns(const struct window *w)

@@ -49,8 +49,7 @@ int retirescale_threads(const struct cell *c)
 const struct column retirescale_columns[] = {
 	{ "bytes", "size of an object", COLUMN_COUNT, .value = bytes_of },
 	{ "batch", "objects in a batch, for types whose batch the tool sets", COLUMN_COUNT, .value = batch_of },
-	{ "garbage", "largest number of objects that were retired and not yet freed, sampled every half millisecond while threads "
-	  "retired",
+	{ "garbage", "largest number of objects that were retired and not yet freed, sampled every half millisecond while threads retired",
 	  COLUMN_COUNT, .value = peak_of },
 	{ "garbage_bytes", "garbage in bytes", COLUMN_COUNT, .value = peak_bytes_of },
 	{ "garbage_first", "garbage in the first and in the second half of the window",
@@ -64,8 +63,7 @@ const struct column retirescale_columns[] = {
 	  COLUMN_NUMBER, .value = to_raw },
 	{ "to_liburcu", NULL, COLUMN_NUMBER, .value = to_liburcu },
 	{ "calls", "number of timed calls that retire an object, all rounds", COLUMN_COUNT, .value = calls_of },
-	{ "call_mean_ns", "duration of one call that retires an object: medians over rounds",
-	  COLUMN_NUMBER, .metric = RETIRE_CALL_MEAN },
+	{ "call_mean_ns", "duration of one call that retires an object: medians over rounds", COLUMN_NUMBER, .metric = RETIRE_CALL_MEAN },
 	{ "call_p50_ns", NULL, COLUMN_NUMBER, .metric = RETIRE_CALL_P50 },
 	{ "call_p99_ns", NULL, COLUMN_NUMBER, .metric = RETIRE_CALL_P99 },
 	{ "call_p999_ns", NULL, COLUMN_NUMBER, .metric = RETIRE_CALL_P999 },

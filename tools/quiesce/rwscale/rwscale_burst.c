@@ -25,13 +25,6 @@ static void read_all(const struct op *op, struct readings *ret)
 	meter_read(&ret->meter, op);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The median wait of all readers; each has kept its last waits. */
 static double median_wait(const struct crowd *c)
 {
@@ -42,7 +35,7 @@ static double median_wait(const struct crowd *c)
 		for (size_t k = 0; k < room && k < c->reader[i].nr_waits; k++)
 			all[nr++] = c->reader[i].waits->us[k];
 	if (nr) {
-		qsort(all, nr, sizeof(*all), by_value);
+		sort_values(all, nr);
 		median = all[nr / 2];
 	}
 	free(all);

@@ -32,9 +32,8 @@ const struct column rwscale_columns[] = {
 	{ "wait_us", "time for which readers waited for the lock during bursts: median, and longest of all rounds",
 	  COLUMN_NUMBER, .metric = RW_WAIT },
 	{ "worst_us", NULL, COLUMN_NUMBER, .metric = RW_WORST, .most = true },
-	{ "back_ms", "time from the end of a burst until readers take their fast path again, median; `null` for locks whose "
-	  "readers have one path only",
-	  COLUMN_NUMBER, .metric = RW_BACK },
+	{ "back_ms", "time from the end of a burst until readers take their fast path again, median; `null` for locks whose readers have "
+	  "one path only", COLUMN_NUMBER, .metric = RW_BACK },
 	{ "cut", "1: in some round a time limit ended the burst: readers stopped, so that the writer could enter",
 	  COLUMN_NUMBER, .metric = RW_CUT, .most = true },
 	{ 0 }

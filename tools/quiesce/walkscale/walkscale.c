@@ -59,21 +59,19 @@ static const char *structure_of(const struct op *op)
 ROW_TEXT(structure_name_of, structure_of(row->cell->op) + 1)
 ROW_VALUE(stalled_of, plan->stall)
 
-/* The ratio to the same structure with an exchange for each protection. */
-static struct hash_ratio ratio_of(const struct row *row)
+/* The cell of the same structure with an exchange for each protection. */
+static const struct cell *exchange_of(const struct row *row)
 {
 	const struct cell *c = row->cell;
 	char name[64];
 
 	snprintf(name, sizeof(name), BASE "%s", structure_of(c->op));
-	return hashscale_ratio(c, results_find(row->results, c->command, name, c->scenario, OP_FENCE_NONE, c->threads));
+	return results_find(row->results, c->command, name, c->scenario, OP_FENCE_NONE, c->threads);
 }
 
 /* A CPU's time for an operation. */
 ROW_VALUE(operation_ns, 1e9 * (row->cell->threads < cpus_online() ? row->cell->threads : cpus_online()) / row->s.p50)
-ROW_VALUE(to_exchange, ratio_of(row).median)
-ROW_VALUE(to_exchange_low, ratio_of(row).low)
-ROW_VALUE(to_exchange_high, ratio_of(row).high)
+ROW_RATIO(to_exchange, row->cell, exchange_of(row))
 
 static const struct column columns[] = {
 	{ "structure", "`list`, `map`, `tree` or `skip`: the end of the type's name", COLUMN_TEXT, .text = structure_name_of },
@@ -81,8 +79,7 @@ static const struct column columns[] = {
 	{ "distribution", NULL, COLUMN_TEXT, .text = hash_distribution_of },
 	{ "updates", NULL, COLUMN_NUMBER, .value = hash_updates_percent },
 	{ "stalled", "true if an additional thread stayed in the middle of a lookup", COLUMN_TRUTH, .value = stalled_of },
-	{ "to_exchange", "ratio to the same structure of scheme `exchange`, as `to_base` of hashscale; `null` where that was not "
-	  "measured",
+	{ "to_exchange", "ratio to the same structure of scheme `exchange`, as `to_base` of hashscale; `null` where that was not measured",
 	  COLUMN_NUMBER, .value = to_exchange },
 	{ "to_exchange_low", NULL, COLUMN_NUMBER, .value = to_exchange_low },
 	{ "to_exchange_high", NULL, COLUMN_NUMBER, .value = to_exchange_high },
@@ -113,7 +110,7 @@ static const struct view views[] = {
 	VIEW_MILLIONS, V("ns", 9, NULL, .value = operation_ns),
 	V("ratio", 9, "to_exchange"), V("", 6, "to_exchange_low"), V("interval", 6, "to_exchange_high"), V("waiting", 9, "waiting"), { 0 }
 };
-static const struct table_form tables[] = { { part, title, views, hashscale_remark }, { 0 } };
+static const struct table_form tables[] = { { part, title, views, row_remark }, { 0 } };
 
 const struct subcommand walkscale_command = {
 	.name = "walkscale",
