@@ -2,7 +2,7 @@
 """lines.py FILE: draw the rows of hashscale or walkscale, JSON on the standard input, over the number of threads.
 
 There are two panels for each configuration: rates, and below them the same relative to the ideal, beside the figures of
-2003 at four CPUs.  lines.py --check only tells whether the modules are there.
+2003 at four CPUs.  lines.py --check only tests whether the modules are there.
 """
 import json
 import sys

@@ -48,11 +48,13 @@ static void caller(struct member *m)
 
 /* The metrics that a scenario sends, and the number of readers beside the callers. */
 static const struct variety {
-	int scenario, rate, fairness, load, readers;
+	int scenario, rate, fairness;
+	enum load_kind load;
+	int readers;
 } varieties[] = {
-	{ SCENARIO_CALLERS, SCENARIO_RATE, SCENARIO_FAIRNESS, SCENARIO_SAME, 1 },
-	{ SCENARIO_CALLERS0, SCENARIO_RATE0, SCENARIO_FAIRNESS0, SCENARIO_CALLERS0, 0 },
-	{ SCENARIO_CALLERS2, SCENARIO_RATE2, SCENARIO_FAIRNESS2, SCENARIO_CALLERS2, 2 },
+	{ SCENARIO_CALLERS, SCENARIO_RATE, SCENARIO_FAIRNESS, LOAD_SAME, 1 },
+	{ SCENARIO_CALLERS0, SCENARIO_RATE0, SCENARIO_FAIRNESS0, LOAD_OTHERS, 0 },
+	{ SCENARIO_CALLERS2, SCENARIO_RATE2, SCENARIO_FAIRNESS2, LOAD_OTHERS, 2 },
 };
 
 static const struct variety *variety_of(int scenario)
@@ -89,7 +91,7 @@ void callers_cell(const struct job *job, int scenario)
 	const struct variety *v = variety_of(scenario);
 	struct crowd *c = calloc(1, sizeof(*c));
 	struct team team = { .nr = CALLERS, .body = caller, .arg = c };
-	struct load *load = load_start(job->op, v->load, v->readers, false);
+	struct load *load = load_start(job->op, v->load, v->readers, false, 0);
 	struct meter meter;
 
 	if (!c)

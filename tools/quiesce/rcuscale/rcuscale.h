@@ -3,6 +3,7 @@
 #ifndef QUIESCE_TOOL_RCUSCALE_H
 #define QUIESCE_TOOL_RCUSCALE_H
 
+#include "load.h"
 #include "tool.h"
 
 enum {
@@ -46,16 +47,5 @@ void callers_cell(const struct job *job, int scenario);
 void reader_cell(const struct job *job, int scenario, int readers);
 /* retire_cell.c measures the throughput of deferred reclamation with @producers threads. */
 void retire_cell(const struct job *job, int producers);
-
-/* load.c: reader threads beside a measurement. */
-struct load;
-struct load *load_start(const struct op *op, int scenario, int readers, bool pinned);
-void load_stop(struct load *load);
-/* Sections on the object that is waited for, back to back; returns the sum of the values read. */
-#define LOAD_SECTIONS 256 /* sections between two checks of the stop flag */
-uint64_t load_sections(const struct op *op);
-/* load_lock() begins one section, load_unlock() ends it. */
-void load_lock(const struct op *op);
-void load_unlock(const struct op *op);
 
 #endif

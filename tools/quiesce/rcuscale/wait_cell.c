@@ -60,12 +60,24 @@ static void call(const struct job *job, int scenario, int readers)
 	job_flush();
 }
 
+static enum load_kind kind_of(int scenario)
+{
+	switch (scenario) {
+	case SCENARIO_IDLE:
+	case SCENARIO_ALIVE: return LOAD_ASLEEP;
+	case SCENARIO_OTHERS: return LOAD_OTHERS;
+	case SCENARIO_DOCUMENT: return LOAD_OWN;
+	case SCENARIO_LONG: return LOAD_LONG;
+	default: return LOAD_SAME;
+	}
+}
+
 /* If there are enough CPUs, each thread is bound to one; the caller has the first. */
 void wait_cell(const struct job *job, int scenario, int readers)
 {
 	bool running = scenario == SCENARIO_SAME || scenario == SCENARIO_OTHERS || scenario == SCENARIO_DOCUMENT;
 	bool pinned = running && readers < cpus_online();
-	struct load *load = load_start(job->op, scenario, readers, pinned);
+	struct load *load = load_start(job->op, kind_of(scenario), readers, pinned, scenario == SCENARIO_HOGS ? HOGS : 0);
 
 	if (pinned)
 		bind_cpu(0);

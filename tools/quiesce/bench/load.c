@@ -6,7 +6,7 @@
 
 #include "alive.h"
 #include "hogs.h"
-#include "rcuscale/rcuscale.h"
+#include "load.h"
 #include "team.h"
 
 #define OTHERS 1024u /* objects that no updater waits for; a power of two */
@@ -123,34 +123,25 @@ static void long_sections(struct member *m)
 	op_thread_exit(l->op);
 }
 
-static void (*body_of(int scenario))(struct member *)
+struct load *load_start(const struct op *op, enum load_kind kind, int readers, bool pinned, int hogs)
 {
-	switch (scenario) {
-	case SCENARIO_LONG: return long_sections;
-	case SCENARIO_OTHERS:
-	case SCENARIO_CALLERS0:
-	case SCENARIO_CALLERS2: return over_others;
-	case SCENARIO_DOCUMENT: return over_own;
-	default: return back_to_back;
-	}
-}
-
-struct load *load_start(const struct op *op, int scenario, int readers, bool pinned)
-{
+	static void (*const bodies[])(struct member *) = {
+		[LOAD_SAME] = back_to_back, [LOAD_OTHERS] = over_others, [LOAD_OWN] = over_own, [LOAD_LONG] = long_sections,
+	};
 	struct load *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		abort();
 	make_others();
 	l->op = op;
-	l->sleeping = scenario == SCENARIO_IDLE || scenario == SCENARIO_ALIVE;
-	if (scenario == SCENARIO_HOGS)
-		hogs_start(&l->hogs, HOGS);
+	l->sleeping = kind == LOAD_ASLEEP;
+	if (hogs)
+		hogs_start(&l->hogs, hogs);
 	if (l->sleeping) {
 		sleepers_start(&l->sleepers, op, readers);
 		return l;
 	}
-	l->team = (struct team){ .nr = readers, .pinned = pinned, .first_cpu = 1, .arg = l, .body = body_of(scenario) };
+	l->team = (struct team){ .nr = readers, .pinned = pinned, .first_cpu = 1, .arg = l, .body = bodies[kind] };
 	team_start(&l->team);
 	while (quiesce_load_relaxed(&l->running) < (uint32_t)readers)
 		sleep_ns(100000);
