@@ -162,7 +162,7 @@ const struct subcommand costs_command = {
 	       "where the kernel provides them. 'transfer' is half of a round trip of a line between two CPUs: for each pair of "
 	       "four CPUs that are far apart in number, or for all pairs. The figures of fences contain a store before and a "
 	       "load of another word after the fence. With one CPU the rows about two are left out.",
-	.options = (const struct option_row *const[]){ options_type, options_runs, own, NULL },
+	OPTIONS(options_type, options_runs, own),
 	.fits = fits,
 	.types = types,
 	SCENARIOS(scenarios),

@@ -173,6 +173,6 @@ const struct subcommand doctor_command = {
 	       "With --binary it checks only that file: whether the restartable sequences in it are as they were compiled, or a tool has "
 	       "moved code after the link; then, or if there is no verdict, the exit status is 1. It names the functions that have "
 	       "sequences.",
-	.options = (const struct option_row *const[]){ own, NULL },
+	OPTIONS(own),
 	.run = run,
 };

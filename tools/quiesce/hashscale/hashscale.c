@@ -493,8 +493,7 @@ const struct subcommand hashscale_command = {
 	.what = "Lookups in hash tables, and updates, over the number of threads.",
 	.doc = "Result: operations per second of all threads together, the median over rounds; with --resize also while a table is "
 	       "resized. Default: 1 and 2 threads and one for each CPU; 1000 and 1000000 keys; no updates. See quiesce-hashscale(1).",
-	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs, options_seconds,
-						      hash_options_keys, own, hash_options_figure, NULL },
+	OPTIONS(options_type, options_rounds, options_runs, options_seconds, hash_options_keys, own, hash_options_figure),
 	.fits = fits,
 	.types = hash_types,
 	SCENARIOS(hash_scenarios),

@@ -11,7 +11,7 @@
 
 /* ---- rows ---- */
 
-struct row row_of(const struct results *results, const struct cell *cell)
+static struct row row_of(const struct results *results, const struct cell *cell)
 {
 	return (struct row){ results, cell, cell_summary(cell) };
 }

@@ -17,7 +17,6 @@ struct row {
 	const struct cell *cell;
 	struct summary s;
 };
-struct row row_of(const struct results *results, const struct cell *cell);
 /* The median, and the largest value, of another metric of the row. */
 double row_median(const struct row *row, int metric);
 double row_most(const struct row *row, int metric);

@@ -112,7 +112,9 @@ static void take_bytes(void *arg, const char *data, size_t size)
 	}
 }
 
-int job_run(const struct job *job, struct results *results)
+/* Runs @job in a child of its own and adds its measurements to @results.
+ * Returns the child's exit status, or -1 after a crash or hang, which becomes a note. */
+static int job_run(const struct job *job, struct results *results)
 {
 	struct inbox in = { .job = job, .results = results };
 	char name[128];

@@ -21,6 +21,7 @@
 #define MAX_TYPES 128
 #define MAX_READERS 16
 #define MAX_THREADS 4096
+#define OPTIONS(...) .options = (const struct option_row *const[]){ __VA_ARGS__, NULL }
 #define MAX_DEFAULTS 4 /* most numbers of threads without an option */
 #define DEFAULT_RUNS 3
 #define DEFAULT_RUNS_OF_RATIOS 6 /* the fewest rounds for which a ratio has an interval */
@@ -271,9 +272,6 @@ struct job {
 	unsigned char own[OPTIONS_OWN] __attribute__((aligned(8)));
 };
 
-/* Runs @job in a child of its own and adds its measurements to @results.
- * Returns the child's exit status, or -1 after a crash or hang, which becomes a note. */
-int job_run(const struct job *job, struct results *results);
 /* Runs every type of @command in both fence modes, interleaved in
  * @options->runs rounds, unless @results already have it. */
 void jobs_run(const struct subcommand *command, const struct options *options, const struct job *base,

@@ -114,7 +114,7 @@ const struct subcommand queuescale_command = {
 	.what = "Queues and stacks: puts and gets by several threads.",
 	.doc = "Result: pairs of a put and a get per second of all threads together, or gets of consumers with --threads=P:C, the median "
 	       "over rounds. See quiesce-queuescale(1).",
-	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs, options_seconds, own, NULL },
+	OPTIONS(options_type, options_rounds, options_runs, options_seconds, own),
 	.fits = fits,
 	.types = queue_types,
 	SCENARIOS(scenarios),

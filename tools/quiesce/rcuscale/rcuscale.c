@@ -135,8 +135,7 @@ const struct subcommand rcuscale_command = {
 	.what = "How long an updater's wait takes, and what it costs.",
 	.doc = "Result: microseconds per wait over all rounds, with their cost for others: interrupts, membarriers, wake-ups and CPU time. "
 	       "See quiesce-rcuscale(1).",
-	.options = (const struct option_row *const[]){ options_type, options_readers, options_scenario, options_seconds,
-						      options_rounds, options_runs, NULL },
+	OPTIONS(options_type, options_readers, options_scenario, options_seconds, options_rounds, options_runs),
 	.fits = fits,
 	SCENARIOS(scenarios),
 	.tables = tables,

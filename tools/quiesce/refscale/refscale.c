@@ -206,7 +206,7 @@ const struct subcommand refscale_command = {
 	.what = "Cost of a read-side operation: a section, one pointer load, one field load.",
 	.doc = "Result: CPU nanoseconds per operation, the median over several positions of the same loop in memory. Default: 1, 2 and "
 	       "64 readers. See quiesce-refscale(1).",
-	.options = (const struct option_row *const[]){ options_type, options_readers, options_rounds, options_runs, own, NULL },
+	OPTIONS(options_type, options_readers, options_rounds, options_runs, own),
 	.fits = fits,
 	SCENARIOS(scenarios),
 	.tables = tables,

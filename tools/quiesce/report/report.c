@@ -92,6 +92,6 @@ const struct subcommand report_command = {
 	       "python3-matplotlib python3-jinja2).\n"
 	       "--compare prints the figures of two report.json: each with its spread, the change, and a verdict, better or "
 	       "worse; a change within the spread of either is none. With --json it prints the same as an object.",
-	.options = (const struct option_row *const[]){ own, NULL },
+	OPTIONS(own),
 	.run = run,
 };

@@ -97,8 +97,7 @@ const struct subcommand retirescale_command = {
 	.what = "Cost of deferred reclamation, end to end, and how much garbage it keeps.",
 	.doc = "Result: objects per second, allocated, retired and freed, including the drain at the end; then the duration of one call "
 	       "that retires an object. See quiesce-retirescale(1).",
-	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs,
-						      options_scenario, options_seconds, own, NULL },
+	OPTIONS(options_type, options_rounds, options_runs, options_scenario, options_seconds, own),
 	.fits = fits,
 	.types = retire_table,
 	SCENARIOS(scenarios),

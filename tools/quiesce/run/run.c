@@ -278,6 +278,6 @@ const struct subcommand run_command = {
 	       "A table is no wider than the terminal, or than 80 columns without one: further columns stand below, with the "
 	       "names repeated. The six lines have 3 rounds, the tables 2, unless --runs is given. With --seconds each cell has "
 	       "that budget, and no cell is left out for lack of time. --record writes the figures of all tables to a file.",
-	.options = (const struct option_row *const[]){ options_seconds, options_runs, options_markdown, own, NULL },
+	OPTIONS(options_seconds, options_runs, options_markdown, own),
 	.run = run,
 };

@@ -100,8 +100,7 @@ const struct subcommand rwscale_command = {
 	.what = "Reader-writer locks with their writers: bursts of writes beside readers, and how long writers wait.",
 	.doc = "Result: milliseconds for a burst of writes and what readers lose by it, or with --latency the microseconds that a writer "
 	       "waits. Default: 0, 2 and 64 readers; with --latency 0, 1 and 64. See quiesce-rwscale(1).",
-	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs,
-						      options_scenario, options_seconds, own, NULL },
+	OPTIONS(options_type, options_rounds, options_runs, options_scenario, options_seconds, own),
 	.fits = fits,
 	.types = rwlock_types,
 	SCENARIOS(scenarios),

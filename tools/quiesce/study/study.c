@@ -166,6 +166,6 @@ const struct subcommand study_command = {
 	       "figures of this machine, made within each round, with the least and the most. A userspace wait is no kernel "
 	       "grace period, and a small machine does not show the effects of a large one: the text below the tables explains "
 	       "the differences. --quick: fewer rounds and shorter measurements. --figure=FILE draws hash2003.",
-	.options = (const struct option_row *const[]){ options_runs, options_seconds, own, options_markdown, NULL },
+	OPTIONS(options_runs, options_seconds, own, options_markdown),
 	.run = run,
 };

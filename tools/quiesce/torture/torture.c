@@ -282,8 +282,7 @@ const struct subcommand torture_command = {
 	       "again, or retire elements. Locks are locked, tried, handed over and freed by their last user, domains are "
 	       "independent, counts are killed and revived during gets and puts. The types whose names begin with 'busted' have "
 	       "to fail.",
-	.options = (const struct option_row *const[]){ options_type, options_readers, options_rounds, options_runs,
-						      options_seconds, own, NULL },
+	OPTIONS(options_type, options_readers, options_rounds, options_runs, options_seconds, own),
 	.fits = fits,
 	.types = torture_types,
 	SCENARIOS(scenarios),

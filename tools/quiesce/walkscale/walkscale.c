@@ -117,8 +117,7 @@ const struct subcommand walkscale_command = {
 	.what = "Lists, maps, trees and skip lists whose readers protect each node, under several schemes.",
 	.doc = "Result: operations per second of all threads together, the median over rounds, and the removed elements that wait to be "
 	       "freed. Default: 1 and 2 threads; 500 and 100000 keys; 0, 10 and 50 % updates. See quiesce-walkscale(1).",
-	.options = (const struct option_row *const[]){ options_type, options_rounds, options_runs, options_seconds,
-						      hash_options_keys, own, hash_options_figure, NULL },
+	OPTIONS(options_type, options_rounds, options_runs, options_seconds, hash_options_keys, own, hash_options_figure),
 	.fits = fits,
 	.types = walk_types,
 	SCENARIOS(hash_scenarios),
