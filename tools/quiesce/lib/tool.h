@@ -21,7 +21,6 @@
 #define MAX_TYPES 128
 #define MAX_READERS 16
 #define MAX_THREADS 4096
-#define OPTIONS(...) .options = (const struct option_row *const[]){ __VA_ARGS__, NULL }
 #define MAX_DEFAULTS 4 /* most numbers of threads without an option */
 #define DEFAULT_RUNS 3
 #define DEFAULT_RUNS_OF_RATIOS 6 /* the fewest rounds for which a ratio has an interval */
@@ -68,6 +67,8 @@ struct option_row {
 #define OPTION_AT(field) .at = offsetof(struct options, field)
 #define OPTION_OWN(type, field) .at = offsetof(struct options, own) + offsetof(type, field)
 
+/* The groups of a subcommand. */
+#define OPTIONS(...) .options = (const struct option_row *const[]){ __VA_ARGS__, NULL }
 /* Groups of options that several subcommands have; each ends with a row without a name. */
 extern const struct option_row options_type[], options_readers[], options_scenario[], options_seconds[], options_runs[],
 	options_rounds[], options_markdown[];
@@ -90,10 +91,10 @@ struct subcommand {
 	const char *what; /* one line */
 	const char *arguments; /* the arguments that are not options, for --help; NULL: there are none */
 	const char *doc;  /* the text of --help below the options */
-	const struct option_row *const *options; /* groups; ends with NULL */
-	bool (*fits)(const struct op *op); /* true if a type belongs to the subcommand */
+	const struct option_row *const *options; /* OPTIONS() */
+	bool (*fits)(const struct op *op); /* true if a type belongs to the subcommand; NULL: it has no types */
 	const struct op *const *types;     /* the table of its types; NULL: op_table */
-	const struct scenario_info *scenarios;
+	const struct scenario_info *scenarios; /* SCENARIOS() */
 	int nr_scenarios;
 	bool layouts; /* true: groups of samples are code layouts, whose medians are compared; false: rounds */
 	const struct column *columns; /* those that only its rows have; NULL: none */
