@@ -83,24 +83,6 @@ void job_flush(void)
 		_exit(EXIT_FAILED);
 }
 
-static bool receive(struct wire *wire)
-{
-	char *p = (char *)wire;
-	size_t want = sizeof(*wire);
-
-	while (want) {
-		ssize_t n = read(STDIN_FILENO, p, want);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		p += n;
-		want -= (size_t)n;
-	}
-	return true;
-}
-
 /* A subcommand that measures has the threads of --alive beside it. */
 static int run_job(const struct job *job)
 {
@@ -152,7 +134,7 @@ int job_child(const struct subcommand *(*find)(const char *name))
 	sigprocmask(SIG_UNBLOCK, &mask, NULL);
 	to_parent = fdopen(MESSAGE_FD, "w");
 	fcntl(MESSAGE_FD, F_SETFD, FD_CLOEXEC); /* otherwise a hog would keep it open, and the parent would wait for the end of messages */
-	if (!to_parent || !receive(&wire)) {
+	if (!to_parent || TEMP_FAILURE_RETRY(read(STDIN_FILENO, &wire, sizeof(wire))) != sizeof(wire)) {
 		fprintf(stderr, "quiesce: --child is for the tool's own use\n");
 		return EXIT_USAGE;
 	}

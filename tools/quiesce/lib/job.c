@@ -16,23 +16,6 @@
 
 extern char **environ;
 
-static bool write_whole(int fd, const void *data, size_t size)
-{
-	const char *p = data;
-
-	while (size) {
-		ssize_t n = write(fd, p, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		p += n;
-		size -= (size_t)n;
-	}
-	return true;
-}
-
 static int start(const struct job *job, struct process *child)
 {
 	char *const argv[] = { (char *)"quiesce", (char *)"--child", NULL };
@@ -45,7 +28,7 @@ static int start(const struct job *job, struct process *child)
 		return -errno;
 	err = process_start(child, argv, environ, to[0], MESSAGE_FD);
 	close(to[0]);
-	if (!err && !write_whole(to[1], &wire, sizeof(wire)))
+	if (!err && TEMP_FAILURE_RETRY(write(to[1], &wire, sizeof(wire))) != sizeof(wire))
 		err = -EPIPE;
 	close(to[1]);
 	return err;

@@ -3,6 +3,8 @@
 #ifndef QUIESCE_TOOL_MESSAGE_H
 #define QUIESCE_TOOL_MESSAGE_H
 
+#include <limits.h>
+
 #include "tool.h"
 
 #define MESSAGE_FD 3
@@ -13,6 +15,7 @@ struct wire {
 	char type[64];
 	struct job job;
 };
+_Static_assert(sizeof(struct wire) <= PIPE_BUF, "one write, and one read");
 
 enum message_kind { MESSAGE_SAMPLE, MESSAGE_COSTS, MESSAGE_SLOT, MESSAGE_NOTE, MESSAGE_TEXT, MESSAGE_ALIVE };
 
