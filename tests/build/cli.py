@@ -300,6 +300,7 @@ def check_table(tap, tool, args, fences, build):
 
 def check_formats(tap, tool, fences, opt, tmp):
     doc = pathlib.Path(opt.doc).read_text()
+    check_columns(tap, tool, doc)
     fence = f"--fence={','.join(fences)}"
     for args in (REFSCALE, RCUSCALE):
         rows = check_json(tap, tool, [*args, fence], fences, doc)
@@ -446,6 +447,13 @@ def check_interrupted_torture(tap, tool, fences):
     ok = stopped(run) and re.search(r"^reads \d+", run.stdout, re.M)
     tap.result(ok and re.search(r"^--- rcu torture: \w+ after", run.stdout, re.M),
                "SIGINT: torture reports what it did, status 130", diagnosis(run))
+
+
+def check_columns(tap, tool, doc):
+    run = tool("--columns")
+    tables = re.findall(r"(?:^\|.*\n)+?(?=\| field|\Z)", run.stdout, re.M)
+    missing = [table for table in tables if table not in doc]
+    tap.result(run.returncode == 0 and len(tables) > 5 and not missing, "docs/json.md has the tables of quiesce --columns", missing)
 
 
 def check_interrupted_notes(tap, tool, doc):

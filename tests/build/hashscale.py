@@ -220,10 +220,10 @@ def check_formats(tap, tool):
 def check_figure(tap, tool, tmp):
     args = [*SHORT[:2], "--type=spinlock", "--threads=1,2", "--keys=uniform:64,uniform:65", "--updates=0,1"]
     run = tool(*args, f"--figure={tmp}/no.png", env={"PATH": str(tmp)})
-    tap.result(run.returncode == 1 and re.fullmatch(r"quiesce hashscale: .*gnuplot-nox.*\n", run.stderr) and not run.stdout and
-               not (tmp / "no.png").exists(), "no gnuplot: one line", diagnosis(run))
-    if execute(["sh", "-c", "command -v gnuplot"]).returncode:
-        tap.skip("figures", "gnuplot is not installed")
+    tap.result(run.returncode == 1 and re.fullmatch(r"quiesce hashscale: .*python3-matplotlib.*\n", run.stderr) and not run.stdout and
+               not (tmp / "no.png").exists(), "no python3: one line", diagnosis(run))
+    if execute(["python3", "-c", "import matplotlib"]).returncode:
+        tap.skip("figures", "python3-matplotlib is not installed")
         return
     for suffix, begin in (("png", b"\x89PNG"), ("svg", b"<?xml")):
         path = tmp / f"figure.{suffix}"

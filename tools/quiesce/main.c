@@ -4,6 +4,7 @@
 
 #include <quiesce/control.h>
 
+#include "emit.h"
 #include "hogs.h"
 #include "tool.h"
 
@@ -14,6 +15,14 @@ static const struct subcommand *const commands[] = {
 };
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
+static const struct subcommand *find(const char *name)
+{
+	for (size_t i = 0; i < NR_COMMANDS; i++)
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	return NULL;
+}
+
 static int help(FILE *out)
 {
 	fprintf(out, "Usage: quiesce SUBCOMMAND [OPTION...]\n"
@@ -23,6 +32,15 @@ static int help(FILE *out)
 	fprintf(out, "\n'quiesce SUBCOMMAND --help' explains each; 'quiesce --version' prints the version.\n"
 		     "Exit status: 0 good, 1 a test failed or a result is missing, 2 wrong usage, 130 interrupted.\n");
 	return emit_close(out, &(struct options){ 0 });
+}
+
+/* For the test that compares docs/json.md. */
+static int columns(void)
+{
+	emit_columns(stdout, NULL);
+	for (size_t i = 0; i < NR_COMMANDS; i++)
+		emit_columns(stdout, commands[i]);
+	return 0;
 }
 
 static int version(void)
@@ -42,6 +60,7 @@ static int unknown(const char *name)
 
 int main(int argc, char **argv)
 {
+	const struct subcommand *command;
 	struct options options;
 
 	if (argc < 2) {
@@ -49,18 +68,19 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--child"))
-		return job_child();
+		return job_child(find);
 	if (!strcmp(argv[1], "--hog"))
 		return hog_main(argv[2]);
+	if (!strcmp(argv[1], "--columns"))
+		return columns();
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return help(stdout);
 	if (!strcmp(argv[1], "--version"))
 		return version();
-	for (size_t i = 0; i < NR_COMMANDS; i++)
-		if (!strcmp(argv[1], commands[i]->name)) {
-			options_parse(commands[i], argc - 1, argv + 1, &options);
-			interrupt_catch();
-			return commands[i]->run(&options);
-		}
-	return unknown(argv[1]);
+	command = find(argv[1]);
+	if (!command)
+		return unknown(argv[1]);
+	options_parse(command, argc - 1, argv + 1, &options);
+	interrupt_catch();
+	return command->run ? command->run(&options) : subcommand_measure(command, &options);
 }

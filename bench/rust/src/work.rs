@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! Keys and streams of work: the same numbers in the same order as tools/quiesce/hash/hashscale_keys.c makes them.
+//! Keys and streams of work: the same numbers in the same order as tools/quiesce/hashscale/hashscale_keys.c makes them.
 
 /// Above the 62 bits of a key: what to do with it; neither bit: look it up.
 pub const INSERT: u64 = 1 << 62;

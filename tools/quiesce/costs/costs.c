@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "costs.h"
+#include "emit.h"
 #include "team.h"
 
 #define BATCH_NS 100000 /* a batch is long against the clock, short against a time slice */
 #define BATCHES 9       /* batches in each round */
 #define RUNS 5
-#define WATCHDOG_S 60
 
 static const struct op *const types[] = {
 	&cost_cycle.op, &cost_instruction.op,
@@ -35,6 +35,8 @@ static const struct op *const types[] = {
 #endif
 	NULL,
 };
+
+static const struct scenario_info scenarios[] = { [SCENARIO_COST] = { "cost", "ns", "one operation" } };
 
 /* ---- the child ---- */
 
@@ -105,7 +107,7 @@ static void have_a_sibling(void)
 		pthread_detach(thread);
 }
 
-int costs_child(const struct job *job)
+static int child(const struct job *job)
 {
 	const struct cost *cost = (const struct cost *)job->op; /* struct op is the first member of struct cost */
 
@@ -118,6 +120,17 @@ int costs_child(const struct job *job)
 }
 
 /* ---- the parent ---- */
+
+static void take_pairs(const char *arg, struct options *o)
+{
+	if (strcmp(arg, "all") != 0)
+		usage_error("--pairs=%s: valid: all", arg);
+	OWN(struct cost_options, o)->all_pairs = true;
+}
+
+static const struct option_row own[] = {
+	{ "pairs", "all", "transfer between all pairs of CPUs, not only a few", .take = take_pairs }, { 0 }
+};
 
 static bool fits(const struct op *op)
 {
@@ -144,35 +157,19 @@ static int choose_types(const struct options *options, const struct op *ret[MAX_
 	return n;
 }
 
-static int run(const struct options *options)
-{
-	struct job base = { .all_pairs = options->all_pairs, .watchdog_s = WATCHDOG_S };
-	struct options mine = *options;
-	const struct op *chosen[MAX_TYPES];
-	struct results results = { 0 };
-	FILE *out = emit_open(options);
-	int nr = choose_types(options, chosen), status;
-
-	if (!options->runs_given)
-		mine.runs = RUNS;
-	jobs_run(&costs_command, &mine, &base, chosen, nr, &results);
-	costs_emit(out, options, &results);
-	status = emit_close(out, options);
-	if (!status && results.failures)
-		status = EXIT_FAILED;
-	results_free(&results);
-	return interrupted() ? EXIT_INTERRUPTED : status;
-}
-
 const struct subcommand costs_command = {
 	.name = "costs",
 	.what = "Cost of the basic operations of this machine, beside those of 2003.",
 	.doc = "Result: nanoseconds of one operation, the median over batches and rounds, with the range over batches, beside figures "
 	       "of 2003. The first three rows are measured whatever --type names. See quiesce-costs(1).",
-	.accepts = OPT_TYPE | OPT_COSTS,
+	OPTIONS(options_type, options_runs, own),
 	.fits = fits,
 	.types = types,
-	.is_row = costs_is_row,
+	SCENARIOS(scenarios),
 	.columns = costs_columns,
-	.run = run,
+	.row_threads = costs_threads,
+	.print = costs_print,
+	.runs = RUNS,
+	.choose = choose_types,
+	.child = child,
 };

@@ -3,10 +3,15 @@
 #ifndef QUIESCE_TOOL_COSTS_H
 #define QUIESCE_TOOL_COSTS_H
 
-#include "tool.h"
+#include "emit.h"
 
+struct cost_options {
+	bool all_pairs; /* transfer between all pairs of CPUs */
+};
+
+enum { SCENARIO_COST };
 /* A cell has this metric beside its time: the number of bytes walked over. */
-#define SCENARIO_COST_BYTES SCENARIO_MORE
+#define COST_BYTES 1
 /* For a row about two CPUs this number, which names both, stands in the place of the number of threads. */
 #define COST_CPUS 4096
 #define COST_PAIR(a, b) (((int)(a) + 1) * COST_CPUS + (int)(b))
@@ -54,8 +59,8 @@ extern const struct cost cost_fence_light, cost_fence_acq_rel, cost_fence_full, 
 extern const struct cost cost_membarrier_idle, cost_membarrier_busy, cost_wake_empty, cost_wake_call, cost_wake_run;
 extern const struct cost cost_syscall, cost_yield, cost_clock, cost_tsc;
 
-bool costs_is_row(const struct cell *c);
-void costs_columns(struct json_t *row, const struct results *results, const struct cell *c);
-void costs_emit(FILE *out, const struct options *options, const struct results *results);
+extern const struct column costs_columns[];
+int costs_threads(const struct cell *c);
+void costs_print(FILE *out, const struct options *options, const struct results *results);
 
 #endif

@@ -230,7 +230,7 @@ static int measure(const struct cost *cost, const struct job *job, enum level le
 		job_send_note("BROKEN: the walk does not come round");
 		return EXIT_FAILED;
 	}
-	job_send(SCENARIO_COST_BYTES, 1, job->round, (double)bytes);
+	job_send_metric(SCENARIO_COST, COST_BYTES, 1, job->round, (double)bytes);
 	cost_simple(cost, job);
 	munmap(a.map, a.map_bytes);
 	return 0;

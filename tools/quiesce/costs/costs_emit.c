@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* costs_emit.c - the output of costs: rows, tables, and the matrix of pairs of CPUs. */
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,11 +7,6 @@
 #include "emit.h"
 
 #define ARTICLE_CYCLE_NS 1.4
-
-bool costs_is_row(const struct cell *c)
-{
-	return c->scenario == SCENARIO_COST;
-}
 
 static const struct cost *cost_of(const struct cell *c)
 {
@@ -24,42 +18,51 @@ static bool is_pair(const struct cell *c)
 	return c->threads >= COST_CPUS;
 }
 
-static double p50_of(const struct results *results, const struct op *op, enum scenario scenario)
-{
-	const struct cell *c = results_find(results, &costs_command, op->name, scenario, OP_FENCE_NONE, 1);
-
-	return c ? cell_summary(c).p50 : NAN;
-}
-
 static double in(const struct results *results, const struct cell *c, const struct cost *unit)
 {
-	return cell_summary(c).p50 / p50_of(results, &unit->op, SCENARIO_COST);
+	return cell_summary(c).p50 /
+	       cell_median(results_find(results, &costs_command, unit->op.name, SCENARIO_COST, OP_FENCE_NONE, 1));
 }
 
-/* ---- JSON and CSV ---- */
+/* ---- columns ---- */
 
-static void add_number(json_t *row, const char *name, double v)
+int costs_threads(const struct cell *c)
 {
-	json_object_set_new(row, name, isfinite(v) && v > 0 ? json_real(v) : json_null());
+	return is_pair(c) ? 2 : c->threads;
 }
 
-void costs_columns(json_t *row, const struct results *results, const struct cell *c)
+static const char *cpus_of(const struct row *row)
 {
-	double bytes = p50_of(results, c->op, SCENARIO_COST_BYTES);
-	json_t *cpus = json_null();
+	static char text[32];
 
-	if (is_pair(c)) {
-		json_object_set_new(row, "threads", json_integer(2));
-		cpus = json_sprintf("%d-%d", COST_PAIR_A(c->threads), COST_PAIR_B(c->threads));
-	}
-	json_object_set_new(row, "cpus", cpus);
-	json_object_set_new(row, "bytes", isfinite(bytes) ? json_integer((json_int_t)bytes) : json_null());
-	add_number(row, "cycles", in(results, c, &cost_cycle));
-	add_number(row, "instructions", in(results, c, &cost_instruction));
-	add_number(row, "l1_hits", in(results, c, &cost_l1));
-	add_number(row, "article_ns", cost_of(c)->article);
-	add_number(row, "article_max_ns", cost_of(c)->article_max);
+	snprintf(text, sizeof(text), "%d-%d", COST_PAIR_A(row->cell->threads), COST_PAIR_B(row->cell->threads));
+	return is_pair(row->cell) ? text : NULL;
 }
+
+static double positive(double v)
+{
+	return v > 0 ? v : NAN;
+}
+
+ROW_VALUE(cycles_of, positive(in(row->results, row->cell, &cost_cycle)))
+ROW_VALUE(instructions_of, positive(in(row->results, row->cell, &cost_instruction)))
+ROW_VALUE(l1_hits_of, positive(in(row->results, row->cell, &cost_l1)))
+ROW_VALUE(article_of, positive(cost_of(row->cell)->article))
+ROW_VALUE(article_max_of, positive(cost_of(row->cell)->article_max))
+
+const struct column costs_columns[] = {
+	{ "cpus", "the numbers of two CPUs that share a line, as \"0-1\", with one row for each pair; `null` in other rows",
+	  COLUMN_TEXT, .text = cpus_of },
+	{ "bytes", "size of the memory that is read, in rows about caches and memory", COLUMN_COUNT, .metric = COST_BYTES },
+	{ "cycles", "`p50` divided by that of `cycle`, `instruction` and `l1`: estimates, because the clock frequency may change",
+	  COLUMN_NUMBER, .value = cycles_of },
+	{ "instructions", NULL, COLUMN_NUMBER, .value = instructions_of },
+	{ "l1_hits", NULL, COLUMN_NUMBER, .value = l1_hits_of },
+	{ "article_ns", "figure of the article of 2003 for a Pentium III of 700 MHz, and the upper end if it gave a range; `null` where "
+	  "it gave none", COLUMN_NUMBER, .value = article_of },
+	{ "article_max_ns", NULL, COLUMN_NUMBER, .value = article_max_of },
+	{ 0 }
+};
 
 /* ---- tables ---- */
 
@@ -110,17 +113,17 @@ static void print_row(FILE *out, const struct results *results, const struct cel
 	fprintf(out, "  %s", c->op->what);
 	if (is_pair(c))
 		fprintf(out, ", CPUs %d and %d", COST_PAIR_A(c->threads), COST_PAIR_B(c->threads));
-	print_bytes(out, p50_of(results, c->op, SCENARIO_COST_BYTES));
+	print_bytes(out, cell_median(results_metric(results, c, COST_BYTES)));
 	fputc('\n', out);
 }
 
 /* With --pairs=all a matrix of the pairs follows the table. */
-static void print_table(FILE *out, const struct options *options, const struct results *results)
+static void print_table(FILE *out, bool all_pairs, const struct results *results)
 {
 	fprintf(out, "\n%-16s %8s %8s %8s %7s %8s %8s %9s %8s\n", "operation", "ns", "min", "max", "spread", "cycles", "instr.",
 		"2003: ns", "cycles");
 	for (size_t i = 0; i < results->nr; i++)
-		if (costs_is_row(&results->cell[i]) && !(options->all_pairs && results->cell[i].op == &cost_transfer.op))
+		if (!results->cell[i].metric && !(all_pairs && results->cell[i].op == &cost_transfer.op))
 			print_row(out, results, &results->cell[i]);
 }
 
@@ -173,19 +176,11 @@ static void print_matrix(FILE *out, const struct results *results)
 	fputc('\n', out);
 }
 
-void costs_emit(FILE *out, const struct options *options, const struct results *results)
+void costs_print(FILE *out, const struct options *options, const struct results *results)
 {
-	if (options->format == FORMAT_JSON) {
-		emit_results(out, options, results);
-		return;
-	}
-	if (options->format == FORMAT_CSV) {
-		emit_rows_csv(out, emit_rows(results));
-	} else {
-		emit_head(out);
-		print_table(out, options, results);
-		if (options->all_pairs)
-			print_matrix(out, results);
-	}
-	emit_notes(results);
+	bool all_pairs = OWN(const struct cost_options, options)->all_pairs;
+
+	print_table(out, all_pairs, results);
+	if (all_pairs)
+		print_matrix(out, results);
 }

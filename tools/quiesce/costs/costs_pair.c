@@ -95,7 +95,7 @@ static int measure_transfer(const struct cost *cost, const struct job *job)
 		for (int b = a + 1; b < nr; b++) {
 			pair.cpu[0] = a;
 			pair.cpu[1] = b;
-			if (job->all_pairs || (is_some(a) && is_some(b)))
+			if (OWN(const struct cost_options, job)->all_pairs || (is_some(a) && is_some(b)))
 				measure_pair(&pair);
 		}
 	return 0;

@@ -138,18 +138,23 @@ static void (*const parts[])(struct findings *f) = {
 	doctor_machine, doctor_fences, doctor_slots, doctor_hazptr, doctor_percpu, find_peers,
 };
 
+struct doctor_options {
+	const char *binary; /* NULL: this machine */
+};
+
 static int run(const struct options *options)
 {
+	const char *binary = OWN(const struct doctor_options, options)->binary;
 	FILE *out = emit_open(options);
 	struct findings f = { json_array(), options->format == FORMAT_TABLE ? out : NULL };
 	int status, found = EXIT_SUCCESS;
 
-	if (f.out && !options->binary)
+	if (f.out && !binary)
 		emit_head(out);
-	for (size_t i = 0; !options->binary && i < sizeof(parts) / sizeof(parts[0]) && !interrupted(); i++)
+	for (size_t i = 0; !binary && i < sizeof(parts) / sizeof(parts[0]) && !interrupted(); i++)
 		parts[i](&f);
-	if (options->binary)
-		found = doctor_binary(&f, options->binary);
+	if (binary)
+		found = doctor_binary(&f, binary);
 	if (options->format == FORMAT_CSV)
 		print_csv(out, f.list);
 	else if (options->format == FORMAT_JSON)
@@ -163,11 +168,17 @@ static int run(const struct options *options)
 	return status ? status : found;
 }
 
+static const struct option_row own[] = {
+	{ "binary", "FILE", "check the restartable sequences of this program or library, nothing else", OPTION_TEXT,
+	  OPTION_OWN(struct doctor_options, binary) },
+	{ 0 }
+};
+
 const struct subcommand doctor_command = {
 	.name = "doctor",
 	.what = "Facilities of this kernel, C library and sandbox, and the paths in use.",
 	.doc = "Reports which facilities the kernel announces, and tries them, in some seconds; with --binary it checks only that file. "
 	       "See quiesce-doctor(1).",
-	.accepts = OPT_DOCTOR,
+	OPTIONS(own),
 	.run = run,
 };

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "emit.h"
-#include "hash/hashscale.h"
+#include "hashscale/hashscale.h"
 #include "run.h"
-#include "scale/rwscale.h"
+#include "rcuscale/rcuscale.h"
+#include "retirescale/retirescale.h"
+#include "rwscale/rwscale.h"
 #include "team.h"
 
 #define HEADLINE_ROUNDS 3
@@ -36,7 +38,7 @@ enum op_fence run_default_fence(void)
 {
 	static struct options options; /* kept, so that the mode is chosen once */
 
-	hashscale_default_fence(&options);
+	options_one_fence(&options);
 	return options.fences & (1u << OP_FENCE_LIGHT) ? OP_FENCE_LIGHT : OP_FENCE_FULL;
 }
 
@@ -95,14 +97,14 @@ struct part {
 	const struct subcommand *command;
 	double cell_s;
 	double until_s; /* no job of the part begins later, counted from the start of the run; a quiet machine needs much less */
-	uint32_t scenarios;
+	uint64_t scenarios;
 	int readers[MAX_READERS]; /* numbers of readers, ended by 0; none: as in the document */
 	const char *const *only;    /* only these types; NULL: all */
 	const char *const *without; /* without these types */
 	void (*print)(struct sheet *s, const struct results *results); /* prints what is complete after this part; NULL: nothing */
 };
 
-#define BIT(scenario) (1u << SCENARIO_##scenario)
+#define BIT(scenario) SCENARIO_BIT(SCENARIO_##scenario)
 
 /* A later part leaves out a type that an earlier one has measured under one of its scenarios: so both have the same numbers of readers. */
 static const struct part headline[] = {
@@ -157,7 +159,7 @@ static int choose_types(const struct options *options, const struct part *part, 
 
 static void measure(const struct options *options, const struct part *part, uint64_t begin_ns, struct results *results)
 {
-	struct job base = { .seconds = part->cell_s, .scenarios = part->scenarios, .watchdog_s = 30, .sections = RW_SECTIONS_DEFAULT,
+	struct job base = { .seconds = part->cell_s, .scenarios = part->scenarios, .watchdog_s = 30,
 			    .deadline_ns = begin_ns + (uint64_t)(part->until_s * 1e9) };
 	const struct op *types[MAX_TYPES];
 	struct options mine = *options;
@@ -172,9 +174,11 @@ static void measure(const struct options *options, const struct part *part, uint
 	if (!base.nr_readers)
 		base.readers[base.nr_readers++] = run_document_readers();
 	if (part->command == &hashscale_command) {
-		base.hash = hash_plan;
-		hashscale_default_fence(&mine);
+		OWN(struct hash_options, &base)->plan = hash_plan;
+		options_one_fence(&mine);
 	}
+	if (part->command == &retirescale_command)
+		OWN(struct retire_options, &base)->rates = true;
 	jobs_run(part->command, &mine, &base, types, nr, results);
 }
 
@@ -198,12 +202,17 @@ static void print_notes(struct sheet *s, const struct results *results)
 		sheet_note(s, "note: %s", results->note[i]);
 }
 
+struct run_options {
+	const char *record; /* file of the figures beside the tables; NULL: none */
+};
+
 static FILE *open_record(const struct options *options)
 {
-	FILE *record = options->record ? fopen(options->record, "we") : NULL;
+	const char *name = OWN(const struct run_options, options)->record;
+	FILE *record = name ? fopen(name, "we") : NULL;
 
-	if (options->record && !record)
-		usage_error("cannot write '%s': %s", options->record, strerror(errno));
+	if (name && !record)
+		usage_error("cannot write '%s': %s", name, strerror(errno));
 	return record;
 }
 
@@ -214,7 +223,7 @@ static int close_record(FILE *record, const struct options *options, const struc
 
 	if (!record)
 		return 0;
-	its.output = options->record;
+	its.output = OWN(const struct run_options, options)->record;
 	emit_document_print(record, emit_document(emit_rows(results), results));
 	return emit_close(record, &its);
 }
@@ -240,7 +249,7 @@ static int run(const struct options *options)
 	if (print)
 		print_notes(s, &results);
 	else
-		emit_results(sheet.out, options, &results);
+		emit_results(sheet.out, NULL, options, &results);
 	status = close_record(record, options, &results);
 	status = emit_close(sheet.out, options) || status ? EXIT_FAILED : 0;
 	if (!status && results.failures)
@@ -249,11 +258,17 @@ static int run(const struct options *options)
 	return interrupted() ? EXIT_INTERRUPTED : status;
 }
 
+static const struct option_row own[] = {
+	{ "record", "FILE", "write the figures to FILE as well, as one JSON object", OPTION_TEXT, OPTION_OWN(struct run_options, record),
+	  .output = true },
+	{ 0 }
+};
+
 const struct subcommand run_command = {
 	.name = "run",
 	.what = "Six lines in plain words, then tables, in three minutes: ours beside other libraries, locks and raw floors.",
 	.doc = "Six lines in about a minute, then short tables of rcuscale, refscale, rwscale, retirescale and hashscale. Ratios are to "
 	       "liburcu, a reference count, pthread_rwlock, or a spinlock in each bucket. See quiesce-run(1).",
-	.accepts = OPT_MARKDOWN | OPT_SECONDS | OPT_RUNS | OPT_RECORD,
+	OPTIONS(options_seconds, options_runs, options_markdown, own),
 	.run = run,
 };

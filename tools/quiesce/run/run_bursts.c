@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "run.h"
-#include "scale/rwscale.h"
+#include "rwscale/rwscale.h"
 
 #define READERS 2
 
@@ -39,12 +39,12 @@ static void factor(struct sheet *s, double v)
 		sheet_cell(s, 1, "-");
 }
 
-static const struct cell *cell_of(const struct results *results, const char *type, enum scenario scenario, enum op_fence fence)
+static const struct cell *cell_of(const struct results *results, const char *type, int scenario, enum op_fence fence)
 {
 	return results_find(results, &rwscale_command, type, scenario, fence, READERS);
 }
 
-static double section_us(const struct results *results, const char *type, enum scenario scenario, enum op_fence fence)
+static double section_us(const struct results *results, const char *type, int scenario, enum op_fence fence)
 {
 	const struct cell *c = cell_of(results, type, scenario, fence);
 
@@ -65,10 +65,10 @@ static void print_row(struct sheet *s, const struct results *results, const char
 	figure(s, us);
 	factor(s, us / section_us(results, "rcu_sync", SCENARIO_RW_SPARSE, ours));
 	figure(s, section_us(results, type, SCENARIO_RW_DENSE, fence));
-	figure(s, rwscale_metric(results, sparse, RW_GRACE));
-	figure(s, rwscale_metric(results, sparse, RW_MEMBARRIERS));
-	figure(s, rwscale_metric(results, sparse, RW_QUIET));
-	figure(s, rwscale_metric(results, sparse, RW_BACK));
+	figure(s, cell_median(results_metric(results, sparse, RW_GRACE)));
+	figure(s, cell_median(results_metric(results, sparse, RW_MEMBARRIERS)));
+	figure(s, cell_median(results_metric(results, sparse, RW_QUIET)));
+	figure(s, cell_median(results_metric(results, sparse, RW_BACK)));
 	figure(s, fence == OP_FENCE_FULL ? NAN : document_s(type));
 	factor(s, fence == OP_FENCE_FULL ? NAN : document_s(type) / DOCUMENT_YARDSTICK);
 	sheet_end_row(s);

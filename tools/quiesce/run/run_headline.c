@@ -3,7 +3,10 @@
 #include <math.h>
 #include <stdarg.h>
 
-#include "hash/hashscale.h"
+#include "hashscale/hashscale.h"
+#include "rcuscale/rcuscale.h"
+#include "refscale/refscale.h"
+#include "retirescale/retirescale.h"
 #include "run.h"
 
 #define INDENT 11
@@ -15,18 +18,18 @@ struct figure {
 	const char *what; /* name of the figure within its line; may be empty */
 	const struct subcommand *command;
 	const char *type;
-	enum scenario scenario;
+	int scenario;
 	int threads;
 	double factor;
 	bool rate;
 	const char *const *peers; /* ends with NULL */
 };
-#define READ(type, threads, peers) &refscale_command, type, SCENARIO_NONE, threads, 1, false, peers
+#define READ(type, threads, peers) &refscale_command, type, SCENARIO_READ, threads, 1, false, peers
 #define WAIT(type, readers, peers) &rcuscale_command, type, SCENARIO_OTHERS, readers, 1e3, false, peers
 #define RETIRE(type, scenario, threads, peers) \
 	&retirescale_command, type, SCENARIO_RETIRE_##scenario, threads, 1e9 * (threads), true, peers
 #define LOOKUP(set, threads, peers) \
-	&hashscale_command, "hashtable", SCENARIO_HASH + (set) * HASH_MAX_UPDATES, threads, 1e9 * (threads), true, peers
+	&hashscale_command, "hashtable", (set) * HASH_MAX_UPDATES, threads, 1e9 * (threads), true, peers
 
 #define PER_LINE 2 /* most figures of this library in a line */
 

@@ -2,9 +2,11 @@
 /* run_tables.c - the tables of `quiesce run`.  A narrow terminal splits them at their bars. */
 #include <math.h>
 
-#include "hash/hashscale.h"
+#include "hashscale/hashscale.h"
 #include "ops/table.h"
-#include "scale/retirescale.h"
+#include "rcuscale/rcuscale.h"
+#include "refscale/refscale.h"
+#include "retirescale/retirescale.h"
 #include "run.h"
 
 void run_print_head(struct sheet *s)
@@ -113,38 +115,38 @@ void run_print_document(struct sheet *s, const struct results *results)
 
 /* ---- the other tables: one figure per cell, and its ratio to the yardstick ---- */
 
-struct column {
+struct figures {
 	const char *title;
 	const struct subcommand *command;
-	enum scenario scenario;
+	int scenario;
 	int threads;
 	bool more_is_better;
+	int most_of; /* the figure is the largest value of this metric; 0: the median of the row */
 };
-#define LAST_COLUMN { NULL, NULL, SCENARIO_NONE, 0, false }
+#define LAST_COLUMN { NULL, NULL, 0, 0, false, 0 }
 
 /* Each table below is described by one of these. */
 struct table {
 	const char *title;
 	const char *what; /* content, unit, and which figures are better */
 	const char *yardstick;
-	const struct column *columns;
+	const struct figures *columns;
 	const struct op *const *types; /* the types in their order */
 	const char *const *only;       /* only these; NULL: all */
 	const char *const *without;    /* without these */
 };
 
-/* The figure of a cell: the median of its rounds, but of garbage the most, as in the JSON of retirescale. */
-static double figure_of(const struct results *results, const struct column *c, const char *type, enum op_fence fence)
+static double figure_of(const struct results *results, const struct figures *c, const char *type, enum op_fence fence)
 {
 	const struct cell *cell = results_find(results, c->command, type, c->scenario, fence, c->threads);
 
-	if (!cell)
-		return NAN;
-	return c->scenario == retire_more(RETIRE_GARBAGE_SECOND, SCENARIO_RETIRE_STALLED) ? cell_summary(cell).max : cell_summary(cell).p50;
+	if (!cell || !c->most_of)
+		return cell_median(cell);
+	return cell_most(results_metric(results, cell, c->most_of));
 }
 
 /* The 99th percentile of a wait; NAN for other cells, whose samples are rounds. */
-static double tail_of(const struct results *results, const struct column *c, const char *type, enum op_fence fence)
+static double tail_of(const struct results *results, const struct figures *c, const char *type, enum op_fence fence)
 {
 	const struct cell *cell = results_find(results, c->command, type, c->scenario, fence, c->threads);
 
@@ -188,7 +190,7 @@ static bool in_table(const struct table *table, const struct op *op)
 
 static bool has_row(const struct results *results, const struct table *table, const struct op *op, enum op_fence fence)
 {
-	for (const struct column *c = table->columns; c->title; c++)
+	for (const struct figures *c = table->columns; c->title; c++)
 		if (in_table(table, op) && isfinite(figure_of(results, c, op->name, fence)))
 			return true;
 	return false;
@@ -199,7 +201,7 @@ static void print_row(struct sheet *s, const struct results *results, const stru
 {
 	sheet_cell(s, -1, "%s", op->name);
 	sheet_cell(s, -1, "%s", fence ? fence_name(fence) : "-");
-	for (const struct column *c = table->columns; c->title; c++) {
+	for (const struct figures *c = table->columns; c->title; c++) {
 		double v = figure_of(results, c, op->name, fence);
 
 		print_value(s, v, tail_of(results, c, op->name, fence));
@@ -235,11 +237,11 @@ static void print_trust(struct sheet *s, const struct results *results, const st
 	char spread[120] = "", others[80] = "";
 
 	for (size_t i = 0; i < results->nr; i++)
-		for (const struct column *c = table->columns; c->title; c++) {
+		for (const struct figures *c = table->columns; c->title; c++) {
 			const struct cell *cell = &results->cell[i];
 
-			if (cell->command == c->command && cell->scenario == c->scenario && cell->threads == c->threads &&
-			    in_table(table, cell->op))
+			if (cell->command == c->command && cell->scenario == c->scenario && cell->metric == c->most_of &&
+			    cell->threads == c->threads && in_table(table, cell->op))
 				trust_add(&t, cell);
 		}
 	if (t.n && t.worst > 10)
@@ -257,7 +259,7 @@ static void table_head(struct sheet *s, const struct table *table)
 	sheet_note(s, "%s", table->what);
 	sheet_cell(s, -1, "type");
 	sheet_cell(s, -1, "fence");
-	for (const struct column *c = table->columns; c->title; c++) {
+	for (const struct figures *c = table->columns; c->title; c++) {
 		sheet_bar(s);
 		sheet_cell(s, 1, "%s", c->title);
 		sheet_cell(s, 1, "x");
@@ -286,13 +288,13 @@ static void print_table(struct sheet *s, const struct results *results, struct t
 
 void run_print_same(struct sheet *s, const struct results *results)
 {
-	static const struct column columns[] = {
-		{ "1 reader", &rcuscale_command, SCENARIO_SAME, 1, false },
-		{ "2", &rcuscale_command, SCENARIO_SAME, 2, false },
-		{ "64", &rcuscale_command, SCENARIO_SAME, 64, false },
-		{ "8, 1 ms", &rcuscale_command, SCENARIO_LONG, 8, false },
-		{ "1, 100 ms", &rcuscale_command, SCENARIO_HELD, 1, false },
-		{ "its CPU", &rcuscale_command, SCENARIO_HELD_CPU, 1, false },
+	static const struct figures columns[] = {
+		{ "1 reader", &rcuscale_command, SCENARIO_SAME, 1, false, 0 },
+		{ "2", &rcuscale_command, SCENARIO_SAME, 2, false, 0 },
+		{ "64", &rcuscale_command, SCENARIO_SAME, 64, false, 0 },
+		{ "8, 1 ms", &rcuscale_command, SCENARIO_LONG, 8, false, 0 },
+		{ "1, 100 ms", &rcuscale_command, SCENARIO_HELD, 1, false, 0 },
+		{ "its CPU", &rcuscale_command, SCENARIO_HELD_CPU, 1, false, 0 },
 		LAST_COLUMN,
 	};
 
@@ -305,11 +307,11 @@ void run_print_same(struct sheet *s, const struct results *results)
 
 void run_print_others(struct sheet *s, const struct results *results)
 {
-	static const struct column columns[] = {
-		{ "1 asleep", &rcuscale_command, SCENARIO_IDLE, 1, false },
-		{ "64 asleep", &rcuscale_command, SCENARIO_IDLE, 64, false },
-		{ "1 reader", &rcuscale_command, SCENARIO_OTHERS, 1, false },
-		{ "64 readers", &rcuscale_command, SCENARIO_OTHERS, 64, false },
+	static const struct figures columns[] = {
+		{ "1 asleep", &rcuscale_command, SCENARIO_IDLE, 1, false, 0 },
+		{ "64 asleep", &rcuscale_command, SCENARIO_IDLE, 64, false, 0 },
+		{ "1 reader", &rcuscale_command, SCENARIO_OTHERS, 1, false, 0 },
+		{ "64 readers", &rcuscale_command, SCENARIO_OTHERS, 64, false, 0 },
 		LAST_COLUMN,
 	};
 
@@ -322,10 +324,10 @@ void run_print_others(struct sheet *s, const struct results *results)
 
 void run_print_reads(struct sheet *s, const struct results *results)
 {
-	static const struct column columns[] = {
-		{ "1 reader", &refscale_command, SCENARIO_NONE, 1, false },
-		{ "2", &refscale_command, SCENARIO_NONE, 2, false },
-		{ "64", &refscale_command, SCENARIO_NONE, 64, false },
+	static const struct figures columns[] = {
+		{ "1 reader", &refscale_command, SCENARIO_READ, 1, false, 0 },
+		{ "2", &refscale_command, SCENARIO_READ, 2, false, 0 },
+		{ "64", &refscale_command, SCENARIO_READ, 64, false, 0 },
 		LAST_COLUMN,
 	};
 
@@ -344,11 +346,11 @@ void run_print_reads(struct sheet *s, const struct results *results)
 
 void run_print_retire(struct sheet *s, const struct results *results)
 {
-	const struct column columns[] = {
-		{ "1 thread", &retirescale_command, SCENARIO_RETIRE_IDLE, 1, true },
-		{ "2 threads", &retirescale_command, SCENARIO_RETIRE_IDLE, 2, true },
-		{ "stalled, 1", &retirescale_command, SCENARIO_RETIRE_STALLED, 1, true },
-		{ "garbage", &retirescale_command, retire_more(RETIRE_GARBAGE_SECOND, SCENARIO_RETIRE_STALLED), 1, false },
+	const struct figures columns[] = {
+		{ "1 thread", &retirescale_command, SCENARIO_RETIRE_IDLE, 1, true, 0 },
+		{ "2 threads", &retirescale_command, SCENARIO_RETIRE_IDLE, 2, true, 0 },
+		{ "stalled, 1", &retirescale_command, SCENARIO_RETIRE_STALLED, 1, true, 0 },
+		{ "garbage", &retirescale_command, SCENARIO_RETIRE_STALLED, 1, false, RETIRE_GARBAGE_SECOND },
 		LAST_COLUMN,
 	};
 
@@ -361,11 +363,11 @@ void run_print_retire(struct sheet *s, const struct results *results)
 
 void run_print_lookups(struct sheet *s, const struct results *results)
 {
-	const struct column columns[] = {
-		{ "1000: 1", &hashscale_command, hash_scenario(0, 0), 1, true },
-		{ "2 threads", &hashscale_command, hash_scenario(0, 0), 2, true },
-		{ "1000000: 1", &hashscale_command, hash_scenario(1, 0), 1, true },
-		{ "2 threads", &hashscale_command, hash_scenario(1, 0), 2, true },
+	const struct figures columns[] = {
+		{ "1000: 1", &hashscale_command, hash_scenario(0, 0), 1, true, 0 },
+		{ "2 threads", &hashscale_command, hash_scenario(0, 0), 2, true, 0 },
+		{ "1000000: 1", &hashscale_command, hash_scenario(1, 0), 1, true, 0 },
+		{ "2 threads", &hashscale_command, hash_scenario(1, 0), 2, true, 0 },
 		LAST_COLUMN,
 	};
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "costs/costs.h"
-#include "hash/hashscale.h"
+#include "hashscale/hashscale.h"
 #include "study.h"
 
 #define ARTICLE_CPUS 4
@@ -66,25 +66,25 @@ static int types_of(const struct subcommand *command, const struct op *types[STU
 static void run_lookups(const struct study *study, const struct options *options, int rounds, struct study_results *results)
 {
 	int many = cpus_online() < 2 ? 2 : cpus_online() < ARTICLE_CPUS ? cpus_online() : ARTICLE_CPUS;
-	struct job base = { .readers = { 1, many }, .nr_readers = 2, .watchdog_s = 60,
-			    .seconds = study_seconds(study, options),
-			    .hash = { .set = { { .name = "uniform:1000", .nr = 1000 } }, .nr_sets = 1 } };
+	const struct study_options *o = study_options(options);
+	struct job base = { .readers = { 1, many }, .nr_readers = 2, .watchdog_s = 60, .seconds = study_seconds(study, options) };
+	struct hash_plan *plan = &OWN(struct hash_options, &base)->plan;
 	const struct op *types[STUDY_MAX_VARIANTS];
 	int nr = types_of(&hashscale_command, types);
 	struct options mine = *options;
 	struct results from = { 0 };
 
-	memcpy(base.hash.updates, updates, sizeof(updates));
-	base.hash.nr_updates = options->quick ? 1 : NR_UPDATES;
+	hash_plan_add_set(plan, "uniform:1000");
+	hash_plan_complete(plan, NULL, updates, o->quick ? 1 : NR_UPDATES);
 	mine.runs = rounds;
-	hashscale_default_fence(&mine);
-	hashscale_emit_plan(&base.hash, command_type(&hashscale_command, "spinlock"));
+	options_one_fence(&mine);
+	hashscale_emit_plan(plan, command_type(&hashscale_command, "spinlock"));
 	jobs_run(&hashscale_command, &mine, &base, types, nr, &from);
 	for (size_t i = 0; i < from.nr; i++)
-		if (hashscale_is_row(&from.cell[i]))
+		if (!from.cell[i].metric)
 			take_lookups(study, &from, &from.cell[i], results);
 	study_take_notes(results, study, &from);
-	if (options->figure && from.nr && hashscale_figure(options->figure, &from))
+	if (o->figure && from.nr && hashscale_figure(o->figure, &from))
 		results->failures++;
 	results_free(&from);
 }
@@ -100,7 +100,7 @@ static void run_costs(const struct study *study, const struct options *options, 
 	mine.runs = rounds;
 	jobs_run(&costs_command, &mine, &base, types, nr, &from);
 	for (size_t i = 0; i < from.nr; i++)
-		if (costs_is_row(&from.cell[i]))
+		if (!from.cell[i].metric)
 			take_cost(study, &from.cell[i], results);
 	study_take_notes(results, study, &from);
 	results_free(&from);

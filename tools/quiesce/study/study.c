@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "hash/hashscale.h"
+#include "hashscale/hashscale.h"
 
 static int list(const struct options *options)
 {
@@ -81,7 +81,7 @@ static void run_rounds(const struct study *study, const struct options *options,
 
 static void run_one(const struct study *study, const struct options *options, struct study_results *results)
 {
-	int rounds = options->runs_given ? options->runs : options->quick ? study->quick_rounds : study->rounds;
+	int rounds = options->runs_given ? options->runs : study_options(options)->quick ? study->quick_rounds : study->rounds;
 
 	if (study->run)
 		study->run(study, options, rounds, results);
@@ -132,8 +132,7 @@ static int run(const struct options *options)
 		return list(options);
 	if (!choose(options, studies))
 		return EXIT_USAGE;
-	if (options->figure)
-		hashscale_figure_check(options->figure);
+	hashscale_figure_check(study_options(options)->figure);
 	out = emit_open(options);
 	status = run_all(out, options, studies, &results);
 	close_status = emit_close(out, options);
@@ -141,12 +140,19 @@ static int run(const struct options *options)
 	return interrupted() ? EXIT_INTERRUPTED : close_status ? close_status : status;
 }
 
+static const struct option_row own[] = {
+	{ "quick", NULL, "fewer rounds, shorter measurements", OPTION_FLAG, OPTION_OWN(struct study_options, quick) },
+	{ "figure", "FILE", "draw a figure, .png or .svg, with matplotlib", OPTION_TEXT, OPTION_OWN(struct study_options, figure),
+	  .output = true },
+	{ 0 }
+};
+
 const struct subcommand study_command = {
 	.name = "study",
 	.what = "The documents' case studies: registries, labels, hash tables, timers, probes, reloads.",
 	.arguments = "[CASE...|all]",
 	.doc = "Without a case it prints a list of them. Result: a table for each scenario, then the published figures beside those of "
 	       "this machine. See quiesce-study(1).",
-	.accepts = OPT_STUDY | OPT_MARKDOWN,
+	OPTIONS(options_runs, options_seconds, own, options_markdown),
 	.run = run,
 };

@@ -60,9 +60,19 @@ struct study {
 	void (*run)(const struct study *study, const struct options *options, int rounds, struct study_results *results);
 };
 /* Returns the length of each measurement. */
+struct study_options {
+	bool quick;
+	const char *figure;
+};
+
+static inline const struct study_options *study_options(const struct options *options)
+{
+	return OWN(const struct study_options, options);
+}
+
 static inline double study_seconds(const struct study *study, const struct options *options)
 {
-	return options->seconds > 0 ? options->seconds : options->quick ? study->quick_seconds : study->seconds;
+	return options->seconds > 0 ? options->seconds : study_options(options)->quick ? study->quick_seconds : study->seconds;
 }
 #define STUDY_MAX 16
 #define STUDY_MAX_VARIANTS 64

@@ -137,7 +137,7 @@ int study_run_program(const struct study *study, const struct study_variant *var
 	snprintf(seconds, sizeof(seconds), "--seconds=%g", length);
 	if (length > 0)
 		argv[nr++] = seconds;
-	if (options->quick)
+	if (study_options(options)->quick)
 		argv[nr++] = (char *)"--quick";
 	return run(&p, argv, variant->fence, &reader);
 }

@@ -2,7 +2,7 @@
 /* toggle.c - 1000 probes switched on and off, after the kernel's rcu_sync: bursts of rwscale. */
 #include <math.h>
 
-#include "scale/rwscale.h"
+#include "rwscale/rwscale.h"
 #include "study.h"
 
 #define TOGGLES 1000 /* on and off are two write sections each */
@@ -16,7 +16,7 @@
 
 static const struct {
 	const char *name;
-	enum scenario scenario;
+	int scenario;
 	int bystanders;
 } scenarios[] = { { FORKS, SCENARIO_RW_SPARSE, 0 }, { BUSY, SCENARIO_RW_DENSE, 0 }, { OTHERS, SCENARIO_RW_SPARSE, BYSTANDERS } };
 #define NR_SCENES (sizeof(scenarios) / sizeof(scenarios[0]))
@@ -34,14 +34,12 @@ static const struct {
 static void take(const struct study *study, const char *name, const struct results *from, const struct cell *c, struct study_results *to)
 {
 	struct study_place place = { c->op->name, c->fence ? fence_name(c->fence) : NULL, name, "ms" };
-	double scale = 2.0 * TOGGLES / rwscale_metric(from, c, RW_SECTIONS);
+	double scale = 2.0 * TOGGLES / cell_median(results_metric(from, c, RW_SECTIONS));
 
 	study_add_cell(to, study, &place, c, scale);
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
-		enum scenario more = rw_more(metrics[i].metric, c->scenario);
-
 		place.metric = metrics[i].name;
-		study_add_cell(to, study, &place, results_find(from, c->command, c->op->name, more, c->fence, c->threads),
+		study_add_cell(to, study, &place, results_metric(from, c, metrics[i].metric),
 			       metrics[i].per_section ? scale : 1);
 	}
 }
@@ -57,14 +55,14 @@ static void run(const struct study *study, const struct options *options, int ro
 		if (!nr || types[nr - 1] != command_type(&rwscale_command, v->name))
 			types[nr++] = command_type(&rwscale_command, v->name);
 	for (size_t i = 0; i < NR_SCENES && !interrupted(); i++) {
-		struct job base = { .readers = { READERS }, .nr_readers = 1, .scenarios = 1u << scenarios[i].scenario, .watchdog_s = 60,
-				    .sections = 2 * TOGGLES, .bystanders = scenarios[i].bystanders,
-				    .seconds = study_seconds(study, options) };
+		struct job base = { .readers = { READERS }, .nr_readers = 1, .scenarios = SCENARIO_BIT(scenarios[i].scenario),
+				    .watchdog_s = 60, .seconds = study_seconds(study, options) };
 		struct results from = { 0 };
 
+		*OWN(struct rw_options, &base) = (struct rw_options){ .sections = 2 * TOGGLES, .bystanders = scenarios[i].bystanders };
 		jobs_run(&rwscale_command, &mine, &base, types, nr, &from);
 		for (size_t k = 0; k < from.nr; k++)
-			if (rwscale_is_row(&from.cell[k]))
+			if (!from.cell[k].metric)
 				take(study, scenarios[i].name, &from, &from.cell[k], results);
 		study_take_notes(results, study, &from);
 		results_free(&from);

@@ -27,30 +27,37 @@ extern unsigned int quiesce_perturb_rate __attribute__((weak)); /* number of acc
 const char *quiesce_mutant_name(int i) __attribute__((weak));
 
 /* The parent checks, so that a mistake is reported once. */
-static void check_build(const struct options *options)
+static void check_build(const struct torture_options *o)
 {
 	char names[4096] = "";
 	size_t n = 0;
 
-	if (options->perturb >= 0 && !&quiesce_perturb_rate)
+	if (o->perturbed && !&quiesce_perturb_rate)
 		usage_error("--perturb: not in this build, only in quiesce-torture");
-	if (!options->mutant)
+	if (!o->mutant[0])
 		return;
 	if (!quiesce_mutant_set || !quiesce_mutant_name)
 		usage_error("--mutant: not in this build, only in quiesce-torture");
-	if (!quiesce_mutant_set(options->mutant))
+	if (!quiesce_mutant_set(o->mutant))
 		return;
 	for (int i = 0; quiesce_mutant_name(i) && n < sizeof(names); i++)
 		n += (size_t)snprintf(names + n, sizeof(names) - n, " %s", quiesce_mutant_name(i));
-	usage_error("unknown mutant '%s'; valid:%s", options->mutant, names);
+	usage_error("unknown mutant '%s'; valid:%s", o->mutant, names);
+}
+
+static const struct torture_options *own_of(const struct job *job)
+{
+	return OWN(const struct torture_options, job);
 }
 
 static void weaken(const struct job *job)
 {
-	if (job->mutant[0])
-		quiesce_mutant_set(job->mutant);
-	if (job->perturb >= 0)
-		quiesce_store_relaxed(&quiesce_perturb_rate, (unsigned int)job->perturb);
+	const struct torture_options *o = own_of(job);
+
+	if (o->mutant[0])
+		quiesce_mutant_set(o->mutant);
+	if (o->perturbed)
+		quiesce_store_relaxed(&quiesce_perturb_rate, (unsigned int)o->perturb);
 }
 
 /* Threads are pinned, loose, or more than CPUs; each of these regimes runs without and with delays. */
@@ -115,7 +122,7 @@ static void conduct(const struct job *job, uint64_t begin)
 		}
 		if (any_hung())
 			give_up(begin);
-		if (!job->keep_going && torture_errors())
+		if (!own_of(job)->keep_going && torture_errors())
 			break;
 		sleep_ns(POLL_NS);
 		job_flush();
@@ -172,18 +179,17 @@ static void set_up(const struct job *job)
 	torture.users = (uint32_t)(torture.nr_readers + torture_nr_others());
 }
 
-int torture_child(const struct job *job)
+static int child(const struct job *job)
 {
 	struct sleepers sleepers;
 	uint64_t begin;
 
 	weaken(job);
 	interrupt_catch(); /* after a signal it still reports */
-	cpus_online();
 	set_up(job);
 	job_print("--- %s torture%s%s: %d readers, %d other threads, %.1f s%s%s", job->op->name,
 		  job->fence ? ", fence " : "", job->fence ? fence_name(job->fence) : "", torture.nr_readers,
-		  torture_nr_others(), job->seconds, job->mutant[0] ? ", mutant " : "", job->mutant);
+		  torture_nr_others(), job->seconds, own_of(job)->mutant[0] ? ", mutant " : "", own_of(job)->mutant);
 	op_thread_enter(job->op);
 	sleepers_start(&sleepers, job->op, job->alive);
 	begin = now_ns();
@@ -194,6 +200,24 @@ int torture_child(const struct job *job)
 	sleepers_stop(&sleepers);
 	return torture_report((double)(now_ns() - begin) / 1e9);
 }
+
+static void take_mutant(const char *arg, struct options *o)
+{
+	snprintf(OWN(struct torture_options, o)->mutant, sizeof(OWN(struct torture_options, o)->mutant), "%s", arg);
+}
+
+static void take_perturb(const char *arg, struct options *o)
+{
+	OWN(struct torture_options, o)->perturbed = true;
+	OWN(struct torture_options, o)->perturb = option_whole("perturb", arg, 0, 65536);
+}
+
+static const struct option_row own[] = {
+	{ "mutant", "NAME", "plant this bug in the library (quiesce-torture only)", .take = take_mutant },
+	{ "perturb", "RATE", "delay RATE of 65536 accesses (quiesce-torture only)", .take = take_perturb },
+	{ "keep-going", NULL, "do not stop at the first error", OPTION_FLAG, OPTION_OWN(struct torture_options, keep_going) },
+	{ 0 }
+};
 
 static bool fits(const struct op *op)
 {
@@ -212,29 +236,24 @@ static int nr_modes(const struct options *options, const struct op *const *types
 
 static int run(const struct options *options)
 {
-	struct job base = { .seconds = options->seconds > 0 ? options->seconds : DEFAULT_S, .perturb = options->perturb,
-			    .keep_going = options->keep_going, .nr_readers = options->nr_readers, .alive = options->alive };
+	struct job base = job_of(&torture_command, options);
 	const struct op *types[MAX_TYPES];
 	struct results results = { 0 };
-	struct options once = *options;
 	FILE *out;
 	int nr = options_types(options, &torture_command, types), status;
 
-	check_build(options);
+	check_build(OWN(const struct torture_options, options));
 	if (options->nr_readers > 1)
 		usage_error("--readers: only one number");
 	out = emit_open(options);
-	snprintf(base.mutant, sizeof(base.mutant), "%s", options->mutant ? options->mutant : "");
-	memcpy(base.readers, options->readers, sizeof(base.readers));
 	base.watchdog_s = 3 * HUNG_S;
-	once.runs = options->runs_given ? options->runs : 1;
 	results.live = options->format == FORMAT_TABLE ? out : NULL;
 	if (results.live)
 		emit_head(out);
-	progress_expect(base.seconds * once.runs * nr_modes(options, types, nr));
-	jobs_run(&torture_command, &once, &base, types, nr, &results);
+	progress_expect(base.seconds * options->runs * nr_modes(options, types, nr));
+	jobs_run(&torture_command, options, &base, types, nr, &results);
 	if (!results.live)
-		emit_results(out, options, &results);
+		emit_results(out, &torture_command, options, &results);
 	else
 		emit_notes(&results);
 	status = emit_close(out, options);
@@ -244,13 +263,25 @@ static int run(const struct options *options)
 	return interrupted() ? EXIT_INTERRUPTED : status;
 }
 
+static const struct scenario_info scenarios[] = {
+	[SCENARIO_READS] = { "reads", "count", "read-side sections" },
+	[SCENARIO_UPDATES] = { "updates", "count", "elements replaced" },
+	[SCENARIO_REUSED] = { "reused", "count", "elements used again" },
+	[SCENARIO_CLOSE_CALLS] = { "close_calls", "count", "sections during which two or three grace periods ended" },
+	[SCENARIO_ERRORS] = { "errors", "count", "whatever must not happen" },
+};
+
 const struct subcommand torture_command = {
 	.name = "torture",
 	.what = "Search for grace periods and waits that end too early or never.",
 	.doc = "A type fails if a reader sees an element that a grace period should have kept, if updates stop, or if the run did too "
 	       "little to prove anything; those whose names begin with 'busted' have to fail. See quiesce-torture(1).",
-	.accepts = OPT_MEASURE | OPT_SECONDS | OPT_TORTURE,
+	OPTIONS(options_type, options_readers, options_rounds, options_runs, options_seconds, own),
 	.fits = fits,
 	.types = torture_types,
+	SCENARIOS(scenarios),
 	.run = run,
+	.runs = 1,
+	.cell_s = DEFAULT_S,
+	.child = child,
 };

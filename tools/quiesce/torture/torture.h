@@ -8,6 +8,16 @@
 #include "team.h"
 #include "tool.h"
 
+struct torture_options {
+	char mutant[64];
+	bool keep_going;
+	bool perturbed;   /* --perturb was given */
+	uint64_t perturb; /* number of accesses of 65536 that are delayed */
+};
+
+/* The counts of a run are its scenarios. */
+enum { SCENARIO_READS, SCENARIO_UPDATES, SCENARIO_REUSED, SCENARIO_CLOSE_CALLS, SCENARIO_ERRORS };
+
 #define PIPE_LENGTH 10 /* ages of an element between its removal and its reuse */
 #define ELEMENTS 100
 #define FIFO_DEPTH 64 /* freed elements that must be in the list before one is reused */

@@ -148,7 +148,7 @@ static const char *idle_reason(const struct tally *s)
 
 static void send_counts(const struct tally *s, uint64_t errors)
 {
-	const struct { enum scenario what; uint64_t value; } row[] = {
+	const struct { int what; uint64_t value; } row[] = {
 		{ SCENARIO_READS, s->n[TALLY_READS] }, { SCENARIO_UPDATES, torture.version }, { SCENARIO_REUSED, torture.reused },
 		{ SCENARIO_CLOSE_CALLS, s->n[TALLY_BATCH + 2] + s->n[TALLY_BATCH + 3] }, { SCENARIO_ERRORS, errors },
 	};
