@@ -27,8 +27,8 @@ TYPE_C = """/* SPDX-License-Identifier: MIT */
 /* checked.c - a section of RCU, as the type of a checklist. */
 #include <quiesce/rcu.h>
 
-#include "loop.h"
-#include "table.h"
+#include "types/loop.h"
+#include "types/table.h"
 
 OP_READ(checked, rcu_read_lock(), OP_LOAD, rcu_read_unlock());
 
@@ -42,8 +42,8 @@ PEER_C = """/* SPDX-License-Identifier: MIT */
 /* other.c - a lock of the C library, as the peer of a checklist. */
 #include <pthread.h>
 
-#include "loop.h"
-#include "table.h"
+#include "types/loop.h"
+#include "types/table.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -57,20 +57,20 @@ const struct op op_other_lock = {
 """
 # Each file that the checklist names, with the text behind which a line is added (None: the file is new), and that line.
 TYPE = {
-    "tools/quiesce/ops/X.c": (None, TYPE_C),
-    "tools/quiesce/ops/table.h": ("X(percpu_ref) ", "X(checked) "),
-    "tools/meson.build": ("'quiesce/ops/percpu_ref.c',", " 'quiesce/ops/checked.c',"),
+    "tools/quiesce/types/quiesce/X.c": (None, TYPE_C),
+    "tools/quiesce/types/table.h": ("X(percpu_ref) ", "X(checked) "),
+    "tools/meson.build": ("'quiesce/types/quiesce/percpu_ref.c',", " 'quiesce/types/quiesce/checked.c',"),
 }
 PEER = {
-    "tools/quiesce/ops/X.c": (None, PEER_C),
-    "tools/quiesce/ops/table.h": ("OP_CK_LOCKS(P) OP_TBB(P)", " OP_OTHER(P)\n#define OP_OTHER(P) P(other_lock)"),
-    "tools/quiesce/ops/retire_table.h": ("#define RETIRE_TBB(P)", "\n#define RETIRE_OTHER(P)"),
-    "tools/quiesce/ops/rwlock.h": ("#define RWLOCK_LIBCDS(P)", "\n#define RWLOCK_OTHER(P)"),
-    "tools/quiesce/ops/hash_table.h": ("#define HASH_LIBCDS(P) P(libcds_michael_hp) P(libcds_split_rcu)", "\n#define HASH_OTHER(P)"),
-    "tools/quiesce/ops/queue.h": ("#define QUEUE_TBB(P)", "\n#define QUEUE_OTHER(P)"),
-    "tools/quiesce/walk/walk_table.h": ("#define WALK_TBB(P)", "\n#define WALK_OTHER(P)"),
-    "tools/quiesce/peers.c": ("struct peer peers[] = {", '\n\t{ .name = "other", .library = "another library" },'),
-    "tools/peers/meson.build": ("peers = {}", "\npeers += {'other': [threads, files('../quiesce/ops/other.c')]}"),
+    "tools/quiesce/types/X/hash.c": (None, PEER_C),
+    "tools/quiesce/types/table.h": ("OP_CK_LOCKS(P) OP_TBB(P)", " OP_OTHER(P)\n#define OP_OTHER(P) P(other_lock)"),
+    "tools/quiesce/types/retire_table.h": ("#define RETIRE_TBB(P)", "\n#define RETIRE_OTHER(P)"),
+    "tools/quiesce/types/rwlock.h": ("#define RWLOCK_LIBCDS(P)", "\n#define RWLOCK_OTHER(P)"),
+    "tools/quiesce/types/hash_table.h": ("#define HASH_LIBCDS(P) P(libcds_michael_hp) P(libcds_split_rcu)", "\n#define HASH_OTHER(P)"),
+    "tools/quiesce/types/queue.h": ("#define QUEUE_TBB(P)", "\n#define QUEUE_OTHER(P)"),
+    "tools/quiesce/types/walk_table.h": ("#define WALK_TBB(P)", "\n#define WALK_OTHER(P)"),
+    "tools/quiesce/types/peers.c": ("struct peer peers[] = {", '\n\t{ .name = "other", .library = "another library" },'),
+    "tools/peers/meson.build": ("peers = {}", "\npeers += {'other': [threads, files('../quiesce/types/other/hash.c')]}"),
     "scripts/bootstrap.sh": ("run  - pc:tbb libtbb-dev\n", "run  - cmd:true coreutils\n"),
     "tests/build/peers.py": ('PEERS = {', '"other": "other_lock", '),
     "tests/build/run.py": ("note: (?:", "other|"),
@@ -92,7 +92,7 @@ NOT_OF_A_PRIMITIVE = {
     "include/quiesce/detail/percpu.h": "what it is built on",
     "tests/unit/test_many.c": "its call that takes many objects",
 }
-LEFT_OUT = "tools/quiesce/walk/walk_table.h"  # without its line the module must not compile
+LEFT_OUT = "tools/quiesce/types/walk_table.h"  # without its line the module must not compile
 
 
 def checklists(root):
@@ -162,6 +162,7 @@ def change(tap, file, anchor, more):
     text = "" if anchor is None else file.read_text()
     if anchor is not None and text.count(anchor) != 1:
         return tap.result(False, f"{file.name}: {anchor!r} is there once", f"{text.count(anchor)} times")
+    file.parent.mkdir(exist_ok=True)
     file.write_text(more if anchor is None else text.replace(anchor, anchor + more))
     return True
 

@@ -65,7 +65,7 @@ def check_files(tap, tool, modules):
     needed = re.findall(r"NEEDED.*\[(.*)\]", text)
     tap.result(needed and not [n for n in needed if re.match("liburcu|libck|libcds|libtbb", n)], "the tool is not linked with peers", text)
     for module in modules:
-        # As fast as in a program that is linked with the library: see tools/peers/meson.build and ops/liburcu.h.
+        # As fast as in a program that is linked with the library: see tools/peers/meson.build and types/liburcu/own.h.
         relocations = execute(["readelf", "-rW", module]).stdout
         tap.result("Relocation section" in relocations and not re.search("DTPMOD|TLSDESC|__tls_get_addr", relocations),
                    f"{module.name}: no call to find a thread-local variable", relocations)

@@ -17,9 +17,9 @@
 
 #include <quiesce/atomic.h>
 
-#include "ops/op.h"
-#include "ops/rwlock.h"
-#include "peers.h"
+#include "types/op.h"
+#include "types/rwlock.h"
+#include "types/peers.h"
 #include "place.h"
 
 #define READERS 70    /* more than the bytes of a byte lock */

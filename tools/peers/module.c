@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* module.c - the types of a peer's module, for the tool that loads it.  Compiled once
  * for each peer; PEER is its name in the lists of types. */
-#include "ops/hash_table.h"
-#include "ops/peer.h"
-#include "ops/queue.h"
-#include "ops/retire_table.h"
-#include "ops/rwlock.h"
-#include "ops/table.h"
+#include "types/hash_table.h"
+#include "types/peer.h"
+#include "types/queue.h"
+#include "types/retire_table.h"
+#include "types/rwlock.h"
+#include "types/table.h"
 #include "peer_stamp.h"
-#include "walk/walk_table.h"
+#include "types/walk_table.h"
 
 #define LIST_OF(table, peer) table##_##peer
 #define LIST(table, peer) LIST_OF(table, peer)

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "message.h"
-#include "ops/retire.h"
-#include "peers.h"
+#include "types/retire.h"
+#include "types/peers.h"
 #include "tool.h"
 
 static FILE *to_parent;

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "number.h"
-#include "ops/rwlock.h"
-#include "peers.h"
+#include "types/rwlock.h"
+#include "types/peers.h"
 #include "tool.h"
 
 enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "hash/hash_plan.h"
-#include "ops/op.h"
+#include "types/op.h"
 
 /* Exit statuses. */
 #define EXIT_FAILED 1

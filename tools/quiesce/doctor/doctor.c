@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "peers.h"
+#include "types/peers.h"
 #include "team.h"
 
 struct findings {

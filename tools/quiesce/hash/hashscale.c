@@ -9,7 +9,7 @@
 
 #include "alive.h"
 #include "hashscale.h"
-#include "ops/hash_array.h"
+#include "types/hash_array.h"
 
 #define DEFAULT_RUNS 6 /* the fewest rounds for which a ratio has an interval */
 #define DEFAULT_CELL_S 0.03 /* seconds of a cell, and the addition for each key */

@@ -3,7 +3,7 @@
 #ifndef QUIESCE_TOOL_HASHSCALE_H
 #define QUIESCE_TOOL_HASHSCALE_H
 
-#include "ops/hash.h"
+#include "types/hash.h"
 #include "team.h"
 #include "tool.h"
 

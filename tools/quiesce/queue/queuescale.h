@@ -3,7 +3,7 @@
 #ifndef QUIESCE_TOOL_QUEUESCALE_H
 #define QUIESCE_TOOL_QUEUESCALE_H
 
-#include "ops/queue.h"
+#include "types/queue.h"
 #include "tool.h"
 
 /* A value of --threads: @producers threads that put and @consumers threads that get; without consumers each thread

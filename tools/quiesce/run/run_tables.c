@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "hash/hashscale.h"
-#include "ops/table.h"
+#include "types/table.h"
 #include "scale/retirescale.h"
 #include "run.h"
 

@@ -3,7 +3,7 @@
 #ifndef QUIESCE_TOOL_RETIRESCALE_H
 #define QUIESCE_TOOL_RETIRESCALE_H
 
-#include "ops/retire.h"
+#include "types/retire.h"
 #include "tool.h"
 
 #define NR_RETIRE_SCENARIOS (SCENARIO_RETIRE_END - SCENARIO_RETIRE_IDLE)

@@ -3,7 +3,7 @@
 #ifndef QUIESCE_TOOL_RWSCALE_H
 #define QUIESCE_TOOL_RWSCALE_H
 
-#include "ops/rwlock.h"
+#include "types/rwlock.h"
 #include "team.h"
 #include "tool.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* torture_types.c - the types that torture takes, and the kinds of those that need a torture of their own. */
-#include "ops/table.h"
-#include "ops/torture_ops.h"
+#include "types/table.h"
+#include "types/quiesce/torture_ops.h"
 
 #include "torture.h"
 

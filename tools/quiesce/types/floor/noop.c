@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* noop.c - the empty operation: the control row, which shows the cost of loop and clock. */
+#include "types/loop.h"
+#include "types/table.h"
+
+static inline __attribute__((always_inline)) uint64_t noop_section(struct op_target *t)
+{
+	(void)t;
+	quiesce_fence_light(NOOP); /* keeps the compiler from removing the loop */
+	return 0;
+}
+
+OP_PADS(OP_LOOP, noop)
+
+static void nothing(void)
+{
+}
+
+static const struct op_read noop_read = {
+	.loop = { noop_loop0, noop_loop1, noop_loop2, noop_loop3 },
+	.lock = nothing,
+	.unlock = nothing,
+};
+
+static const struct op_wait noop_wait = { .wait = nothing };
+
+const struct op op_noop = {
+	.name = "noop",
+	.what = "nothing: the empty loop, and a wait that returns at once",
+	.read = &noop_read,
+	.wait = &noop_wait,
+};

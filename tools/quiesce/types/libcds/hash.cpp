@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* hash.cpp - tables of libcds, which get the number of elements at the beginning. */
+#include <cds/init.h>
+
+#include <cds/container/michael_kvlist_hp.h>
+#include <cds/container/michael_list_rcu.h>
+#include <cds/container/michael_map.h>
+#include <cds/container/split_list_map_rcu.h>
+#include <cds/gc/hp.h>
+#include <cds/urcu/general_buffered.h>
+
+#include <functional>
+
+#include "types/hash_peer.hpp"
+
+namespace {
+
+enum { MAX_THREADS = 320 };
+
+void attach()
+{
+	cds::threading::Manager::attachThread();
+}
+
+void detach()
+{
+	cds::threading::Manager::detachThread();
+}
+
+template <class Map> struct sized : Map {
+	explicit sized(uint64_t nr_keys) : Map(nr_keys, 1) {}
+};
+
+/* Reads the value while the library protects the element. */
+template <class Map> inline uint64_t any_lookup(Map *t, uint64_t key)
+{
+	uint64_t value = 0;
+
+	t->find(key, [&value](auto &found, auto &...) { value = found.second; });
+	return value;
+}
+template <class Map> bool any_insert(Map *t, uint64_t key, uint64_t value)
+{
+	return t->insert(key, value);
+}
+template <class Map> bool any_remove(Map *t, uint64_t key)
+{
+	return t->erase(key);
+}
+
+/* ---- Michael's table: an ordered list in each of a fixed number of buckets, hazard pointers ---- */
+
+struct list_traits : cds::container::michael_list::traits {
+	using less = std::less<uint64_t>;
+};
+struct michael_traits : cds::container::michael_map::traits {
+	using hash = peer::hash;
+};
+using michael = sized<cds::container::MichaelHashMap<
+	cds::gc::HP, cds::container::MichaelKVList<cds::gc::HP, uint64_t, uint64_t, list_traits>, michael_traits>>;
+
+#define michael_lookup any_lookup
+#define michael_insert any_insert
+#define michael_remove any_remove
+HASH_RUN(michael, michael)
+
+/* The collectors are never destroyed: when the process ends, no thread uses them any more. */
+int init_hp(op_fence)
+{
+	cds::Initialize();
+	cds::gc::hp::smr::construct(michael::c_nHazardPtrCount, MAX_THREADS, 0);
+	return 0;
+}
+
+void barrier_hp()
+{
+	cds::gc::HP::force_dispose();
+}
+
+/* ---- a list in order of the reversed hash, with entries into it; libcds' RCU ---- */
+
+using rcu = cds::urcu::gc<cds::urcu::general_buffered<>>;
+
+struct split_traits : cds::container::split_list::traits {
+	using ordered_list = cds::container::michael_list_tag;
+	using hash = peer::hash;
+	struct ordered_list_traits : cds::container::michael_list::traits {
+		using less = std::less<uint64_t>;
+	};
+};
+using split = sized<cds::container::SplitListMap<rcu, uint64_t, uint64_t, split_traits>>;
+
+#define split_lookup any_lookup
+#define split_insert any_insert
+#define split_remove any_remove
+HASH_RUN(split, split)
+
+int init_rcu(op_fence)
+{
+	cds::Initialize();
+	new rcu;
+	return 0;
+}
+
+void barrier_rcu()
+{
+	rcu::synchronize();
+}
+
+/* ---- */
+
+template <class Map> constexpr hash_op table_of(peer::run_fn run, void (*barrier)())
+{
+	hash_op h = peer::table(peer::create_sized<Map>, peer::destroy<Map>, run);
+
+	h.barrier = barrier;
+	return h;
+}
+
+constexpr op type_of(const char *name, const char *what, const hash_op *hash, int (*init)(op_fence))
+{
+	op o = peer::type(name, what, hash);
+
+	o.init = init;
+	o.thread_enter = attach;
+	o.thread_exit = detach;
+	return o;
+}
+
+const hash_op michael_hash = table_of<michael>(michael_run, barrier_hp);
+const hash_op split_hash = table_of<split>(split_run, barrier_rcu);
+
+} // namespace
+
+const op hash_op_libcds_michael_hp = type_of("libcds_michael_hp", "libcds' MichaelHashMap, hazard pointers, a bucket for each element",
+					     &michael_hash, init_hp);
+const op hash_op_libcds_split_rcu = type_of("libcds_split_rcu", "libcds' SplitListMap, its buffered RCU, up to a bucket for each element",
+					    &split_hash, init_rcu);

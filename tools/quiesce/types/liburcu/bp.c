@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* bp.c - liburcu's bulletproof flavour: threads register themselves, readers inlined. */
+#include "own.h"
+
+#define _LGPL_SOURCE
+#define URCU_INLINE_SMALL_FUNCTIONS
+#include <urcu/urcu-bp.h>
+
+#include "types/loop.h"
+#include "types/table.h"
+
+OP_READ(liburcu_bp, urcu_bp_read_lock(), rcu_dereference(t->ptr), urcu_bp_read_unlock());
+
+static void first_section(void)
+{
+	urcu_bp_read_lock();
+	urcu_bp_read_unlock();
+}
+
+static void wait_plain(void)
+{
+	urcu_bp_synchronize_rcu();
+}
+
+static const struct op_wait liburcu_bp_wait = { .wait = wait_plain };
+
+const struct op op_liburcu_bp = {
+	.name = "liburcu_bp",
+	.what = "liburcu's self-registering flavour, inlined",
+	.read = &liburcu_bp_read,
+	.wait = &liburcu_bp_wait,
+	.init = liburcu_bp_init,
+	.thread_enter = first_section,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* memb_call.c - liburcu's membarrier flavour through library calls, as non-LGPL programs use it. */
+#include <urcu/urcu-memb.h>
+
+#include "types/loop.h"
+#include "types/table.h"
+
+OP_READ(liburcu_memb_call, urcu_memb_read_lock(), rcu_dereference(t->ptr), urcu_memb_read_unlock());
+
+static void thread_enter(void)
+{
+	urcu_memb_register_thread();
+}
+
+static void thread_exit(void)
+{
+	urcu_memb_unregister_thread();
+}
+
+const struct op op_liburcu_memb_call = {
+	.name = "liburcu_memb_call",
+	.what = "liburcu's membarrier flavour through library calls",
+	.read = &liburcu_memb_call_read,
+	.thread_enter = thread_enter,
+	.thread_exit = thread_exit,
+};

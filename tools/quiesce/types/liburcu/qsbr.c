@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* qsbr.c - liburcu's quiescent-state flavour: readers announce when they hold nothing.
+ *
+ * A section of a back-to-back reader costs nothing here; one quiescent state is announced for every 512 of them, as
+ * the main loop of a program would.
+ */
+#define _LGPL_SOURCE
+#define URCU_INLINE_SMALL_FUNCTIONS
+#include <urcu/urcu-qsbr.h>
+
+#include "types/loop.h"
+#include "types/table.h"
+
+#define SECTIONS_PER_QUIESCENT_STATE 512
+
+static __thread uint32_t sections __attribute__((tls_model("initial-exec")));
+
+static inline __attribute__((always_inline)) uint64_t liburcu_qsbr_section(struct op_target *t)
+{
+	uint64_t value;
+
+	urcu_qsbr_read_lock();
+	value = rcu_dereference(t->ptr)->field;
+	urcu_qsbr_read_unlock();
+	if (++sections % SECTIONS_PER_QUIESCENT_STATE == 0)
+		urcu_qsbr_quiescent_state();
+	return value;
+}
+
+OP_PADS(OP_LOOP, liburcu_qsbr)
+
+static void lock(void)
+{
+	urcu_qsbr_read_lock();
+}
+
+static void unlock(void)
+{
+	urcu_qsbr_read_unlock();
+	urcu_qsbr_quiescent_state();
+}
+
+static void thread_enter(void)
+{
+	urcu_qsbr_register_thread();
+}
+
+static void thread_exit(void)
+{
+	urcu_qsbr_unregister_thread();
+}
+
+static void sleep_begin(void)
+{
+	urcu_qsbr_thread_offline();
+}
+
+static void sleep_end(void)
+{
+	urcu_qsbr_thread_online();
+}
+
+static void wait_plain(void)
+{
+	urcu_qsbr_synchronize_rcu();
+}
+
+static const struct op_read liburcu_qsbr_read = {
+	.loop = { liburcu_qsbr_loop0, liburcu_qsbr_loop1, liburcu_qsbr_loop2, liburcu_qsbr_loop3 },
+	.lock = lock,
+	.unlock = unlock,
+};
+static const struct op_wait liburcu_qsbr_wait = { .wait = wait_plain };
+
+const struct op op_liburcu_qsbr = {
+	.name = "liburcu_qsbr",
+	.what = "liburcu's quiescent-state flavour, one quiescent state per 512 sections",
+	.read = &liburcu_qsbr_read,
+	.wait = &liburcu_qsbr_wait,
+	.thread_enter = thread_enter,
+	.thread_exit = thread_exit,
+	.sleep_begin = sleep_begin,
+	.sleep_end = sleep_end,
+};

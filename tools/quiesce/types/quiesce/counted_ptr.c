@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* counted_ptr.c - the counted pointer of quiesce, borrowed for a section: a slot for each section, no reference. */
+#include <quiesce/counted_ptr.h>
+
+#include "types/loop.h"
+#include "types/table.h"
+
+int op_rcu_init(enum op_fence fence);
+void op_rcu_stats(struct op_stats *ret);
+
+/* The tool's own item has no count.  This one has the layout that
+ * make_counted() of C++ makes: the count before the object. */
+struct counted_item {
+	struct counted counted;
+	uint64_t field;
+};
+
+static void never(struct counted *counted)
+{
+	(void)counted; /* the item is static, and keeps its first reference */
+}
+
+static struct counted_item item = { { .release = never, .refs = 1 }, 1 };
+
+static struct {
+	struct counted_item *ptr;
+} __attribute__((aligned(128))) counted_target = { &item };
+
+static __thread hazptr_t *held __attribute__((tls_model("initial-exec")));
+
+OP_SECTION(counted_ptr, (void)t; hazptr_t *slot = hazptr_alloc(NULL), counted_protect(slot, &counted_target.ptr, counted),
+	   hazptr_free(NULL, slot))
+
+static void section_lock(void)
+{
+	held = hazptr_alloc(NULL);
+	counted_protect(held, &counted_target.ptr, counted);
+}
+
+static void section_unlock(void)
+{
+	hazptr_free(NULL, held);
+}
+
+OP_READ_OPS(counted_ptr, section_lock, section_unlock);
+
+/* The first slot gives the thread its line. */
+static void first_section(void)
+{
+	hazptr_free(NULL, hazptr_alloc(NULL));
+}
+
+const struct op op_counted_ptr = {
+	.name = "counted_ptr",
+	.what = "a counted pointer of quiesce, read by a hazard pointer that could be promoted to a reference",
+	.fence_modes = true,
+	.read = &counted_ptr_read,
+	.init = op_rcu_init,
+	.thread_enter = first_section,
+	.stats = op_rcu_stats,
+};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* hash_hashmap.c - hashmap of quiesce: numbers to numbers, in the bucket itself. */
+#include <quiesce/ds/hashmap.h>
+#include <quiesce/rcu.h>
+
+#include "hash_ours.h"
+#include "types/hash_table.h"
+
+int op_rcu_init(enum op_fence fence);
+void op_rcu_stats(struct op_stats *ret);
+
+static void *create(uint64_t nr_keys)
+{
+	struct hashmap *map = malloc(sizeof(*map));
+
+	(void)nr_keys; /* the table grows by itself */
+	if (map)
+		hashmap_init(map);
+	return map;
+}
+
+static void destroy(void *table)
+{
+	hashmap_destroy(table);
+	rcu_barrier(); /* callbacks of the resize use the table's memory */
+	free(table);
+}
+
+static uint64_t mapped(const void *table)
+{
+	return hash_ours_mapped(&((const struct hashmap *)table)->table);
+}
+
+static bool resize(void *table, uint64_t nr_keys)
+{
+	return hash_ours_resize(&((struct hashmap *)table)->table, nr_keys);
+}
+
+static inline uint64_t map_lookup(struct hashmap *map, uint64_t key)
+{
+	uint64_t value;
+
+	rcu_read_lock();
+	value = hashmap_lookup(map, key);
+	rcu_read_unlock();
+	return value;
+}
+
+static inline bool map_insert(struct hashmap *map, uint64_t key, uint64_t value)
+{
+	return hashmap_insert(map, key, value, NULL) == 0;
+}
+
+static inline bool map_remove(struct hashmap *map, uint64_t key)
+{
+	return hashmap_remove(map, key) != 0;
+}
+
+HASH_RUN(map, struct hashmap)
+
+static void first_section(void)
+{
+	rcu_read_lock();
+	rcu_read_unlock();
+}
+
+static void barrier(void)
+{
+	rcu_barrier();
+}
+
+#define MAP .create = create, .destroy = destroy, .barrier = barrier, .mapped = mapped, .grows = true
+#define OP .fence_modes = true, .init = op_rcu_init, .thread_enter = first_section, .stats = op_rcu_stats
+
+static const struct hash_op hashmap_hash = { MAP, .run = map_run, .resize = resize };
+const struct op hash_op_hashmap = {
+	.name = "hashmap",
+	.what = "hashmap of quiesce, grown by itself: pairs in the buckets; its own hash",
+	.hash = &hashmap_hash,
+	OP,
+};
+
+/* ---- hashmap updated by functions ---- */
+
+static uint64_t put(uint64_t there, void *value)
+{
+	return there ? there : *(uint64_t *)value;
+}
+
+static uint64_t take(uint64_t there, void *unused)
+{
+	(void)there;
+	(void)unused;
+	return 0;
+}
+
+static inline uint64_t map_update_lookup(struct hashmap *map, uint64_t key)
+{
+	return map_lookup(map, key);
+}
+
+static inline bool map_update_insert(struct hashmap *map, uint64_t key, uint64_t value)
+{
+	uint64_t old;
+
+	return hashmap_update(map, key, put, &value, &old) == 0 && !old;
+}
+
+static inline bool map_update_remove(struct hashmap *map, uint64_t key)
+{
+	uint64_t old;
+
+	return hashmap_update(map, key, take, NULL, &old) == 0 && old;
+}
+
+HASH_RUN(map_update, struct hashmap)
+
+static const struct hash_op hashmap_update_hash = { MAP, .run = map_update_run };
+const struct op hash_op_hashmap_update = {
+	.name = "hashmap_update",
+	.what = "hashmap of quiesce, inserts and removes by functions: hashmap_update()",
+	.hash = &hashmap_update_hash,
+	OP,
+};

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* hash_hashtable.c - hashtable of quiesce: objects from malloc(), looked
+ * up under RCU or protected by a hazard pointer. */
+#include <quiesce/ds/hashtable.h>
+#include <quiesce/hazptr.h>
+#include <quiesce/rcu.h>
+
+#include "hash_ours.h"
+#include "types/hash_table.h"
+
+int op_rcu_init(enum op_fence fence);
+void op_rcu_stats(struct op_stats *ret);
+
+struct object {
+	uint64_t key, value;
+};
+
+struct protected_object {
+	struct object object;
+	struct hazptr_head hazptr;
+};
+
+/* All types of hashscale use this hash function. */
+HASHTABLE_TYPE_HASHED(object, struct object, key, hash_mix(*(const uint64_t *)key ^ seed));
+
+static void *create(uint64_t nr_keys)
+{
+	struct hashtable *t = malloc(sizeof(*t));
+
+	(void)nr_keys; /* the table grows by itself */
+	if (t)
+		hashtable_init(t, &object_type);
+	return t;
+}
+
+static void drop(void *object, void *arg)
+{
+	(void)arg;
+	free(object); /* no other thread uses the table */
+}
+
+static void destroy(void *table)
+{
+	hashtable_destroy(table, drop, NULL);
+	rcu_barrier(); /* callbacks of the resize use the table's memory */
+	free(table);
+}
+
+static uint64_t mapped(const void *table)
+{
+	return hash_ours_mapped(&((const struct hashtable *)table)->table);
+}
+
+static bool resize(void *table, uint64_t nr_keys)
+{
+	return hash_ours_resize(&((struct hashtable *)table)->table, nr_keys);
+}
+
+static inline uint64_t hashtable_rcu_lookup(struct hashtable *t, uint64_t key)
+{
+	const struct object *o;
+	uint64_t value;
+
+	rcu_read_lock();
+	o = object_lookup(t, &key);
+	value = o ? o->value : 0;
+	rcu_read_unlock();
+	return value;
+}
+
+static inline bool insert(struct hashtable *t, struct object *o, uint64_t key, uint64_t value)
+{
+	if (!o)
+		return false;
+	o->key = key;
+	o->value = value;
+	if (!hashtable_insert_unique(t, o, NULL))
+		return true;
+	free(o);
+	return false;
+}
+
+static bool hashtable_rcu_insert(struct hashtable *t, uint64_t key, uint64_t value)
+{
+	return insert(t, malloc(sizeof(struct object)), key, value);
+}
+
+/* The caller of an update is not in a section, so an object needs no rcu_head: the remove may sleep. */
+static bool hashtable_rcu_remove(struct hashtable *t, uint64_t key)
+{
+	struct object *o = hashtable_remove_key(t, &key);
+
+	kfree_rcu_mightsleep(o);
+	return o;
+}
+
+HASH_RUN(hashtable_rcu, struct hashtable)
+
+static void rcu_first_section(void)
+{
+	rcu_read_lock();
+	rcu_read_unlock();
+}
+
+static void rcu_end(void)
+{
+	rcu_barrier();
+}
+
+#define TABLE .create = create, .destroy = destroy, .mapped = mapped, .grows = true
+
+static const struct hash_op hashtable_hash = { TABLE, .run = hashtable_rcu_run, .barrier = rcu_end, .resize = resize };
+const struct op hash_op_hashtable = {
+	.name = "hashtable",
+	.what = "hashtable of quiesce, grown by itself: objects without an rcu_head, RCU, kfree_rcu_mightsleep()",
+	.fence_modes = true,
+	.hash = &hashtable_hash,
+	.init = op_rcu_init,
+	.thread_enter = rcu_first_section,
+	.stats = op_rcu_stats,
+};
+
+/* ---- hashtable updated by functions ---- */
+
+struct offer {
+	struct object *object;
+	bool taken;
+};
+
+static void *put(void *there, void *arg)
+{
+	struct offer *offer = arg;
+
+	offer->taken = !there;
+	return there ? there : offer->object;
+}
+
+static void *take(void *there, void *unused)
+{
+	(void)there;
+	(void)unused;
+	return NULL;
+}
+
+static inline uint64_t hashtable_update_lookup(struct hashtable *t, uint64_t key)
+{
+	return hashtable_rcu_lookup(t, key);
+}
+
+static bool hashtable_update_insert(struct hashtable *t, uint64_t key, uint64_t value)
+{
+	struct offer offer = { malloc(sizeof(struct object)), false };
+
+	if (!offer.object)
+		return false;
+	*offer.object = (struct object){ key, value };
+	if (hashtable_update(t, &key, put, &offer, NULL) == 0 && offer.taken)
+		return true;
+	free(offer.object);
+	return false;
+}
+
+static bool hashtable_update_remove(struct hashtable *t, uint64_t key)
+{
+	void *old = NULL;
+	struct object *o;
+
+	if (hashtable_update(t, &key, take, NULL, &old))
+		return false;
+	o = old;
+	kfree_rcu_mightsleep(o);
+	return o;
+}
+
+HASH_RUN(hashtable_update, struct hashtable)
+
+static const struct hash_op hashtable_update_hash = { TABLE, .run = hashtable_update_run, .barrier = rcu_end };
+const struct op hash_op_hashtable_update = {
+	.name = "hashtable_update",
+	.what = "hashtable of quiesce, inserts and removes by functions: hashtable_update()",
+	.fence_modes = true,
+	.hash = &hashtable_update_hash,
+	.init = op_rcu_init,
+	.thread_enter = rcu_first_section,
+	.stats = op_rcu_stats,
+};
+
+/* ---- hashtable with a hazard pointer for the object ---- */
+
+static __thread hazptr_t *slot;
+
+static inline uint64_t hashtable_hazptr_lookup(struct hashtable *t, uint64_t key)
+{
+	const struct object *o = hashtable_lookup_hazptr(t, &object_type, &key, slot, offsetof(struct protected_object, hazptr));
+	uint64_t value = 0;
+
+	if (o) {
+		value = o->value;
+		hazptr_clear(slot);
+	}
+	return value;
+}
+
+static bool hashtable_hazptr_insert(struct hashtable *t, uint64_t key, uint64_t value)
+{
+	struct protected_object *o = malloc(sizeof(*o));
+
+	return insert(t, o ? &o->object : NULL, key, value);
+}
+
+static bool hashtable_hazptr_remove(struct hashtable *t, uint64_t key)
+{
+	struct protected_object *o = hashtable_remove_key(t, &key);
+
+	if (o)
+		kfree_hazptr(o, hazptr);
+	return o;
+}
+
+HASH_RUN(hashtable_hazptr, struct hashtable)
+
+static void slot_enter(void)
+{
+	rcu_first_section();
+	slot = hazptr_alloc(NULL);
+	if (!slot)
+		abort();
+}
+
+static void slot_exit(void)
+{
+	hazptr_free(NULL, slot);
+}
+
+static void both_end(void)
+{
+	hazptr_barrier();
+	rcu_barrier();
+}
+
+static const struct hash_op hashtable_hazptr_hash = { TABLE, .run = hashtable_hazptr_run, .barrier = both_end, .resize = resize };
+const struct op hash_op_hashtable_hazptr = {
+	.name = "hashtable_hazptr",
+	.what = "hashtable of quiesce, objects with a hazptr_head, protected by a hazard pointer, kfree_hazptr()",
+	.fence_modes = true,
+	.hash = &hashtable_hazptr_hash,
+	.init = op_rcu_init,
+	.thread_enter = slot_enter,
+	.thread_exit = slot_exit,
+	.stats = op_rcu_stats,
+};

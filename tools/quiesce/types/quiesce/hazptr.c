@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/* hazptr.c - hazard pointers of quiesce: a slot kept, one taken for each
+ * section, one of a context; and the broken type. */
+#include <sched.h>
+#include <stdlib.h>
+
+#include <quiesce/hazptr.h>
+#include <quiesce/shazptr.h>
+
+#include "types/loop.h"
+#include "types/table.h"
+
+_Static_assert(sizeof(struct hazptr_head) <= sizeof(((struct op_head *)0)->space), "op_head has room for the library's head");
+
+int op_rcu_init(enum op_fence fence);
+void op_rcu_stats(struct op_stats *ret);
+
+/* The thread owns this slot from thread_enter() to thread_exit(). */
+static __thread hazptr_t *mine __attribute__((tls_model("initial-exec")));
+static __thread struct hazptr_context context __attribute__((tls_model("initial-exec")));
+/* true while the context is initialised: signal handlers may take slots of it, too */
+static __thread bool context_open __attribute__((tls_model("initial-exec")));
+
+/* ---- sections ---- */
+
+typedef hazptr_t *hazptr_kept;
+
+static hazptr_t *hazptr_begin(void)
+{
+	return mine;
+}
+
+static void hazptr_end(hazptr_t *kept)
+{
+	(void)kept;
+}
+
+static inline __attribute__((always_inline)) struct op_item *tryprotect(hazptr_t *slot, struct op_item **where)
+{
+	struct op_item *item;
+
+	while (quiesce_unlikely(!(item = hazptr_tryprotect(slot, where))))
+		;
+	return item;
+}
+
+#define hazptr_tryprotect_kept hazptr_kept
+#define hazptr_tryprotect_begin hazptr_begin
+#define hazptr_tryprotect_end hazptr_end
+
+OP_SECTION_KEPT(hazptr, hazptr_protect(kept, &t->ptr), hazptr_clear(kept))
+OP_SECTION_KEPT(hazptr_tryprotect, tryprotect(kept, &t->ptr), hazptr_clear(kept))
+OP_SECTION(hazptr_alloc, hazptr_t *slot = hazptr_alloc(NULL), hazptr_protect(slot, &t->ptr), hazptr_free(NULL, slot))
+
+/* As in a program that keeps a context for each thread: the loop knows its address, and that it is there. */
+typedef struct hazptr_context *hazptr_context_kept;
+
+static struct hazptr_context *hazptr_context_begin(void)
+{
+	return &context;
+}
+
+static void hazptr_context_end(struct hazptr_context *kept)
+{
+	(void)kept;
+}
+
+static inline __attribute__((always_inline)) uint64_t hazptr_context_section(struct op_target *t, struct hazptr_context *kept)
+{
+	hazptr_t *slot = hazptr_alloc(kept);
+	uint64_t value = hazptr_protect(slot, &t->ptr)->field;
+
+	hazptr_free(kept, slot);
+	return value;
+}
+OP_PADS(OP_LOOP_KEPT, hazptr_context)
+
+static void section_lock(void)
+{
+	hazptr_protect(mine, &op_target.ptr);
+}
+
+static void section_unlock(void)
+{
+	hazptr_clear(mine);
+}
+
+OP_READ_OPS(hazptr, section_lock, section_unlock);
+OP_READ_OPS(hazptr_tryprotect, section_lock, section_unlock);
+OP_READ_OPS(hazptr_alloc, section_lock, section_unlock);
+OP_READ_OPS(hazptr_context, section_lock, section_unlock);
+
+/* ---- threads ---- */
+
+static void thread_enter(void)
+{
+	mine = hazptr_alloc(NULL);
+	if (!mine)
+		abort();
+}
+
+static void thread_exit(void)
+{
+	hazptr_free(NULL, mine);
+	mine = NULL;
+}
+
+static void context_enter(void)
+{
+	if (init_hazptr_context(&context))
+		abort();
+	quiesce_store_relaxed(&context_open, true); /* Relaxed: read by this thread and its signal handlers only. */
+	quiesce_fence_light(HANDLER);
+}
+
+/* A slot of the context may still be on its way to the thread that frees it.
+ * A call that gets all slots proves that none is. */
+static void context_exit(void)
+{
+	hazptr_t *all[HAZPTR_SLOT_PER_CTX];
+
+	quiesce_store_relaxed(&context_open, false); /* Relaxed: read by this thread and its handlers only. */
+	quiesce_fence_light(HANDLER);
+	while (!hazptr_alloc_batch(&context, all, HAZPTR_SLOT_PER_CTX))
+		sched_yield();
+	hazptr_free_batch(&context, all, HAZPTR_SLOT_PER_CTX);
+	cleanup_hazptr_context(&context);
+}
+
+/* For sections alone: gives the thread its line, and leaves its first slot free. */
+static void only_line(void)
+{
+	hazptr_free(NULL, hazptr_alloc(NULL));
+}
+
+static void only_context(void)
+{
+	if (init_hazptr_context(&context))
+		abort();
+}
+
+static void no_context(void)
+{
+	cleanup_hazptr_context(&context);
+}
+
+/* ---- objects ---- */
+
+static void lock_object(void *object)
+{
+	hazptr_protect(mine, &object);
+}
+
+/* The field of each object is its first word. */
+static uint64_t loop_objects(void *const *objects, uint64_t mask, uint64_t loops)
+{
+	hazptr_t *slot = mine;
+	uint64_t sum = 0;
+
+	OP_ROLLED
+	for (uint64_t i = 0; i < loops; i++) {
+		struct op_item *item = (struct op_item *)hazptr_protect(slot, (void **)(uintptr_t)&objects[i & mask]);
+
+		sum += quiesce_load_relaxed(&item->field);
+		hazptr_clear(slot);
+	}
+	return sum;
+}
+
+static void wait_target(void)
+{
+	synchronize_hazptr(op_target.ptr);
+}
+
+static void wait_object(void *object)
+{
+	synchronize_hazptr(object);
+}
+
+/* A guard is a slot; or, if its second word is set, a guard of shazptr.h, which the same waits scan. */
+static hazptr_t *slot_of(const struct op_guard *guard)
+{
+	return (hazptr_t *)guard->space[0];
+}
+
+static hazptr_t *must(hazptr_t *slot)
+{
+	if (!slot)
+		abort();
+	return slot;
+}
+
+/* Takes slots from each source in turn.  A context without a free slot, or
+ * one that the thread has not made, is passed over. */
+static hazptr_t *any_slot(void)
+{
+	static __thread unsigned int turn __attribute__((tls_model("initial-exec")));
+	hazptr_t *slot = NULL;
+
+	switch (turn++ % 4) {
+	case 0: slot = hazptr_alloc_detached(); break;
+	case 1: slot = quiesce_load_relaxed(&context_open) ? hazptr_alloc(&context) : NULL; break;
+	}
+	return slot ? slot : must(hazptr_alloc(NULL));
+}
+
+static bool take_simple(void)
+{
+	static __thread unsigned int turn __attribute__((tls_model("initial-exec")));
+
+	return turn++ % 8 == 7;
+}
+
+static void keep_simple(struct op_guard *ret_guard, struct shazptr_guard guard)
+{
+	*ret_guard = (struct op_guard){ { guard.ptr ? guard.slot : NULL, guard.ptr } }; /* an empty guard has no slot */
+}
+
+static void *protect(void **where, struct op_guard *ret_guard)
+{
+	hazptr_t *slot;
+
+	if (take_simple()) {
+		keep_simple(ret_guard, shazptr_protect(where));
+		return ret_guard->space[1];
+	}
+	slot = any_slot();
+	*ret_guard = (struct op_guard){ { slot, NULL } };
+	return hazptr_protect(slot, where);
+}
+
+static void *attempt(void **where, struct op_guard *ret_guard)
+{
+	hazptr_t *slot = any_slot();
+
+	*ret_guard = (struct op_guard){ { slot, NULL } };
+	return hazptr_tryprotect(slot, where);
+}
+
+/* An address known by other means is protected as the value of a local variable. */
+static void acquire(void *object, struct op_guard *ret_guard)
+{
+	hazptr_t *slot = any_slot();
+
+	*ret_guard = (struct op_guard){ { slot, NULL } };
+	hazptr_protect(slot, &object);
+}
+
+static void clear(struct op_guard *guard)
+{
+	if (guard->space[1])
+		shazptr_clear((struct shazptr_guard){ guard->space[0], guard->space[1] });
+	else if (guard->space[0])
+		hazptr_free(NULL, slot_of(guard));
+}
+
+static const struct op_wait target_wait = { .wait = wait_target, .per_object = true };
+
+#define HAZPTR_OBJECT(WAIT)          \
+	.enter = context_enter,      \
+	.exit = context_exit,        \
+	.lock = lock_object,         \
+	.unlock = section_unlock,    \
+	.loop = loop_objects,        \
+	.wait = WAIT,                \
+	.protect = protect,          \
+	.attempt = attempt,          \
+	.acquire = acquire,          \
+	.clear = clear
+
+static const struct op_object hazptr_object = { HAZPTR_OBJECT(wait_object) };
+
+/* ---- deferred reclamation ---- */
+
+static void run_callback(struct hazptr_head *head)
+{
+	struct op_head *op_head = (struct op_head *)head;
+
+	op_head->fn(op_head);
+}
+
+/* Uses both kinds.  Most callbacks run in the retiring thread, so that elements come back before the helper has run. */
+static void retire(struct op_head *head)
+{
+	static __thread uint32_t n;
+
+	if (++n % 8)
+		call_hazptr_inline((struct hazptr_head *)head->space, run_callback);
+	else
+		call_hazptr((struct hazptr_head *)head->space, run_callback);
+}
+
+static void retire_barrier(void)
+{
+	hazptr_barrier();
+}
+
+static void retire_together(struct op_head **heads, int nr)
+{
+	struct hazptr_cohort cohort = HAZPTR_COHORT_INIT;
+
+	for (int i = 0; i < nr; i++)
+		call_hazptr_cohort(&cohort, (struct hazptr_head *)heads[i]->space, run_callback);
+	synchronize_hazptr_cohort(&cohort);
+}
+
+static const struct op_retire hazptr_retirement = { retire, retire_barrier, retire_together };
+
+/* ---- types ---- */
+
+const struct op op_hazptr = {
+	.name = "hazptr",
+	.what = "quiesce hazard pointers, a slot in hand; synchronize_hazptr() of one object, call_hazptr()",
+	.fence_modes = true,
+	.read = &hazptr_read,
+	.wait = &target_wait,
+	.retire = &hazptr_retirement,
+	.object = &hazptr_object,
+	.init = op_rcu_init,
+	.thread_enter = thread_enter,
+	.thread_exit = thread_exit,
+	.stats = op_rcu_stats,
+};
+
+#define HAZPTR_READ_TYPE(NAME, ENTER, EXIT)     \
+	.fence_modes = true,                    \
+	.read = &NAME##_read,                   \
+	.init = op_rcu_init,                    \
+	.thread_enter = ENTER,                  \
+	.thread_exit = EXIT
+
+const struct op op_hazptr_tryprotect = {
+	.name = "hazptr_tryprotect",
+	.what = "quiesce hazard pointers, a slot in hand; hazptr_tryprotect(), again until it succeeds",
+	HAZPTR_READ_TYPE(hazptr_tryprotect, thread_enter, thread_exit),
+};
+
+const struct op op_hazptr_alloc = {
+	.name = "hazptr_alloc",
+	.what = "quiesce hazard pointers, a slot of the thread's own taken and freed around each section",
+	HAZPTR_READ_TYPE(hazptr_alloc, only_line, NULL),
+};
+
+const struct op op_hazptr_context = {
+	.name = "hazptr_context",
+	.what = "quiesce hazard pointers, a slot of a context of the caller's taken and freed around each section",
+	HAZPTR_READ_TYPE(hazptr_context, only_context, no_context),
+};
+
+/* ---- busted: updaters do not wait, and retired objects are freed at once ---- */
+
+static void busted_target(void)
+{
+}
+
+static void busted_object(void *object)
+{
+	(void)object;
+}
+
+static void busted_call(struct op_head *head)
+{
+	head->fn(head);
+}
+
+static void busted_together(struct op_head **heads, int nr)
+{
+	for (int i = 0; i < nr; i++)
+		heads[i]->fn(heads[i]);
+}
+
+static const struct op_wait busted_wait = { .wait = busted_target, .per_object = true };
+static const struct op_object busted_hazptr_object = { HAZPTR_OBJECT(busted_object) };
+static const struct op_retire busted_retire = { busted_call, busted_target, busted_together };
+
+const struct op op_busted_hazptr = {
+	.name = "busted_hazptr",
+	.what = "hazard pointers whose updaters free at once: torture must notice",
+	.broken = true,
+	.wait_only = true,
+	.read = &hazptr_read,
+	.wait = &busted_wait,
+	.retire = &busted_retire,
+	.object = &busted_hazptr_object,
+	.init = op_rcu_init,
+	.thread_enter = thread_enter,
+	.thread_exit = thread_exit,
+	.stats = op_rcu_stats,
+};

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu.c - RCU of quiesce: inlined, expedited, and the deliberately broken type. */
+#include <quiesce/control.h>
+#include <quiesce/rcu.h>
+
+#include "types/loop.h"
+#include "types/table.h"
+
+_Static_assert(sizeof(struct rcu_head) <= sizeof(((struct op_head *)0)->space), "op_head has room for the library's head");
+
+int op_rcu_init(enum op_fence fence);
+void op_rcu_stats(struct op_stats *ret);
+
+OP_READ(rcu, rcu_read_lock(), rcu_dereference(t->ptr), rcu_read_unlock());
+
+int op_rcu_init(enum op_fence fence)
+{
+	return quiesce_set_fence(fence == OP_FENCE_FULL    ? QUIESCE_FENCE_FULL
+				 : fence == OP_FENCE_LIGHT ? QUIESCE_FENCE_LIGHT
+							   : QUIESCE_FENCE_AUTO);
+}
+
+void op_rcu_stats(struct op_stats *ret)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof(stats));
+	ret->grace_periods = stats.grace_periods;
+	ret->membarriers = stats.membarriers;
+	ret->wakeups = stats.wakeups;
+	ret->yields = stats.yields;
+	ret->scans = stats.scans;
+	ret->blocked = stats.shazptr_blocked;
+}
+
+/* The first section registers the thread. */
+static void first_section(void)
+{
+	rcu_read_lock();
+	rcu_read_unlock();
+}
+
+static void wait_plain(void)
+{
+	synchronize_rcu();
+}
+
+static void wait_expedited(void)
+{
+	synchronize_rcu_expedited();
+}
+
+static void run_callback(struct rcu_head *head)
+{
+	struct op_head *op_head = (struct op_head *)head;
+
+	op_head->fn(op_head);
+}
+
+static void retire(struct op_head *head)
+{
+	call_rcu((struct rcu_head *)head->space, run_callback);
+}
+
+static void retire_barrier(void)
+{
+	rcu_barrier();
+}
+
+static uint64_t polled_get(void)
+{
+	return get_state_synchronize_rcu().value;
+}
+
+static uint64_t polled_start(void)
+{
+	return start_poll_synchronize_rcu().value;
+}
+
+static int polled_poll(uint64_t cookie)
+{
+	return poll_state_synchronize_rcu((struct rcu_gp_seq){ cookie });
+}
+
+static void polled_cond(uint64_t cookie)
+{
+	cond_synchronize_rcu((struct rcu_gp_seq){ cookie });
+}
+
+static void *pointer_fetch(void **where)
+{
+	return rcu_dereference(*where);
+}
+
+static void pointer_publish(void **where, void *object)
+{
+	rcu_assign_pointer(*where, object);
+}
+
+static const struct op_wait rcu_wait = { .wait = wait_plain, .expedited = wait_expedited };
+static const struct op_wait rcu_expedited_wait = { .wait = wait_expedited };
+static const struct op_retire rcu_retire = { .call = retire, .barrier = retire_barrier };
+static const struct op_polled rcu_polled = { polled_get, polled_start, polled_poll, polled_cond };
+static const struct op_pointer rcu_pointer = { pointer_fetch, pointer_publish };
+
+const struct op op_rcu = {
+	.name = "rcu",
+	.what = "quiesce RCU, inlined; synchronize_rcu(), call_rcu()",
+	.fence_modes = true,
+	.read = &rcu_read,
+	.wait = &rcu_wait,
+	.retire = &rcu_retire,
+	.polled = &rcu_polled,
+	.pointer = &rcu_pointer,
+	.init = op_rcu_init,
+	.thread_enter = first_section,
+	.stats = op_rcu_stats,
+};
+
+const struct op op_rcu_expedited = {
+	.name = "rcu_expedited",
+	.what = "quiesce RCU; synchronize_rcu_expedited()",
+	.fence_modes = true,
+	.wait_only = true,
+	.read = &rcu_read,
+	.wait = &rcu_expedited_wait,
+	.init = op_rcu_init,
+	.thread_enter = first_section,
+	.stats = op_rcu_stats,
+};
+
+/* ---- busted: RCU whose updaters do not wait ---- */
+
+static void busted_nothing(void)
+{
+}
+
+static void busted_call(struct op_head *head)
+{
+	head->fn(head);
+}
+
+static uint64_t busted_cookie(void)
+{
+	return 0;
+}
+
+static int busted_poll(uint64_t cookie)
+{
+	(void)cookie;
+	return 1;
+}
+
+static void busted_cond(uint64_t cookie)
+{
+	(void)cookie;
+}
+
+static const struct op_wait busted_wait = { .wait = busted_nothing, .expedited = busted_nothing };
+static const struct op_retire busted_retire = { .call = busted_call, .barrier = busted_nothing };
+static const struct op_polled busted_polled = { busted_cookie, busted_cookie, busted_poll, busted_cond };
+
+const struct op op_busted = {
+	.name = "busted",
+	.what = "quiesce RCU whose updaters do not wait: torture must notice",
+	.broken = true,
+	.wait_only = true,
+	.read = &rcu_read,
+	.wait = &busted_wait,
+	.retire = &busted_retire,
+	.polled = &busted_polled,
+	.pointer = &rcu_pointer,
+	.init = op_rcu_init,
+	.thread_enter = first_section,
+	.stats = op_rcu_stats,
+};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu_call.c - RCU of quiesce through the exported functions, as language bindings use it. */
+#include <quiesce/rcu.h>
+
+#include "types/loop.h"
+#include "types/table.h"
+
+QUIESCE_API void quiesce_rcu_read_lock(void);
+QUIESCE_API void quiesce_rcu_read_unlock(void);
+int op_rcu_init(enum op_fence fence);
+
+OP_READ(rcu_call, quiesce_rcu_read_lock(), rcu_dereference(t->ptr), quiesce_rcu_read_unlock());
+
+const struct op op_rcu_call = {
+	.name = "rcu_call",
+	.what = "quiesce RCU through exported functions, not inlined",
+	.fence_modes = true,
+	.read = &rcu_call_read,
+	.init = op_rcu_init,
+};

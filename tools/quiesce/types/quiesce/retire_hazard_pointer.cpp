@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* retire_hazard_pointer.cpp - the C++ interface of quiesce's hazard pointers: retire(), protect(). */
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <quiesce/hazptr.hpp>
+
+#include "types/retire_table.h"
+
+extern "C" {
+int op_rcu_init(enum op_fence fence);
+void op_rcu_stats(struct op_stats *ret);
+}
+
+namespace {
+
+struct object;
+
+struct end_object {
+	void operator()(object *o) const { retire_free(o); }
+};
+
+/* The base class and the value stand where the other types have their head and value. */
+struct object : quiesce::hazard_pointer_obj_base<object, end_object> {
+	explicit object(uint64_t v) : value(v) {}
+	uint64_t value;
+};
+static_assert(sizeof(object) <= RETIRE_MIN_BYTES, "objects have room for the library's base");
+
+inline retire_object *alloc(uint64_t value)
+{
+	void *memory = std::malloc(retire_params.bytes);
+
+	if (!memory)
+		std::abort();
+	return reinterpret_cast<retire_object *>(new (memory) object(value));
+}
+
+inline void retire(retire_object *o)
+{
+	reinterpret_cast<object *>(o)->retire();
+}
+
+RETIRE_PRODUCE(cpp, alloc, retire)
+
+/* raw: the pointer of the tool is C's, the interface wants a std::atomic. */
+const std::atomic<object *> &pointer_at(void **where)
+{
+	static_assert(sizeof(std::atomic<object *>) == sizeof(void *), "a pointer is a word"); /* raw: a type, no access */
+	return *reinterpret_cast<const std::atomic<object *> *>(where); /* raw: a type, no access */
+}
+
+thread_local quiesce::hazard_pointer *mine;
+
+void thread_enter()
+{
+	mine = new quiesce::hazard_pointer(quiesce::make_hazard_pointer());
+}
+
+void thread_exit()
+{
+	delete mine;
+	mine = nullptr;
+}
+
+void hold(void **where)
+{
+	const object *o = mine->protect(pointer_at(where));
+
+	if (o)
+		retire_sum += o->value;
+}
+
+void release()
+{
+	mine->reset_protection();
+}
+
+void read(void **where)
+{
+	hold(where);
+	release();
+}
+
+void barrier()
+{
+	hazptr_barrier();
+}
+
+op_reclaim make_reclaim()
+{
+	op_reclaim r = {};
+
+	r.produce = cpp_produce;
+	r.timed = cpp_timed;
+	r.read = read;
+	r.hold = hold;
+	r.release = release;
+	r.barrier = barrier;
+	return r;
+}
+const op_reclaim reclaim = make_reclaim();
+
+op make_op()
+{
+	op o = {};
+
+	o.name = "hazard_pointer";
+	o.what = "the C++ face of quiesce: retire() of an object with a deleter of its own";
+	o.fence_modes = true;
+	o.reclaim = &reclaim;
+	o.init = op_rcu_init;
+	o.stats = op_rcu_stats;
+	o.thread_enter = thread_enter;
+	o.thread_exit = thread_exit;
+	return o;
+}
+
+} /* namespace */
+
+const op retire_op_hazard_pointer = make_op();

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* retire_rcu.c - RCU of quiesce: call_rcu(), kfree_rcu(). */
+#include <quiesce/control.h>
+#include <quiesce/rcu.h>
+
+#include "types/retire_table.h"
+
+_Static_assert(sizeof(struct rcu_head) <= sizeof(void *[RETIRE_HEAD_WORDS]), "there is room for the library's head");
+
+int op_rcu_init(enum op_fence fence);
+void op_rcu_stats(struct op_stats *ret);
+
+/* The first section registers the thread. */
+static void first_section(void)
+{
+	rcu_read_lock();
+	rcu_read_unlock();
+}
+
+static void read_protected(void **where)
+{
+	rcu_read_lock();
+	retire_use(rcu_dereference(*where));
+	rcu_read_unlock();
+}
+
+static void hold(void **where)
+{
+	rcu_read_lock();
+	retire_use(rcu_dereference(*where));
+}
+
+static void release(void)
+{
+	rcu_read_unlock();
+}
+
+static void end_object(struct rcu_head *head)
+{
+	retire_free(head);
+}
+
+struct freed_object {
+	struct rcu_head head;
+	char rest[RETIRE_MIN_BYTES - sizeof(struct rcu_head)];
+};
+
+#define CALL(object) call_rcu_sized((struct rcu_head *)(object), end_object, retire_params.bytes)
+#define FREE(object) kfree_rcu((struct freed_object *)(object), head)
+RETIRE_PRODUCE(rcu, retire_alloc, CALL)
+RETIRE_PRODUCE(rcu_free, retire_alloc, FREE)
+
+static void barrier(void)
+{
+	rcu_barrier();
+}
+
+static uint64_t reclaimed(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof(stats));
+	return stats.callbacks_run;
+}
+
+#define RETIRE_READERS .read = read_protected, .hold = hold, .release = release
+static const struct op_reclaim rcu_reclaim = { RETIRE_PRODUCERS(rcu), RETIRE_READERS, .barrier = barrier };
+static const struct op_reclaim rcu_free_reclaim = {
+	RETIRE_PRODUCERS(rcu_free), RETIRE_READERS, .barrier = barrier, .freed = reclaimed,
+};
+
+const struct op retire_op_rcu = {
+	.name = "rcu",
+	.what = "call_rcu() of quiesce",
+	.fence_modes = true,
+	.reclaim = &rcu_reclaim,
+	.init = op_rcu_init,
+	.stats = op_rcu_stats,
+	.thread_enter = first_section,
+};
+
+const struct op retire_op_rcu_free = {
+	.name = "rcu_free",
+	.what = "kfree_rcu() of quiesce; counted by its statistics",
+	.fence_modes = true,
+	.reclaim = &rcu_free_reclaim,
+	.init = op_rcu_init,
+	.stats = op_rcu_stats,
+	.thread_enter = first_section,
+};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* walk_rcu.c - RCU of quiesce: a section for each operation, kfree_rcu(). */
+#include "types/walk.h"
+#include "types/walk_section.h"
+
+int op_rcu_init(enum op_fence fence);
+void op_rcu_stats(struct op_stats *ret);
+
+#define WALK_SCHEME rcu
+#define WALK_WHAT "RCU of quiesce, kfree_rcu()"
+#define WALK_FENCES true
+
+static inline void walk_begin(struct walk_slots *s)
+{
+	(void)s;
+	rcu_read_lock();
+}
+
+static inline void walk_end(struct walk_slots *s)
+{
+	(void)s;
+	rcu_read_unlock();
+}
+
+static inline void walk_retire(struct walk_node *node)
+{
+	kfree_rcu(&node->head, rcu);
+}
+
+static void walk_thread_enter(void)
+{
+	rcu_read_lock();
+	rcu_read_unlock();
+}
+
+static void walk_barrier(void)
+{
+	rcu_barrier();
+}
+
+static uint64_t walk_waiting(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof(stats));
+	return stats.garbage_objects;
+}
+
+#define walk_init op_rcu_init
+#define walk_thread_exit NULL
+#define walk_stats op_rcu_stats
+#include "types/walk_types.h"

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* hash_locked.c - the article's tables, whose readers lock: one lock in each bucket, or one big reader's lock.
+ *
+ * McKenney, "Using RCU in the Linux 2.5 kernel", Linux Journal, 2003, measured these with chains of one element.
+ */
+#include <quiesce/atomic.h>
+
+#include "types/floor/hash_chain.h"
+
+/* ---- updates, between the lock and the unlock of a writer ---- */
+
+static struct chain_node *new_node(size_t size, uint64_t key, uint64_t value)
+{
+	struct chain_node *n = malloc(size);
+
+	if (n)
+		*n = (struct chain_node){ NULL, key, value };
+	return n;
+}
+
+static bool link_node(struct chain_bucket *b, struct chain_node *n)
+{
+	if (chain_find(b, n->key))
+		return false;
+	n->next = b->head;
+	b->head = n;
+	return true;
+}
+
+static struct chain_node *unlink_node(struct chain_bucket *b, uint64_t key)
+{
+	struct chain_node **at = chain_place(b, key), *n = *at;
+
+	if (n)
+		*at = n->next;
+	return n;
+}
+
+/* Allocates before the lock is taken, and frees after it was released. */
+#define UPDATES(name, NODE, WRITE_LOCK, WRITE_UNLOCK, FREE)                                      \
+	static bool name##_insert(struct chain_table *t, uint64_t key, uint64_t value)           \
+	{                                                                                        \
+		struct chain_bucket *b = chain_bucket(t, key);                                   \
+		struct chain_node *n = NODE(key, value);                                         \
+		bool linked;                                                                     \
+                                                                                                 \
+		if (!n)                                                                          \
+			return false;                                                            \
+		WRITE_LOCK(b);                                                                   \
+		linked = link_node(b, n);                                                        \
+		WRITE_UNLOCK(b);                                                                 \
+		if (!linked)                                                                     \
+			free(n);                                                                 \
+		return linked;                                                                   \
+	}                                                                                        \
+	static bool name##_remove(struct chain_table *t, uint64_t key)                           \
+	{                                                                                        \
+		struct chain_bucket *b = chain_bucket(t, key);                                   \
+		struct chain_node *n;                                                            \
+                                                                                                 \
+		WRITE_LOCK(b);                                                                   \
+		n = unlink_node(b, key);                                                         \
+		WRITE_UNLOCK(b);                                                                 \
+		if (n)                                                                           \
+			FREE(n);                                                                 \
+		return n != NULL;                                                                \
+	}
+
+/* Looks up under the lock. */
+#define LOOKUP(name, READ_LOCK, READ_UNLOCK)                                                     \
+	static inline uint64_t name##_lookup(struct chain_table *t, uint64_t key)                \
+	{                                                                                        \
+		struct chain_bucket *b = chain_bucket(t, key);                                   \
+		struct chain_node *n;                                                            \
+		uint64_t value;                                                                  \
+                                                                                                 \
+		READ_LOCK(b);                                                                    \
+		n = chain_find(b, key);                                                          \
+		value = n ? n->value : 0;                                                        \
+		READ_UNLOCK(b);                                                                  \
+		return value;                                                                    \
+	}
+
+#define NODE(key, value) new_node(sizeof(struct chain_node), (key), (value))
+#define TABLE .create = chain_create, .destroy = chain_destroy, .mapped = chain_mapped
+
+/* ---- spinlock ---- */
+
+#define SPIN_LOCK(b) hash_spin_lock(&(b)->spin)
+#define SPIN_UNLOCK(b) hash_spin_unlock(&(b)->spin)
+LOOKUP(spinlock, SPIN_LOCK, SPIN_UNLOCK)
+UPDATES(spinlock, NODE, SPIN_LOCK, SPIN_UNLOCK, free)
+HASH_RUN(spinlock, struct chain_table)
+
+static const struct hash_op spinlock_hash = { TABLE, .run = spinlock_run };
+const struct op hash_op_spinlock = {
+	.name = "spinlock",
+	.what = "chains, a spinlock in each bucket",
+	.hash = &spinlock_hash,
+};
+
+/* ---- rwlock ---- */
+
+#define READ_LOCK(b) hash_read_lock(&(b)->rw)
+#define READ_UNLOCK(b) hash_read_unlock(&(b)->rw)
+#define WRITE_LOCK(b) hash_write_lock(&(b)->rw)
+#define WRITE_UNLOCK(b) hash_write_unlock(&(b)->rw)
+LOOKUP(rwlock, READ_LOCK, READ_UNLOCK)
+UPDATES(rwlock, NODE, WRITE_LOCK, WRITE_UNLOCK, free)
+HASH_RUN(rwlock, struct chain_table)
+
+static const struct hash_op rwlock_hash = { TABLE, .run = rwlock_run };
+const struct op hash_op_rwlock = {
+	.name = "rwlock",
+	.what = "chains, a fair reader-writer lock of our own, by tickets, in each bucket",
+	.hash = &rwlock_hash,
+};
+
+/* ---- refcnt: the lock only protects the counting of a reference to the
+ * element, which is then read without the lock ---- */
+
+struct counted_node {
+	struct chain_node chain;
+	uint64_t references; /* the table holds one of them */
+};
+
+static struct chain_node *new_counted(uint64_t key, uint64_t value)
+{
+	struct chain_node *n = new_node(sizeof(struct counted_node), key, value);
+
+	if (n)
+		((struct counted_node *)n)->references = 1;
+	return n;
+}
+
+static inline void put(struct chain_node *n)
+{
+	/* raw: full, like all decrements of the count: the last one frees the node. */
+	if (__atomic_sub_fetch(&((struct counted_node *)n)->references, 1, __ATOMIC_ACQ_REL) == 0)
+		free(n);
+}
+
+static inline uint64_t refcnt_lookup(struct chain_table *t, uint64_t key)
+{
+	struct chain_bucket *b = chain_bucket(t, key);
+	struct chain_node *n;
+	uint64_t value;
+
+	SPIN_LOCK(b);
+	n = chain_find(b, key);
+	if (n)
+		(void)quiesce_fetch_add_relaxed(&((struct counted_node *)n)->references, (uint64_t)1);
+	SPIN_UNLOCK(b);
+	if (!n)
+		return 0;
+	value = n->value;
+	put(n);
+	return value;
+}
+
+UPDATES(refcnt, new_counted, SPIN_LOCK, SPIN_UNLOCK, put)
+HASH_RUN(refcnt, struct chain_table)
+
+static const struct hash_op refcnt_hash = { TABLE, .run = refcnt_run };
+const struct op hash_op_refcnt = {
+	.name = "refcnt",
+	.what = "chains, a spinlock in each bucket, under which a reference to the element is counted",
+	.hash = &refcnt_hash,
+};
+
+/* ---- brlock: one lock for the table; readers use a line of their own thread's, a writer all of them ---- */
+
+struct br_line {
+	uint64_t inside; /* brlock: sections of the thread, 0 or 1 */
+	struct hash_rwlock lock; /* brlock_atomic: the thread's own lock */
+} __attribute__((aligned(128)));
+
+static struct br_line line[HASH_MAX_THREADS];
+static uint32_t writer __attribute__((aligned(128)));
+static int nr_lines __attribute__((aligned(128))); /* number of lines that have ever been in use */
+
+static void br_enter(void)
+{
+	hash_thread_enter();
+	while (true) {
+		int nr = quiesce_load_relaxed(&nr_lines);
+
+		/* raw: full: a writer that does not see the new number entered before this
+		 * thread's first section, which sees the writer. */
+		if (nr > hash_thread_number ||
+		    __atomic_compare_exchange_n(&nr_lines, &nr, hash_thread_number + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			return;
+	}
+}
+
+static inline void br_read_lock(void)
+{
+	struct br_line *mine = &line[hash_thread_number];
+
+	while (true) {
+		quiesce_store_relaxed(&mine->inside, (uint64_t)1);
+		quiesce_fence_full(RAW); /* either the writer sees this reader, or this reader sees the writer */
+		/* raw: acquire, with the release of the last writer's unlock. */
+		if (quiesce_likely(!__atomic_load_n(&writer, __ATOMIC_ACQUIRE)))
+			return;
+		quiesce_store_relaxed(&mine->inside, (uint64_t)0);
+		for (uint32_t spins = 0; quiesce_load_relaxed(&writer);)
+			hash_lock_pause(&spins);
+	}
+}
+
+static inline void br_read_unlock(void)
+{
+	/* raw: release, with the acquire in br_write_lock(). */
+	__atomic_store_n(&line[hash_thread_number].inside, (uint64_t)0, __ATOMIC_RELEASE);
+}
+
+static void br_write_lock(void)
+{
+	hash_spin_lock(&writer);
+	quiesce_fence_full(RAW);
+	for (int i = 0; i < quiesce_load_relaxed(&nr_lines); i++)
+		/* raw: acquire, with the release in br_read_unlock(). */
+		for (uint32_t spins = 0; __atomic_load_n(&line[i].inside, __ATOMIC_ACQUIRE);)
+			hash_lock_pause(&spins);
+}
+
+static void br_write_unlock(void)
+{
+	hash_spin_unlock(&writer);
+}
+
+#define BR_READ_LOCK(b) br_read_lock()
+#define BR_READ_UNLOCK(b) br_read_unlock()
+#define BR_WRITE_LOCK(b) br_write_lock()
+#define BR_WRITE_UNLOCK(b) br_write_unlock()
+LOOKUP(brlock, BR_READ_LOCK, BR_READ_UNLOCK)
+UPDATES(brlock, NODE, BR_WRITE_LOCK, BR_WRITE_UNLOCK, free)
+HASH_RUN(brlock, struct chain_table)
+
+static const struct hash_op brlock_hash = { TABLE, .run = brlock_run };
+const struct op hash_op_brlock = {
+	.name = "brlock",
+	.what = "chains, one big reader's lock: a line for each reader, a fence, a check for a writer",
+	.hash = &brlock_hash,
+	.thread_enter = br_enter,
+	.thread_exit = hash_thread_exit,
+};
+
+/* ---- brlock_atomic: the older kind: a reader-writer lock for each reader; a writer takes all of them ---- */
+
+static void br_write_lock_all(void)
+{
+	hash_spin_lock(&writer); /* the lock keeps new threads from entering, too: each_enter() */
+	for (int i = 0; i < nr_lines; i++)
+		hash_write_lock(&line[i].lock);
+}
+
+static void br_write_unlock_all(void)
+{
+	for (int i = 0; i < nr_lines; i++)
+		hash_write_unlock(&line[i].lock);
+	hash_spin_unlock(&writer);
+}
+
+static void each_enter(void)
+{
+	hash_spin_lock(&writer);
+	br_enter();
+	hash_spin_unlock(&writer);
+}
+
+#define EACH_READ_LOCK(b) hash_read_lock(&line[hash_thread_number].lock)
+#define EACH_READ_UNLOCK(b) hash_read_unlock(&line[hash_thread_number].lock)
+#define EACH_WRITE_LOCK(b) br_write_lock_all()
+#define EACH_WRITE_UNLOCK(b) br_write_unlock_all()
+LOOKUP(brlock_atomic, EACH_READ_LOCK, EACH_READ_UNLOCK)
+UPDATES(brlock_atomic, NODE, EACH_WRITE_LOCK, EACH_WRITE_UNLOCK, free)
+HASH_RUN(brlock_atomic, struct chain_table)
+
+static const struct hash_op brlock_atomic_hash = { TABLE, .run = brlock_atomic_run };
+const struct op hash_op_brlock_atomic = {
+	.name = "brlock_atomic",
+	.what = "chains, the older big reader's lock: a reader-writer lock of each reader's own",
+	.hash = &brlock_atomic_hash,
+	.thread_enter = each_enter,
+	.thread_exit = hash_thread_exit,
+};

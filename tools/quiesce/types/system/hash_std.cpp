@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* hash_std.cpp - the standard library's tables under one lock: the usual first solution. */
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "types/hash_peer.hpp"
+
+namespace {
+
+using unordered = std::unordered_map<uint64_t, uint64_t, peer::hash>;
+using ordered = std::map<uint64_t, uint64_t>;
+
+template <class Map, class Mutex, class Read> struct locked {
+	Map map;
+	mutable Mutex mutex;
+
+	uint64_t lookup(uint64_t key) const
+	{
+		Read lock(mutex);
+		auto found = map.find(key);
+
+		return found == map.end() ? 0 : found->second;
+	}
+	bool insert(uint64_t key, uint64_t value)
+	{
+		std::lock_guard<Mutex> lock(mutex);
+
+		return map.emplace(key, value).second;
+	}
+	bool remove(uint64_t key)
+	{
+		std::lock_guard<Mutex> lock(mutex);
+
+		return map.erase(key) != 0;
+	}
+};
+
+using exclusive = locked<unordered, std::mutex, std::lock_guard<std::mutex>>;
+using shared = locked<unordered, std::shared_mutex, std::shared_lock<std::shared_mutex>>;
+using shared_ordered = locked<ordered, std::shared_mutex, std::shared_lock<std::shared_mutex>>;
+
+template <class Table> uint64_t any_lookup(Table *t, uint64_t key)
+{
+	return t->lookup(key);
+}
+template <class Table> bool any_insert(Table *t, uint64_t key, uint64_t value)
+{
+	return t->insert(key, value);
+}
+template <class Table> bool any_remove(Table *t, uint64_t key)
+{
+	return t->remove(key);
+}
+#define mutex_lookup any_lookup
+#define mutex_insert any_insert
+#define mutex_remove any_remove
+#define shared_mutex_lookup any_lookup
+#define shared_mutex_insert any_insert
+#define shared_mutex_remove any_remove
+#define map_lookup any_lookup
+#define map_insert any_insert
+#define map_remove any_remove
+HASH_RUN(mutex, exclusive)
+HASH_RUN(shared_mutex, shared)
+HASH_RUN(map, shared_ordered)
+
+const hash_op mutex_hash = peer::table(peer::create<exclusive>, peer::destroy<exclusive>, mutex_run);
+const hash_op shared_mutex_hash = peer::table(peer::create<shared>, peer::destroy<shared>, shared_mutex_run);
+const hash_op map_hash = peer::table(peer::create<shared_ordered>, peer::destroy<shared_ordered>, map_run);
+
+} // namespace
+
+const op hash_op_std_mutex = peer::type("std_mutex", "std::unordered_map under one std::mutex", &mutex_hash);
+const op hash_op_std_shared_mutex = peer::type("std_shared_mutex", "std::unordered_map under one std::shared_mutex", &shared_mutex_hash);
+const op hash_op_std_map_shared_mutex = peer::type("std_map_shared_mutex", "std::map under one std::shared_mutex", &map_hash);
