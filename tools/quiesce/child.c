@@ -123,7 +123,7 @@ static int dispatch(struct wire *wire)
 		if (!job->op)
 			break;
 		if (job->op->absent) { /* the peer's module has been tried by now */
-			job_send_note("left out: %s", peer_load(peer_of(job->op)));
+			job_send_note("left out: %s", peer_load(peer_of(wire->type)));
 			return EXIT_UNAVAILABLE;
 		}
 		if (job->op->reclaim || job->op->hash)

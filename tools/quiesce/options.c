@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include "number.h"
-#include "types/rwlock.h"
 #include "types/peers.h"
+#include "types/registry.h"
+#include "types/rwlock.h"
 #include "tool.h"
 
 enum { KEY_TYPE = 256, KEY_READERS, KEY_SCENARIO, KEY_FENCE, KEY_ALIVE, KEY_LOOPS, KEY_SECONDS, KEY_RUNS,
@@ -116,40 +117,20 @@ static void for_each_item(const char *option, const char *list, struct options *
 	free(copy);
 }
 
-static const struct op *const *rows_of(const struct subcommand *command)
-{
-	return command->types ? command->types : op_table;
-}
-
-/* The types of @command, with those of every peer whose module can be loaded. */
-static const struct op *const *types_of(const struct subcommand *command)
-{
-	for (const struct op *const *op = rows_of(command); *op; op++)
-		if ((*op)->absent)
-			peer_load(peer_of(*op));
-	return rows_of(command);
-}
-
 const struct op *command_type(const struct subcommand *command, const char *name)
 {
-	for (const struct op *const *op = rows_of(command); *op; op++)
-		if (!strcmp((*op)->name, name)) {
-			if ((*op)->absent)
-				peer_load(peer_of(*op));
-			return *op;
-		}
-	return NULL;
+	return type_find(command->fits, name);
 }
 
 /* Returns the names of the valid types, such as " a b c". */
 static const char *valid_types(void)
 {
 	static char text[MAX_TYPES * 40];
+	const struct op *types[MAX_TYPES];
 	size_t n = 0;
 
-	for (const struct op *const *op = types_of(current); *op; op++)
-		if (current->fits(*op) && n < sizeof(text))
-			n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", (*op)->name);
+	for (int i = 0, nr = types_all(current->fits, types, MAX_TYPES); i < nr && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", types[i]->name);
 	return text;
 }
 
@@ -158,8 +139,8 @@ static const struct op *asked_type(const char *option, const char *name)
 	const struct op *op = command_type(current, name);
 
 	if (op && op->absent)
-		usage_error("--%s=%s: %s", option, name, peer_load(peer_of(op)));
-	if (!op || !current->fits(op))
+		usage_error("--%s=%s: %s", option, name, peer_load(peer_of(name)));
+	if (!op)
 		usage_error("--%s: unknown type '%s'; valid:%s", option, name, valid_types());
 	return op;
 }
@@ -368,13 +349,14 @@ static void help_row(struct help *help, const char *name, const char *what)
 
 static void type_help(struct help *help, const struct subcommand *command)
 {
+	const struct op *types[MAX_TYPES];
+
 	help_add(help, "%s\v%s", command->what, command->doc);
 	if (!(command->accepts & OPT_TYPE))
 		return;
 	help_add(help, "\n\nTypes:\n");
-	for (const struct op *const *op = types_of(command); *op; op++)
-		if (command->fits(*op))
-			help_row(help, (*op)->name, (*op)->what ? (*op)->what : (*op)->rwlock->what);
+	for (int i = 0, nr = types_all(command->fits, types, MAX_TYPES); i < nr; i++)
+		help_row(help, types[i]->name, command->accepts & OPT_RWLOCK ? types[i]->rwlock->what : types[i]->what);
 	if (!(command->accepts & OPT_SCENARIO))
 		return;
 	help_add(help, "\nScenarios:\n");
@@ -445,15 +427,16 @@ void options_parse(const struct subcommand *command, int argc, char **argv, stru
 
 int options_types(const struct options *options, const struct subcommand *command, const struct op *ret[MAX_TYPES])
 {
-	int n = 0;
+	int nr, n = 0;
 
 	for (; n < options->nr_types; n++)
 		ret[n] = options->types[n];
 	if (n)
 		return n;
-	for (const struct op *const *op = types_of(command); *op; op++)
-		if (command->fits(*op) && !(*op)->broken && n < MAX_TYPES)
-			ret[n++] = *op;
+	nr = types_all(command->fits, ret, MAX_TYPES);
+	for (int i = 0; i < nr; i++)
+		if (!ret[i]->broken)
+			ret[n++] = ret[i];
 	return n;
 }
 

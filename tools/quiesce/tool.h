@@ -100,7 +100,6 @@ struct subcommand {
 	const char *doc;  /* the text of --help below the options */
 	unsigned int accepts;
 	bool (*fits)(const struct op *op); /* true if a type belongs to the subcommand */
-	const struct op *const *types;     /* the table of its types; NULL: op_table */
 	int first_scenario, end_scenario;  /* the range of --scenario */
 	/* True if @cell is a row, not a column of another one.  NULL: all cells are rows. */
 	bool (*is_row)(const struct cell *cell);
@@ -115,7 +114,7 @@ extern const struct subcommand refscale_command, rcuscale_command, retirescale_c
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret);
 /* The types that --type names, or all that fit and are not broken.  Returns their number. */
 int options_types(const struct options *options, const struct subcommand *command, const struct op *ret[MAX_TYPES]);
-/* The type @name of @command, after the module of its peer was loaded; NULL: there is none.  It stays absent if the
+/* The type @name of @command, after the module of its peer was loaded; NULL: there is none.  It is absent if the
  * module cannot be loaded. */
 const struct op *command_type(const struct subcommand *command, const char *name);
 /* True if @fence is to be measured for @op. */

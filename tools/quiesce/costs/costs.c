@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "costs.h"
+#include "types/registry.h"
 #include "team.h"
 
 #define BATCH_NS 100000 /* a batch is long against the clock, short against a time slice */
@@ -17,7 +18,8 @@
 #define RUNS 5
 #define WATCHDOG_S 60
 
-static const struct op *const types[] = {
+/* They register themselves in the order of their rows. */
+static const struct op *const types[] TYPE_ENTRY = {
 	&cost_cycle.op, &cost_instruction.op,
 	&cost_l1.op, &cost_l2.op, &cost_l2_huge.op, &cost_l3.op, &cost_l3_huge.op, &cost_memory.op, &cost_memory_huge.op,
 	&cost_atomic_inc.op, &cost_cmpxchg_inc.op, &cost_spin_lock.op, &cost_mutex.op,
@@ -33,7 +35,6 @@ static const struct op *const types[] = {
 #if defined(__x86_64__)
 	&cost_tsc.op,
 #endif
-	NULL,
 };
 
 /* ---- the child ---- */
@@ -113,7 +114,10 @@ int costs_child(const struct job *job)
 
 static bool fits(const struct op *op)
 {
-	return op != NULL;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (types[i] == op)
+			return true;
+	return false;
 }
 
 /* The units, and after them the other types that --type names. */
@@ -171,7 +175,6 @@ const struct subcommand costs_command = {
 	       "load of another word after the fence. With one CPU the rows about two are left out.",
 	.accepts = OPT_TYPE | OPT_COSTS,
 	.fits = fits,
-	.types = types,
 	.is_row = costs_is_row,
 	.columns = costs_columns,
 	.run = run,

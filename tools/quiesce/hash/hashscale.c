@@ -391,7 +391,7 @@ int hashscale_child(const struct job *job)
 
 static bool fits(const struct op *op)
 {
-	return op->hash;
+	return op->hash && !op->walk;
 }
 
 static void default_plan(struct hash_plan *plan)
@@ -509,7 +509,6 @@ const struct subcommand hashscale_command = {
 	       "quiesce(1) explains the columns, the windows of time, and which types are measured only when --type names them.",
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH | OPT_RESIZE,
 	.fits = fits,
-	.types = hash_types,
 	.is_row = hashscale_is_row,
 	.columns = hashscale_columns,
 	.run = run,

@@ -183,7 +183,6 @@ const struct subcommand queuescale_command = {
 	       "for ck_fifo): otherwise it is an error, BROKEN. Threads are bound to CPUs as long as there are enough.",
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_QUEUE,
 	.fits = fits,
-	.types = queue_types,
 	.is_row = is_row,
 	.columns = columns,
 	.run = run,

@@ -72,7 +72,7 @@ int rcuscale_child(const struct job *job)
 
 static bool fits(const struct op *op)
 {
-	return op->wait;
+	return op->wait && !op->torture;
 }
 
 static int run(const struct options *options)

@@ -177,7 +177,7 @@ int refscale_child(const struct job *job)
 
 static bool fits(const struct op *op)
 {
-	return op->read && !op->wait_only;
+	return op->read && !op->wait_only && !op->torture;
 }
 
 static int run(const struct options *options)

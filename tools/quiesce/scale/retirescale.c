@@ -124,7 +124,6 @@ const struct subcommand retirescale_command = {
 	       "come, hazptr_list in one scan, with a table of fixed size.",
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SCENARIO | OPT_SECONDS | OPT_RETIRE,
 	.fits = fits,
-	.types = retire_table,
 	.first_scenario = SCENARIO_RETIRE_IDLE,
 	.end_scenario = SCENARIO_RETIRE_END,
 	.is_row = retirescale_is_row,

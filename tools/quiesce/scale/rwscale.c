@@ -126,7 +126,6 @@ const struct subcommand rwscale_command = {
 	       "CPUs as long as there are enough. Default: 0, 2 and 64 readers; with --latency 0, 1 and 64.",
 	.accepts = OPT_MEASURE | OPT_SCENARIO | OPT_SECONDS | OPT_RWLOCK,
 	.fits = fits,
-	.types = rwlock_types,
 	.first_scenario = SCENARIO_RW_SPARSE,
 	.end_scenario = SCENARIO_RW_END,
 	.is_row = rwscale_is_row,

@@ -153,7 +153,7 @@ static void finish(uint64_t *begin)
 static void set_up(const struct job *job)
 {
 	torture.op = job->op;
-	torture.kind = torture_kind_of(job->op);
+	torture.kind = job->op->torture;
 	torture.job = job;
 	torture.nr_readers = job->nr_readers ? job->readers[0] : CROWD * cpus_online();
 	torture.tally = aligned_alloc(128, (size_t)torture_nr_tallies() * sizeof(*torture.tally));
@@ -197,7 +197,7 @@ int torture_child(const struct job *job)
 
 static bool fits(const struct op *op)
 {
-	return torture_kind_of(op) || (op->read && op->read->lock && ((op->retire && op->polled && op->pointer) || op->object));
+	return op->torture || (op->read && op->read->lock && ((op->retire && op->polled && op->pointer) || op->object));
 }
 
 static int nr_modes(const struct options *options, const struct op *const *types, int nr)
@@ -257,6 +257,5 @@ const struct subcommand torture_command = {
 	       "to fail.",
 	.accepts = OPT_MEASURE | OPT_SECONDS | OPT_TORTURE,
 	.fits = fits,
-	.types = torture_types,
 	.run = run,
 };

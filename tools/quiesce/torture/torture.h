@@ -151,10 +151,6 @@ extern struct torture_key {
 void torture_writer(void);
 void torture_fake_writer(uint32_t index);
 
-/* torture_types.c: the kind of @op; NULL: it has none */
-extern const struct op *const torture_types[];
-const struct torture_kind *torture_kind_of(const struct op *op);
-
 /* torture_churn.c: an object that ends as soon as its users have left */
 struct torture_churn {
 	void (*begin)(void *object);

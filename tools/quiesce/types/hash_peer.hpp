@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hash_peer.hpp - what the types in C++ share: the hash as a function
- * object, and macros for their tables of operations. */
+/* hash_peer.hpp - what the types in C++ share: the hash as a function object, and the calls that make a table. */
 #ifndef QUIESCE_TOOL_HASH_PEER_HPP
 #define QUIESCE_TOOL_HASH_PEER_HPP
 
@@ -8,7 +7,8 @@
 #include <new>
 
 extern "C" {
-#include "hash_table.h"
+#include "hash.h"
+#include "registry.h"
 }
 
 namespace peer {
@@ -33,28 +33,9 @@ template <class Table> void destroy(void *table)
 	delete static_cast<Table *>(table);
 }
 
-using run_fn = void (*)(void *, const uint64_t *, uint64_t, hash_tally *);
-
-constexpr hash_op table(void *(*create)(uint64_t), void (*destroy)(void *), run_fn run)
-{
-	hash_op h{};
-
-	h.create = create;
-	h.destroy = destroy;
-	h.run = run;
-	return h;
-}
-
-constexpr op type(const char *name, const char *what, const hash_op *hash)
-{
-	op o{};
-
-	o.name = name;
-	o.what = what;
-	o.hash = hash;
-	return o;
-}
-
 } // namespace peer
+
+#define HASH_OF(Table, name, ...) \
+	{ .create = peer::create<Table>, .destroy = peer::destroy<Table>, .run = name##_run, __VA_ARGS__ }
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* op.h - one table of operations per primitive, shared by refscale, rcuscale and torture; others for retirescale
- * (retire.h) and hashscale (hash.h).
+/* op.h - a type: its name, its place in the tables, and its facets.
  *
- * A type offers facets; a subcommand takes the types that have the facets it needs.  Nothing here is on a measured
- * fast path: the loops of the read facet are instantiated in types/X.c with the primitive inlined (loop.h).
+ * A subcommand takes the types that have the facets it needs.  Nothing here is on a measured fast path: the loops of
+ * the read facet are instantiated in the file of the type, with the primitive inlined (loop.h).
  */
 #ifndef QUIESCE_TOOL_OP_H
 #define QUIESCE_TOOL_OP_H
@@ -93,6 +92,7 @@ struct op_reclaim; /* retire.h */
 struct rwlock_op;  /* rwlock.h */
 struct hash_op;    /* hash.h */
 struct queue_op;   /* queue.h */
+struct torture_kind; /* torture.h */
 
 struct op_stats {
 	uint64_t grace_periods;
@@ -107,12 +107,15 @@ enum op_fence { OP_FENCE_NONE, OP_FENCE_LIGHT, OP_FENCE_FULL, OP_NR_FENCES };
 
 struct op {
 	const char *name;
+	int rank;        /* its place in tables, from the least on; families are some hundreds apart */
+	uint32_t groups; /* bits of enum type_group (registry.h): the tables and pictures of several subcommands that have it */
 	const char *what;
 	bool fence_modes; /* true: measured once with light and once with full fences */
 	bool broken;      /* true: a test of the detector; torture has to fail */
 	bool wait_only;   /* true: another type has the same readers, so refscale leaves it out */
 	bool queue;       /* true: readers queue; refscale leaves out more threads than CPUs: most would wait for one that does not run */
-	bool absent;      /* true: the module of the peer is not loaded; only the name is known (peers.h) */
+	bool absent;      /* true: the module of the peer cannot be loaded; only the name is known (peers.h) */
+	bool walk;        /* true: a type of walkscale, not of hashscale */
 	const struct op_read *read;
 	const struct op_wait *wait;
 	const struct op_retire *retire;
@@ -120,9 +123,10 @@ struct op {
 	const struct op_pointer *pointer;
 	const struct op_object *object;
 	const struct op_reclaim *reclaim;
-	const struct rwlock_op *rwlock; /* both sides of a lock; its description stands in for @what where that is NULL */
+	const struct rwlock_op *rwlock; /* both sides of a lock, with a description of its own */
 	const struct hash_op *hash;
 	const struct queue_op *queues;
+	const struct torture_kind *torture; /* a torture of its own; only torture takes the type: another one of that name is measured */
 	/* Each may be NULL.  init: returns 0 or -errno; thread_*: called around a thread's use; sleep_*: around a
 	 * pause outside sections. */
 	int (*init)(enum op_fence fence);
@@ -134,16 +138,6 @@ struct op {
 	/* Enters a section and returns the kind of slot that it got: "thread", "cpu_id", "mm_cid" or "shared". */
 	const char *(*slot_kind)(void);
 };
-
-/* Every type, NULL at the end.  Those of peers are absent until their module is loaded: OP_ABSENT(). */
-extern const struct op *op_table[];
-/* The types of retirescale, rwscale, hashscale, walkscale and queuescale, which have names of their own. */
-extern const struct op *retire_table[], *rwlock_types[], *hash_types[], *walk_types[], *queue_types[];
-const struct op *op_find(const char *name);
-
-/* Rows of tables: for a type that is compiled in, and for one in a peer's module. */
-#define OP_HERE(name_) &op_##name_,
-#define OP_ABSENT(name_) &(const struct op){ .name = #name_, .absent = true },
 
 static inline void op_thread_enter(const struct op *op)
 {

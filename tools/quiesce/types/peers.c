@@ -2,8 +2,7 @@
 /* peers.c - load the module of a peer when a type of it is needed.
  *
  * The tool starts where the peers' libraries are not installed, and a child loads only those that it measures:
- * loading a library changes the process.  Absent types stand in the tables for the types of modules, so that their
- * order is fixed; they have no facets, so that no subcommand takes them.
+ * loading a library changes the process.  An absent type has a name and no facets, so that no subcommand takes it.
  */
 #include "peers.h"
 
@@ -15,32 +14,30 @@
 
 #include "peer.h"
 #include "peer_stamp.h"
+#include "peers_list.h"
 #include "place.h"
+#include "registry.h"
 
-struct peer peers[] = {
-	{ .name = "liburcu", .library = "liburcu (Debian: liburcu8)" },
-	{ .name = "ck", .library = "Concurrency Kit (Debian: libck0)" },
-	{ .name = "libcds", .library = "libcds (Debian: libcds2.3.3)" },
-	{ .name = "tbb", .library = "oneTBB (Debian: libtbb12)" },
-	{ .name = NULL },
-};
+#define PEER(name_, library_) { .name = name_, .library = library_ },
+struct peer peers[] = { PEERS(PEER) { .name = NULL } };
 
-static const struct op **const tables[NR_PEER_TABLES] = {
-	[PEER_OP_TABLE] = op_table,
-	[PEER_RETIRE_TABLE] = retire_table,
-	[PEER_RWLOCK_TYPES] = rwlock_types,
-	[PEER_HASH_TYPES] = hash_types,
-	[PEER_WALK_TYPES] = walk_types,
-	[PEER_QUEUE_TYPES] = queue_types,
-};
-
-struct peer *peer_of(const struct op *op)
+struct peer *peer_of(const char *type)
 {
-	struct peer *peer = peers;
+	for (struct peer *peer = peers; peer->name; peer++)
+		if (!strncmp(type, peer->name, strlen(peer->name)) && type[strlen(peer->name)] == '_')
+			return peer;
+	return NULL;
+}
 
-	while (peer->name && strncmp(op->name, peer->name, strlen(peer->name)))
-		peer++;
-	return peer;
+const struct op *peer_absent(const char *name)
+{
+	struct op *op = calloc(1, sizeof(*op)); /* kept: results refer to it */
+
+	if (!op)
+		abort();
+	op->name = strdup(name);
+	op->absent = true;
+	return op;
 }
 
 static const char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -54,15 +51,6 @@ static const char *text(const char *format, ...)
 		ret = NULL;
 	va_end(args);
 	return ret ? ret : "out of memory";
-}
-
-/* Replaces the absent types by those of the module. */
-static void fill(const struct op **table, const struct op *const *types)
-{
-	for (; *types; types++)
-		for (const struct op **row = table; *row; row++)
-			if ((*row)->absent && !strcmp((*row)->name, (*types)->name))
-				*row = *types;
 }
 
 /* Returns NULL, or the reason of a failure. */
@@ -81,8 +69,7 @@ static const char *load(const struct peer *peer)
 	module = dlsym(handle, "quiesce_peer");
 	if (!module || strncmp(module->stamp, PEER_STAMP, sizeof(module->stamp)))
 		return text("its module belongs to another build of quiesce: %s", path);
-	for (int i = 0; i < NR_PEER_TABLES; i++)
-		fill(tables[i], module->types[i]);
+	types_add(module->types, module->end);
 	return NULL;
 }
 

@@ -11,11 +11,13 @@ struct peer {
 	bool tried;
 	const char *failure; /* reason why the module cannot be loaded; NULL: none */
 };
-extern struct peer peers[]; /* ends with a NULL name */
+extern struct peer peers[]; /* ends with a NULL name; tools/peers/meson.build has the list */
 
-/* Loads the module and puts its types into the tables, once.  Returns NULL, or the reason of a failure. */
+/* Loads the module and registers its types, once.  Returns NULL, or the reason of a failure. */
 const char *peer_load(struct peer *peer);
-/* The peer that the absent type @op belongs to. */
-struct peer *peer_of(const struct op *op);
+/* The peer whose module has types with names such as @type; NULL: none. */
+struct peer *peer_of(const char *type);
+/* A type with the name alone, in the place of one whose module cannot be loaded. */
+const struct op *peer_absent(const char *name);
 
 #endif

@@ -94,31 +94,4 @@ struct queue_op {
 /* Puts words that all threads write into cache lines of their own. */
 #define QUEUE_ALONE __attribute__((aligned(128)))
 
-/* ---- the types ---- */
-
-#ifdef HAVE_STD_SHARED_MUTEX
-#define QUEUE_STD(X) X(std_deque) X(std_vector)
-#else
-#define QUEUE_STD(X)
-#endif
-
-/* These lists name the types of each peer library, as table.h does. */
-#define QUEUE_LIBURCU(P) P(liburcu_wfcq) P(liburcu_lfq) P(liburcu_wfs) P(liburcu_lfs)
-#define QUEUE_CK(P) P(ck_fifo) P(ck_stack)
-#define QUEUE_LIBCDS(P)
-#define QUEUE_TBB(P)
-
-/* The types in the order in which results are shown; row X is queue_op_X. */
-#define QUEUE_TYPES(X, P) X(wfcqueue) X(lfqueue) X(wfstack) X(lfstack) QUEUE_STD(X) QUEUE_LIBURCU(P) QUEUE_CK(P) X(busted)
-
-#define QUEUE_HERE(name) &queue_op_##name,
-#define QUEUE_DECLARE(name) extern const struct op queue_op_##name;
-#ifdef __cplusplus
-extern "C" {
-#endif
-QUEUE_TYPES(QUEUE_DECLARE, QUEUE_DECLARE)
-#ifdef __cplusplus
-}
-#endif
-
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* retire.c - the types of retirescale, in the order in which results are shown, and their counts. */
-#include "retire_table.h"
-
-const struct op *retire_table[] = { RETIRE_TYPES(RETIRE_HERE, OP_ABSENT) NULL };
+/* retire.c - the parameters and counts that the types of retirescale share. */
+#include "retire.h"
 
 struct retire_params retire_params = { .bytes = RETIRE_MIN_BYTES, .batch = 1024 };
 __thread uint64_t retire_sum;

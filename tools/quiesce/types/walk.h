@@ -5,6 +5,7 @@
  *
  *	WALK_SCHEME		its name, as in X_list
  *	WALK_WHAT		a few words for a report
+ *	WALK_RANK		the rank of X_list; the others follow
  *	WALK_FENCES		true: measured once with light and once with full fences
  *	WALK_CHECKS		1: slots protect single nodes; 0: all nodes found since walk_begin() are protected
  *	struct walk_slots	the protections of an operation
@@ -113,7 +114,7 @@ static inline uint64_t walk_tally_waiting(void)
 	return retired > freed ? retired - freed : 0;
 }
 
-/* walk_table.c.  destroy() frees the nodes that are linked. */
+/* walk_create.c.  destroy() frees the nodes that are linked. */
 void *walk_create_list(uint64_t nr_keys);
 void *walk_create_map(uint64_t nr_keys);
 void *walk_create_tree(uint64_t nr_keys);

@@ -18,7 +18,7 @@ static const struct hash_plan *plan;
 
 static bool fits(const struct op *op)
 {
-	return op->hash;
+	return op->walk;
 }
 
 static void default_plan(struct hash_plan *p)
@@ -185,7 +185,6 @@ const struct subcommand walkscale_command = {
 	       "(lists of at most 5000); 0, 10 and 50 % updates.",
 	.accepts = OPT_TYPE | OPT_ROUNDS | OPT_SECONDS | OPT_HASH | OPT_WALK,
 	.fits = fits,
-	.types = walk_types,
 	.is_row = hashscale_is_row,
 	.columns = columns,
 	.run = run,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 static ck_epoch_t epoch;
 static __thread ck_epoch_record_t *record;
@@ -43,12 +43,10 @@ OP_READ(ck_epoch, ck_epoch_begin(record, NULL), OP_LOAD, ck_epoch_end(record, NU
 
 static const struct op_wait ck_epoch_wait = { .wait = epoch_wait };
 
-const struct op op_ck_epoch = {
-	.name = "ck_epoch",
+TYPE(ck_epoch, .rank = 1100, .groups = PEER_RCU | RUN_READ | RUN_WAIT | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "Concurrency Kit's epochs, inlined",
 	.read = &ck_epoch_read,
 	.wait = &ck_epoch_wait,
 	.init = epoch_init,
 	.thread_enter = thread_enter,
-	.thread_exit = thread_exit,
-};
+	.thread_exit = thread_exit);

@@ -8,7 +8,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "types/hash_table.h"
+#include "types/hash.h"
+#include "types/registry.h"
 
 #define FIRST_ENTRIES 8
 
@@ -122,8 +123,6 @@ static bool ck_remove(ck_ht_t *t, uint64_t key)
 HASH_RUN(ck, ck_ht_t)
 
 static const struct hash_op ck_hash = { .create = create, .destroy = destroy, .run = ck_run, .barrier = barrier };
-const struct op hash_op_ck_ht = {
-	.name = "ck_ht",
+TYPE(ck_ht, .rank = 1100, .groups = PEER_TABLE | RUN_TABLE | REPORT,
 	.what = "Concurrency Kit's ck_ht: one writer, so a mutex around updates; old arrays are kept until no reader is inside",
-	.hash = &ck_hash,
-};
+	.hash = &ck_hash);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 #define SLOTS 1
 #define THRESHOLD 1024 /* never reached, because nothing is retired here */
@@ -77,11 +77,9 @@ static void section_unlock(void)
 
 OP_READ_OPS(ck_hp, section_lock, section_unlock);
 
-const struct op op_ck_hp = {
-	.name = "ck_hp",
+TYPE(ck_hp, .rank = 1110, .groups = PEER_HAZPTR | RUN_OBJECT | REPORT_READ | FAMILY_OBJECT,
 	.what = "Concurrency Kit's hazard pointers, inlined, a slot in hand",
 	.read = &ck_hp_read,
 	.init = hp_init,
 	.thread_enter = thread_enter,
-	.thread_exit = thread_exit,
-};
+	.thread_exit = thread_exit);

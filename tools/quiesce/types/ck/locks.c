@@ -12,8 +12,8 @@
 #include <ck_swlock.h>
 
 #include "types/loop.h"
+#include "types/registry.h"
 #include "types/rwlock.h"
-#include "types/table.h"
 
 #define ALIGNED __attribute__((aligned(128)))
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
@@ -128,16 +128,14 @@ static void bytelock_read_unlock(void)
 
 OP_READ_OPS(ck_bytelock, bytelock_read_lock, bytelock_read_unlock);
 
-/* ---- the rows ---- */
+/* ---- the types ---- */
 
-#define TYPE(lock, enter, exit, text)                                                                           \
-	const struct op op_ck_##lock = {                                                                        \
-		.name = "ck_" #lock, .what = text ", read side", .read = &ck_##lock##_read,                     \
-		.thread_enter = enter, .thread_exit = exit,                                                     \
-	}
+#define LOCK(lock, type_rank, type_groups, enter, exit, text, ...)                                                 \
+	TYPE(ck_##lock, .rank = type_rank, .groups = type_groups, .what = text ", read side", .read = &ck_##lock##_read, \
+	     .thread_enter = enter, .thread_exit = exit, __VA_ARGS__)
 
 /* BOTH() defines a type with its write side, for rwscale. */
-#define BOTH(lock, enter, exit, rd_lock, rd_unlock, wr_lock, text)                                              \
+#define BOTH(lock, type_rank, type_groups, enter, exit, rd_lock, rd_unlock, wr_lock, text)                         \
 	static void lock##_writer_lock(void)                                                                    \
 	{                                                                                                       \
 		wr_lock;                                                                                        \
@@ -146,20 +144,20 @@ OP_READ_OPS(ck_bytelock, bytelock_read_lock, bytelock_read_unlock);
 	{                                                                                                       \
 		ck_##lock##_write_unlock(&lock);                                                                \
 	}                                                                                                       \
-	const struct rwlock_op rwlock_op_ck_##lock = {                                                          \
-		.name = "ck_" #lock, .what = text, .thread_enter = enter, .thread_exit = exit,                  \
+	static const struct rwlock_op lock##_sides = {                                                          \
+		.what = text, .thread_enter = enter, .thread_exit = exit,                                       \
 		.read_lock = rd_lock, .read_unlock = rd_unlock,                                                 \
 		.write_lock = lock##_writer_lock, .write_unlock = lock##_writer_unlock,                         \
 	};                                                                                                      \
-	TYPE(lock, enter, exit, text)
+	LOCK(lock, type_rank, type_groups, enter, exit, text, .rwlock = &lock##_sides)
 
-BOTH(brlock, brlock_enter, brlock_exit, brlock_read_lock, brlock_read_unlock, ck_brlock_write_lock(&brlock),
-     "Concurrency Kit's big-reader lock: a line for each reader");
-BOTH(bytelock, bytelock_enter, bytelock_exit, bytelock_read_lock, bytelock_read_unlock,
-     ck_bytelock_write_lock(&bytelock, number), "Concurrency Kit's byte lock: a byte for each reader, in one line");
-BOTH(pflock, NULL, NULL, ck_pflock_section_lock, ck_pflock_section_unlock, ck_pflock_write_lock(&pflock),
-     "Concurrency Kit's phase-fair lock");
-BOTH(rwlock, NULL, NULL, ck_rwlock_section_lock, ck_rwlock_section_unlock, ck_rwlock_write_lock(&rwlock),
+BOTH(brlock, 1700, PEER_LOCK | RUN_LOCK | REPORT_READ | FAMILY_LOCK, brlock_enter, brlock_exit, brlock_read_lock, brlock_read_unlock,
+     ck_brlock_write_lock(&brlock), "Concurrency Kit's big-reader lock: a line for each reader");
+BOTH(rwlock, 1710, 0, NULL, NULL, ck_rwlock_section_lock, ck_rwlock_section_unlock, ck_rwlock_write_lock(&rwlock),
      "Concurrency Kit's reader-writer lock");
-/* These types are measured on the read side only, because their writers must use another lock among themselves. */
-TYPE(swlock, NULL, NULL, "Concurrency Kit's reader-writer lock for a single writer");
+BOTH(pflock, 1720, 0, NULL, NULL, ck_pflock_section_lock, ck_pflock_section_unlock, ck_pflock_write_lock(&pflock),
+     "Concurrency Kit's phase-fair lock");
+/* Measured on the read side only, because its writers must use another lock among themselves. */
+LOCK(swlock, 1730, 0, NULL, NULL, "Concurrency Kit's reader-writer lock for a single writer", .rwlock = NULL);
+BOTH(bytelock, 1740, 0, bytelock_enter, bytelock_exit, bytelock_read_lock, bytelock_read_unlock,
+     ck_bytelock_write_lock(&bytelock, number), "Concurrency Kit's byte lock: a byte for each reader, in one line");

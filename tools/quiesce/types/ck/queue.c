@@ -5,6 +5,7 @@
 #include <ck_stack.h>
 
 #include "types/queue.h"
+#include "types/registry.h"
 
 _Static_assert(sizeof(struct ck_fifo_mpmc_entry) <= sizeof(void *[4]), "there is room for an entry");
 
@@ -62,5 +63,7 @@ QUEUE_LOOPS(stack, stack_put, stack_get)
 static const struct queue_op fifo_queue = { .create = fifo_create, QUEUE_LOOPS_OF(fifo), .may_miss = true };
 static const struct queue_op stack_queue = { .create = stack_create, QUEUE_LOOPS_OF(stack) };
 
-const struct op queue_op_ck_fifo = { .name = "ck_fifo", .what = "ck_fifo_mpmc of Concurrency Kit", .queues = &fifo_queue };
-const struct op queue_op_ck_stack = { .name = "ck_stack", .what = "ck_stack_*_mpmc of Concurrency Kit", .queues = &stack_queue };
+TYPE(ck_fifo, .rank = 1100,
+	.what = "ck_fifo_mpmc of Concurrency Kit", .queues = &fifo_queue);
+TYPE(ck_stack, .rank = 1110,
+	.what = "ck_stack_*_mpmc of Concurrency Kit", .queues = &stack_queue);

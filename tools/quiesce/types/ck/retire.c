@@ -4,7 +4,8 @@
 #include <ck_epoch.h>
 #include <ck_hp.h>
 
-#include "types/retire_table.h"
+#include "types/registry.h"
+#include "types/retire.h"
 
 _Static_assert(sizeof(ck_hp_hazard_t) <= sizeof(void *[RETIRE_HEAD_WORDS]), "there is room for the library's head");
 _Static_assert(sizeof(ck_epoch_entry_t) <= sizeof(void *[RETIRE_HEAD_WORDS]), "there is room for the library's head");
@@ -88,14 +89,12 @@ static const struct op_reclaim hp_reclaim = {
 	RETIRE_PRODUCERS(hp), .read = hp_read, .hold = hp_hold, .release = hp_release, .drain = hp_drain,
 };
 
-const struct op retire_op_ck_hp = {
-	.name = "ck_hp",
+TYPE(ck_hp, .rank = 1100, .groups = PEER_HAZPTR | RUN_TABLE | REPORT,
 	.what = "Concurrency Kit's hazard pointers, a scan for each batch",
 	.reclaim = &hp_reclaim,
 	.init = hp_init,
 	.thread_enter = hp_enter,
-	.thread_exit = hp_exit,
-};
+	.thread_exit = hp_exit);
 
 /* ---- ck_epoch ---- */
 
@@ -167,11 +166,9 @@ static const struct op_reclaim epoch_reclaim = {
 	RETIRE_PRODUCERS(epoch), .read = epoch_read, .hold = epoch_hold, .release = epoch_release, .drain = epoch_drain,
 };
 
-const struct op retire_op_ck_epoch = {
-	.name = "ck_epoch",
+TYPE(ck_epoch, .rank = 1110, .groups = PEER_RCU | RUN_TABLE | REPORT,
 	.what = "Concurrency Kit's epochs, polled once in each batch",
 	.reclaim = &epoch_reclaim,
 	.init = epoch_init,
 	.thread_enter = epoch_enter,
-	.thread_exit = epoch_exit,
-};
+	.thread_exit = epoch_exit);

@@ -9,6 +9,7 @@ _Static_assert(sizeof(ck_epoch_entry_t) <= sizeof(union walk_head), "there is ro
 
 #define WALK_SCHEME ck_epoch
 #define WALK_WHAT "Concurrency Kit's epochs, polled once in a batch"
+#define WALK_RANK 1110
 #define WALK_FENCES false
 
 static ck_epoch_t epoch;

@@ -8,6 +8,7 @@ _Static_assert(sizeof(ck_hp_hazard_t) <= sizeof(union walk_head), "there is room
 
 #define WALK_SCHEME ck_hp
 #define WALK_WHAT "Concurrency Kit's hazard pointers, a scan for each batch"
+#define WALK_RANK 1100
 #define WALK_FENCES false
 #define WALK_CHECKS 1
 

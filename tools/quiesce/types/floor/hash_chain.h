@@ -6,9 +6,10 @@
 
 #include <stddef.h>
 
+#include "types/hash.h"
 #include "types/hash_array.h"
 #include "types/hash_lock.h"
-#include "types/hash_table.h"
+#include "types/registry.h"
 
 /* The nodes of all these types begin with this member. */
 struct chain_node {

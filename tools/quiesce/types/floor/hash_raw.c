@@ -7,7 +7,8 @@
 #include <quiesce/atomic.h>
 
 #include "types/hash_array.h"
-#include "types/hash_table.h"
+#include "types/hash.h"
+#include "types/registry.h"
 
 /* ---- open addressing: pairs in cache lines of four, half of them empty at least ---- */
 
@@ -119,11 +120,9 @@ static const struct hash_op open_hash = {
 	.create = open_create, .destroy = open_destroy, .run = open_run, .mapped = open_mapped,
 };
 
-const struct op hash_op_raw_open_addressing = {
-	.name = "raw_open_addressing",
+TYPE(raw_open_addressing, .rank = 100, .groups = RUN_TABLE,
 	.what = "limit: pairs in cache lines of four, at most half full, no synchronisation",
-	.hash = &open_hash,
-};
+	.hash = &open_hash);
 
 /* ---- chains: a node for each pair, from the allocator ---- */
 
@@ -220,11 +219,9 @@ static const struct hash_op chained_hash = {
 	.create = chained_create, .destroy = chained_destroy, .run = chained_run, .mapped = chained_mapped,
 };
 
-const struct op hash_op_raw_chained = {
-	.name = "raw_chained",
+TYPE(raw_chained, .rank = 110,
 	.what = "limit: chains of nodes from malloc(), no synchronisation",
-	.hash = &chained_hash,
-};
+	.hash = &chained_hash);
 
 /* ---- a table that misses some keys ---- */
 
@@ -239,9 +236,7 @@ HASH_RUN(busted, struct open_table)
 
 static const struct hash_op busted_hash = { .create = open_create, .destroy = open_destroy, .run = busted_run };
 
-const struct op hash_op_busted = {
-	.name = "busted",
+TYPE(busted, .rank = 120,
 	.what = "does not find some keys: hashscale must notice",
 	.broken = true,
-	.hash = &busted_hash,
-};
+	.hash = &busted_hash);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* noop.c - the empty operation: the control row, which shows the cost of loop and clock. */
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 static inline __attribute__((always_inline)) uint64_t noop_section(struct op_target *t)
 {
@@ -24,9 +24,7 @@ static const struct op_read noop_read = {
 
 static const struct op_wait noop_wait = { .wait = nothing };
 
-const struct op op_noop = {
-	.name = "noop",
+TYPE(noop, .rank = 100, .groups = RUN_READ | RUN_WAITS,
 	.what = "nothing: the empty loop, and a wait that returns at once",
 	.read = &noop_read,
-	.wait = &noop_wait,
-};
+	.wait = &noop_wait);

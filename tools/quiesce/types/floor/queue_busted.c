@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_busted.c - the types of queuescale, and a broken one that loses values. */
+/* queue_busted.c - a broken queue, which loses values. */
 #include "types/queue.h"
+#include "types/registry.h"
 
 static struct queue_node *only;
 static uint64_t nr_puts;
@@ -33,8 +34,5 @@ QUEUE_LOOPS(busted, busted_put, busted_get)
 
 static const struct queue_op busted = { .create = busted_create, QUEUE_LOOPS_OF(busted) };
 
-const struct op queue_op_busted = {
-	.name = "busted", .what = "a queue that loses values: queuescale must notice", .broken = true, .queues = &busted,
-};
-
-const struct op *queue_types[] = { QUEUE_TYPES(QUEUE_HERE, OP_ABSENT) NULL };
+TYPE(busted, .rank = 2000,
+	.what = "a queue that loses values: queuescale must notice", .broken = true, .queues = &busted);

@@ -10,17 +10,15 @@
 #include <unistd.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 /* ---- a load and a field: readers without protection ---- */
 
 OP_READ(raw_load, (void)0, OP_LOAD, (void)0);
 
-const struct op op_raw_load = {
-	.name = "raw_load",
+TYPE(raw_load, .rank = 110, .groups = RUN_READ | REPORT_READ | FAMILY_ALL,
 	.what = "floor: load a pointer and a field, unprotected",
-	.read = &raw_load_read,
-};
+	.read = &raw_load_read);
 
 /* ---- a flag in thread-local storage: cannot nest ---- */
 
@@ -32,11 +30,9 @@ static __thread uint64_t flag __attribute__((tls_model("initial-exec"), aligned(
 
 OP_READ(raw_flag, FLAG_SET(), OP_LOAD, FLAG_CLEAR());
 
-const struct op op_raw_flag = {
-	.name = "raw_flag",
+TYPE(raw_flag, .rank = 120,
 	.what = "floor: set and clear a thread-local flag (cannot nest)",
-	.read = &raw_flag_read,
-};
+	.read = &raw_flag_read);
 
 /* ---- one word that nests, without the test for a waiter ---- */
 
@@ -61,11 +57,9 @@ static inline __attribute__((always_inline)) void nest_leave(void)
 
 OP_READ(raw_nest, nest_enter(), OP_LOAD, nest_leave());
 
-const struct op op_raw_nest = {
-	.name = "raw_nest",
+TYPE(raw_nest, .rank = 130,
 	.what = "floor: a nestable section in one thread-local word, without wake-ups",
-	.read = &raw_nest_read,
-};
+	.read = &raw_nest_read);
 
 /* ---- a hazard slot: store, load again, compare, clear ---- */
 
@@ -94,12 +88,10 @@ static inline __attribute__((always_inline)) struct op_item *hazard_protect(stru
 
 OP_READ(raw_hp, (void)0, hazard_protect(&t->ptr), HAZARD_CLEAR());
 
-const struct op op_raw_hp = {
-	.name = "raw_hp",
+TYPE(raw_hp, .rank = 140, .groups = RUN_READ | RUN_OBJECT,
 	.what = "floor: a hazard pointer in a thread-local slot, without wake-ups",
 	.read = &raw_hp_read,
-	.slot_kind = raw_slot_of_thread,
-};
+	.slot_kind = raw_slot_of_thread);
 
 /* ---- a hazard slot, one of eight: the lowest that is free in a mask ---- */
 
@@ -155,12 +147,10 @@ static void bitmask_unlock(void)
 
 OP_READ_OPS(raw_hp_bitmask, bitmask_lock, bitmask_unlock);
 
-const struct op op_raw_hp_bitmask = {
-	.name = "raw_hp_bitmask",
+TYPE(raw_hp_bitmask, .rank = 150,
 	.what = "floor: a hazard pointer in a slot taken from eight by a mask and given back",
 	.read = &raw_hp_bitmask_read,
-	.slot_kind = raw_slot_of_thread,
-};
+	.slot_kind = raw_slot_of_thread);
 
 /* ---- one slot, with a test for a waiter before the clear; then the same, claimed by a locked instruction ---- */
 
@@ -222,30 +212,24 @@ static inline __attribute__((always_inline)) struct op_item *fence_protect(struc
 OP_READ(raw_hp_wake, (void)0, hazard_protect(&t->ptr), clear_and_wake());
 OP_READ(raw_fence_slot, (void)0, fence_protect(&t->ptr), fenced_clear_and_wake());
 
-const struct op op_raw_hp_wake = {
-	.name = "raw_hp_wake",
+TYPE(raw_hp_wake, .rank = 160,
 	.what = "floor: raw_hp, and a test for a waiter before the clear",
 	.read = &raw_hp_wake_read,
-	.slot_kind = raw_slot_of_thread,
-};
+	.slot_kind = raw_slot_of_thread);
 
-const struct op op_raw_fence_slot = {
-	.name = "raw_fence_slot",
+TYPE(raw_fence_slot, .rank = 210, .groups = RUN_OBJECT,
 	.what = "floor: a hazard pointer in a slot found by a pointer and claimed by a locked instruction",
 	.thread_enter = fence_slot_enter,
 	.read = &raw_fence_slot_read,
-	.slot_kind = raw_slot_of_thread,
-};
+	.slot_kind = raw_slot_of_thread);
 
 /* ---- one full fence ---- */
 
 OP_READ(raw_fence, quiesce_fence_full(RAW), OP_LOAD, quiesce_fence_light(RAW));
 
-const struct op op_raw_fence = {
-	.name = "raw_fence",
+TYPE(raw_fence, .rank = 200, .groups = RUN_READ,
 	.what = "floor: one full fence per section, and no mark",
-	.read = &raw_fence_read,
-};
+	.read = &raw_fence_read);
 
 /* ---- the bare system call of asymmetric fences ---- */
 
@@ -262,11 +246,9 @@ static void raw_membarrier_wait(void)
 
 static const struct op_wait raw_membarrier_ops = { .wait = raw_membarrier_wait };
 
-const struct op op_raw_membarrier = {
-	.name = "raw_membarrier",
+TYPE(raw_membarrier, .rank = 220, .groups = RUN_READ | RUN_WAITS,
 	.what = "floor: one expedited membarrier, without a wait",
 	.wait_only = true,
 	.read = &raw_flag_read, /* the readers that the system call interrupts */
 	.wait = &raw_membarrier_ops,
-	.init = raw_membarrier_init,
-};
+	.init = raw_membarrier_init);

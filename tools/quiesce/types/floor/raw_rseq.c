@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 #ifndef AT_RSEQ_FEATURE_SIZE
 #define AT_RSEQ_FEATURE_SIZE 27
@@ -77,12 +77,10 @@ closed:                                                                         
 
 OP_READ(raw_rseq_counter, COUNT("0"), OP_LOAD, COUNT("8"));
 
-const struct op op_raw_rseq_counter = {
-	.name = "raw_rseq_counter",
+TYPE(raw_rseq_counter, .rank = 170, .groups = RUN_LOCK,
 	.what = "floor: count in and out for this concurrency id under rseq, unless a word forbids it",
 	.read = &raw_rseq_counter_read,
-	.init = counter_init,
-};
+	.init = counter_init);
 
 /* Adds one without the test whether counting is forbidden. */
 #define BARE(which)                                                                              \
@@ -95,12 +93,10 @@ const struct op op_raw_rseq_counter = {
 
 OP_READ(raw_rseq_bare, BARE("0"), OP_LOAD, BARE("8"));
 
-const struct op op_raw_rseq_bare = {
-	.name = "raw_rseq_bare",
+TYPE(raw_rseq_bare, .rank = 180,
 	.what = "floor: count in and out for this concurrency id under rseq, without the test for a writer",
 	.read = &raw_rseq_bare_read,
-	.init = init,
-};
+	.init = init);
 
 /* ---- a hazard slot for each concurrency id; the thread's own slot while that is taken ---- */
 
@@ -208,10 +204,8 @@ static const char *slot_kind(void)
 
 OP_READ_OPS(raw_rseq_slot, slot_lock, slot_unlock);
 
-const struct op op_raw_rseq_slot = {
-	.name = "raw_rseq_slot",
+TYPE(raw_rseq_slot, .rank = 190, .groups = RUN_READ,
 	.what = "floor: a hazard pointer in the slot of this concurrency id, claimed under rseq",
 	.read = &raw_rseq_slot_read,
 	.init = init,
-	.slot_kind = slot_kind,
-};
+	.slot_kind = slot_kind);

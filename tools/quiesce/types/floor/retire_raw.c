@@ -6,7 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "types/retire_table.h"
+#include "types/registry.h"
+#include "types/retire.h"
 
 /* ---- the batch of a thread: filled, then freed, except for protected objects: at most one for each slot ---- */
 
@@ -63,13 +64,11 @@ static const struct op_reclaim malloc_free_reclaim = {
 	RETIRE_PRODUCERS(malloc_free), .read = read_address, .hold = read_address, .release = nothing, .drain = free_all,
 };
 
-const struct op retire_op_raw_malloc_free = {
-	.name = "raw_malloc_free",
+TYPE(raw_malloc_free, .rank = 100, .groups = RUN_TABLE | REPORT,
 	.what = "floor: allocate a batch, free it; readers touch nothing",
 	.reclaim = &malloc_free_reclaim,
 	.thread_enter = thread_enter,
-	.thread_exit = free_batched,
-};
+	.thread_exit = free_batched);
 
 /* ---- one hazard slot for each thread, one membarrier for each batch ---- */
 
@@ -189,11 +188,9 @@ static const struct op_reclaim asym_reclaim = {
 	RETIRE_PRODUCERS(asym), .read = asym_read, .hold = asym_hold, .release = asym_clear, .drain = reclaim,
 };
 
-const struct op retire_op_raw_asym_hp_batch = {
-	.name = "raw_asym_hp_batch",
+TYPE(raw_asym_hp_batch, .rank = 110,
 	.what = "floor: hazard pointers by hand, one membarrier and one scan for each batch",
 	.reclaim = &asym_reclaim,
 	.init = asym_init,
 	.thread_enter = asym_enter,
-	.thread_exit = asym_exit,
-};
+	.thread_exit = asym_exit);

@@ -14,6 +14,7 @@ static void membarrier_all(void)
 
 #define WALK_SCHEME asymmetric
 #define WALK_WHAT "hazard pointers by hand, a store for each protection, a membarrier for each scan"
+#define WALK_RANK 410
 #define plain_set(slot, address)                                       \
 	do {                                                           \
 		__atomic_store_n((slot), (address), __ATOMIC_RELEASE); \

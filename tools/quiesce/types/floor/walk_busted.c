@@ -5,6 +5,7 @@
 
 #define WALK_SCHEME busted
 #define WALK_WHAT "what is removed is dead at once: has to be BROKEN with updates (a test of this tool)"
+#define WALK_RANK 110
 #define WALK_FENCES false
 #define DEAD ((uint64_t)0xdeadbeef)
 

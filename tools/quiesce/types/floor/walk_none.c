@@ -5,6 +5,7 @@
 
 #define WALK_SCHEME none
 #define WALK_WHAT "no protection: what is removed stays until the end (a limit)"
+#define WALK_RANK 100
 #define WALK_FENCES false
 
 /* Nodes that the thread has removed; they are joined with the others' when it exits. */

@@ -9,7 +9,7 @@
 
 extern "C" {
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 }
 
 namespace {
@@ -88,22 +88,15 @@ OP_READ_OPS(libcds_hp_reused, guards<cds::gc::HP>::lock, guards<cds::gc::HP>::un
 OP_READ_OPS(libcds_dhp, guards<cds::gc::DHP>::lock, guards<cds::gc::DHP>::unlock);
 OP_READ_OPS(libcds_dhp_reused, guards<cds::gc::DHP>::lock, guards<cds::gc::DHP>::unlock);
 
-constexpr op type(const char *name, const char *what, const op_read *read)
-{
-	op result{};
+#define GUARDS(name) .read = &name##_read, .init = libcds_init, .thread_enter = thread_enter, .thread_exit = thread_exit
 
-	result.name = name;
-	result.what = what;
-	result.read = read;
-	result.init = libcds_init;
-	result.thread_enter = thread_enter;
-	result.thread_exit = thread_exit;
-	return result;
-}
+TYPE(libcds_hp, .rank = 1200, .groups = PEER_HAZPTR | RUN_OBJECT | REPORT_READ | FAMILY_OBJECT,
+	.what = "libcds, HP: a guard made and destroyed around each section", GUARDS(libcds_hp));
+TYPE(libcds_hp_reused, .rank = 1210,
+	.what = "libcds, HP: a guard in hand", GUARDS(libcds_hp_reused));
+TYPE(libcds_dhp, .rank = 1220, .groups = PEER_HAZPTR | RUN_OBJECT | REPORT_READ,
+	.what = "libcds, DHP: a guard made and destroyed around each section", GUARDS(libcds_dhp));
+TYPE(libcds_dhp_reused, .rank = 1230,
+	.what = "libcds, DHP: a guard in hand", GUARDS(libcds_dhp_reused));
 
 } // namespace
-
-const op op_libcds_hp = type("libcds_hp", "libcds, HP: a guard made and destroyed around each section", &libcds_hp_read);
-const op op_libcds_hp_reused = type("libcds_hp_reused", "libcds, HP: a guard in hand", &libcds_hp_reused_read);
-const op op_libcds_dhp = type("libcds_dhp", "libcds, DHP: a guard made and destroyed around each section", &libcds_dhp_read);
-const op op_libcds_dhp_reused = type("libcds_dhp_reused", "libcds, DHP: a guard in hand", &libcds_dhp_reused_read);

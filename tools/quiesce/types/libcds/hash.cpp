@@ -107,32 +107,18 @@ void barrier_rcu()
 	rcu::synchronize();
 }
 
-/* ---- */
+/* ---- the types ---- */
 
-template <class Map> constexpr hash_op table_of(peer::run_fn run, void (*barrier)())
-{
-	hash_op h = peer::table(peer::create_sized<Map>, peer::destroy<Map>, run);
+const hash_op michael_hash = { .create = peer::create_sized<michael>, .destroy = peer::destroy<michael>, .run = michael_run,
+			       .barrier = barrier_hp };
+const hash_op split_hash = { .create = peer::create_sized<split>, .destroy = peer::destroy<split>, .run = split_run,
+			     .barrier = barrier_rcu };
 
-	h.barrier = barrier;
-	return h;
-}
-
-constexpr op type_of(const char *name, const char *what, const hash_op *hash, int (*init)(op_fence))
-{
-	op o = peer::type(name, what, hash);
-
-	o.init = init;
-	o.thread_enter = attach;
-	o.thread_exit = detach;
-	return o;
-}
-
-const hash_op michael_hash = table_of<michael>(michael_run, barrier_hp);
-const hash_op split_hash = table_of<split>(split_run, barrier_rcu);
+TYPE(libcds_michael_hp, .rank = 1200,
+	.what = "libcds' MichaelHashMap, hazard pointers, a bucket for each element",
+	.hash = &michael_hash, .init = init_hp, .thread_enter = attach, .thread_exit = detach);
+TYPE(libcds_split_rcu, .rank = 1210,
+	.what = "libcds' SplitListMap, its buffered RCU, up to a bucket for each element",
+	.hash = &split_hash, .init = init_rcu, .thread_enter = attach, .thread_exit = detach);
 
 } // namespace
-
-const op hash_op_libcds_michael_hp = type_of("libcds_michael_hp", "libcds' MichaelHashMap, hazard pointers, a bucket for each element",
-					     &michael_hash, init_hp);
-const op hash_op_libcds_split_rcu = type_of("libcds_split_rcu", "libcds' SplitListMap, its buffered RCU, up to a bucket for each element",
-					    &split_hash, init_rcu);

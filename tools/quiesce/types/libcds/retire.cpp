@@ -7,7 +7,8 @@
 
 #include <optional>
 
-#include "types/retire_table.h"
+#include "types/registry.h"
+#include "types/retire.h"
 
 namespace {
 
@@ -86,40 +87,15 @@ int dhp_init(enum op_fence)
 	return 0;
 }
 
-template <class Readers>
-op_reclaim reclaim_of(uint64_t (*produce)(void **, uint64_t), uint64_t (*timed)(void **, uint64_t, struct histogram *))
-{
-	op_reclaim r = {};
+#define READERS(gc) .read = gc::read, .hold = gc::hold, .release = gc::release, .drain = gc::drain
+const op_reclaim hp_reclaim = { RETIRE_PRODUCERS(hp), READERS(hp) };
+const op_reclaim dhp_reclaim = { RETIRE_PRODUCERS(dhp), READERS(dhp) };
 
-	r.produce = produce;
-	r.timed = timed;
-	r.read = Readers::read;
-	r.hold = Readers::hold;
-	r.release = Readers::release;
-	r.drain = Readers::drain;
-	return r;
-}
+TYPE(libcds_hp, .rank = 1200, .groups = PEER_HAZPTR | RUN_TABLE | REPORT,
+	.what = "libcds' hazard pointers, a scan for each batch or so",
+	.reclaim = &hp_reclaim, .init = hp_init, .thread_enter = hp::enter, .thread_exit = hp::leave);
+TYPE(libcds_dhp, .rank = 1210, .groups = PEER_HAZPTR | RUN_TABLE | REPORT,
+	.what = "libcds' dynamic hazard pointers, with a batch of their own",
+	.reclaim = &dhp_reclaim, .init = dhp_init, .thread_enter = dhp::enter, .thread_exit = dhp::leave);
 
-const op_reclaim hp_reclaim = reclaim_of<hp>(hp_produce, hp_timed);
-const op_reclaim dhp_reclaim = reclaim_of<dhp>(dhp_produce, dhp_timed);
-
-op type_of(const char *name, const char *what, const op_reclaim *reclaim, int (*init)(enum op_fence), void (*enter)(),
-	   void (*leave)())
-{
-	op o = {};
-
-	o.name = name;
-	o.what = what;
-	o.reclaim = reclaim;
-	o.init = init;
-	o.thread_enter = enter;
-	o.thread_exit = leave;
-	return o;
-}
-
-} /* namespace */
-
-const op retire_op_libcds_hp = type_of("libcds_hp", "libcds' hazard pointers, a scan for each batch or so", &hp_reclaim, hp_init,
-				       hp::enter, hp::leave);
-const op retire_op_libcds_dhp = type_of("libcds_dhp", "libcds' dynamic hazard pointers, with a batch of their own", &dhp_reclaim,
-					dhp_init, dhp::enter, dhp::leave);
+} // namespace

@@ -5,6 +5,7 @@
 #define WALK_GC cds::gc::DHP
 #define WALK_SCHEME libcds_dhp
 #define WALK_WHAT "libcds, DHP, a scan when its array is full"
+#define WALK_RANK 1210
 #include "walk.hpp"
 
 namespace {

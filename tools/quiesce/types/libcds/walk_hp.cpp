@@ -5,6 +5,7 @@
 #define WALK_GC cds::gc::HP
 #define WALK_SCHEME libcds_hp
 #define WALK_WHAT "libcds, HP, arrays of the batch's size, or twice as many as there may be slots"
+#define WALK_RANK 1200
 #include "walk.hpp"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <urcu/urcu-bp.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 OP_READ(liburcu_bp, urcu_bp_read_lock(), rcu_dereference(t->ptr), urcu_bp_read_unlock());
 
@@ -24,11 +24,9 @@ static void wait_plain(void)
 
 static const struct op_wait liburcu_bp_wait = { .wait = wait_plain };
 
-const struct op op_liburcu_bp = {
-	.name = "liburcu_bp",
+TYPE(liburcu_bp, .rank = 1030, .groups = PEER_RCU | RUN_READ | RUN_WAIT | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "liburcu's self-registering flavour, inlined",
 	.read = &liburcu_bp_read,
 	.wait = &liburcu_bp_wait,
 	.init = liburcu_bp_init,
-	.thread_enter = first_section,
-};
+	.thread_enter = first_section);

@@ -14,17 +14,13 @@ static const struct hash_op growing = {
 };
 static const struct hash_op fixed = { .create = lfht_create_fixed, LFHT_OPS };
 
-const struct op hash_op_liburcu_lfht = {
-	.name = "liburcu_lfht",
+TYPE(liburcu_lfht, .rank = 1000, .groups = PEER_TABLE | RUN_TABLE | REPORT,
 	.what = "liburcu's cds_lfht, membarrier flavour, sized by itself, and by hand while it is filled; call_rcu()",
 	.hash = &growing,
 	.init = liburcu_memb_init,
-	LFHT_THREADS,
-};
-const struct op hash_op_liburcu_lfht_fixed = {
-	.name = "liburcu_lfht_fixed",
+	LFHT_THREADS);
+TYPE(liburcu_lfht_fixed, .rank = 1010,
 	.what = "liburcu's cds_lfht, membarrier flavour, of a fixed size, a bucket for each element",
 	.hash = &fixed,
 	.init = liburcu_memb_init,
-	LFHT_THREADS,
-};
+	LFHT_THREADS);

@@ -13,7 +13,8 @@
 
 #include <stdlib.h>
 
-#include "types/hash_table.h"
+#include "types/hash.h"
+#include "types/registry.h"
 
 struct lfht_node {
 	struct cds_lfht_node node;

@@ -7,7 +7,7 @@
 #include <urcu/urcu-memb.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 OP_READ(liburcu_memb, urcu_memb_read_lock(), rcu_dereference(t->ptr), urcu_memb_read_unlock());
 
@@ -57,8 +57,7 @@ static const struct op_wait liburcu_memb_wait = { .wait = wait_plain };
 static const struct op_retire liburcu_memb_retire = { .call = retire, .barrier = retire_barrier };
 static const struct op_pointer liburcu_memb_pointer = { pointer_fetch, pointer_publish };
 
-const struct op op_liburcu_memb = {
-	.name = "liburcu_memb",
+TYPE(liburcu_memb, .rank = 1000, .groups = PEER_RCU | RUN_READ | RUN_WAITS | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "liburcu's membarrier flavour, inlined",
 	.read = &liburcu_memb_read,
 	.wait = &liburcu_memb_wait,
@@ -66,5 +65,4 @@ const struct op op_liburcu_memb = {
 	.pointer = &liburcu_memb_pointer,
 	.init = liburcu_memb_init,
 	.thread_enter = thread_enter,
-	.thread_exit = thread_exit,
-};
+	.thread_exit = thread_exit);

@@ -3,7 +3,7 @@
 #include <urcu/urcu-memb.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 OP_READ(liburcu_memb_call, urcu_memb_read_lock(), rcu_dereference(t->ptr), urcu_memb_read_unlock());
 
@@ -17,10 +17,8 @@ static void thread_exit(void)
 	urcu_memb_unregister_thread();
 }
 
-const struct op op_liburcu_memb_call = {
-	.name = "liburcu_memb_call",
+TYPE(liburcu_memb_call, .rank = 1010,
 	.what = "liburcu's membarrier flavour through library calls",
 	.read = &liburcu_memb_call_read,
 	.thread_enter = thread_enter,
-	.thread_exit = thread_exit,
-};
+	.thread_exit = thread_exit);

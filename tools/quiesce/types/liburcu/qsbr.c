@@ -9,7 +9,7 @@
 #include <urcu/urcu-qsbr.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 #define SECTIONS_PER_QUIESCENT_STATE 512
 
@@ -72,13 +72,11 @@ static const struct op_read liburcu_qsbr_read = {
 };
 static const struct op_wait liburcu_qsbr_wait = { .wait = wait_plain };
 
-const struct op op_liburcu_qsbr = {
-	.name = "liburcu_qsbr",
+TYPE(liburcu_qsbr, .rank = 1020, .groups = PEER_RCU | RUN_READ | RUN_WAIT | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "liburcu's quiescent-state flavour, one quiescent state per 512 sections",
 	.read = &liburcu_qsbr_read,
 	.wait = &liburcu_qsbr_wait,
 	.thread_enter = thread_enter,
 	.thread_exit = thread_exit,
 	.sleep_begin = sleep_begin,
-	.sleep_end = sleep_end,
-};
+	.sleep_end = sleep_end);

@@ -14,6 +14,7 @@
 #include <pthread.h>
 
 #include "types/queue.h"
+#include "types/registry.h"
 
 #define AS(type, node) ((struct type *)(void *)(node))
 #define NODE(pointer) ((struct queue_node *)(void *)(pointer))
@@ -57,7 +58,8 @@ static inline struct queue_node *wfcq_get(uint64_t *ret_value)
 
 QUEUE_LOOPS(wfcq, wfcq_put, wfcq_get)
 static const struct queue_op wfcq = { .create = wfcq_create, QUEUE_LOOPS_OF(wfcq) };
-const struct op queue_op_liburcu_wfcq = { .name = "liburcu_wfcq", .what = "liburcu's wfcqueue, dequeued under a mutex", .queues = &wfcq };
+TYPE(liburcu_wfcq, .rank = 1000,
+	.what = "liburcu's wfcqueue, dequeued under a mutex", .queues = &wfcq);
 
 /* ---- wfstack ---- */
 
@@ -88,7 +90,8 @@ static inline struct queue_node *wfs_get(uint64_t *ret_value)
 
 QUEUE_LOOPS(wfs, wfs_put, wfs_get)
 static const struct queue_op wfs_queue = { .create = wfs_create, QUEUE_LOOPS_OF(wfs) };
-const struct op queue_op_liburcu_wfs = { .name = "liburcu_wfs", .what = "liburcu's wfstack, popped under a mutex", .queues = &wfs_queue };
+TYPE(liburcu_wfs, .rank = 1020,
+	.what = "liburcu's wfstack, popped under a mutex", .queues = &wfs_queue);
 
 /* ---- gets in sections ---- */
 
@@ -136,10 +139,9 @@ static inline struct queue_node *lfq_get(uint64_t *ret_value)
 
 QUEUE_LOOPS(lfq, lfq_put, lfq_get)
 static const struct queue_op lfq_queue = { .create = lfq_create, QUEUE_LOOPS_OF(lfq), .wait = wait_for_readers };
-const struct op queue_op_liburcu_lfq = {
-	.name = "liburcu_lfq", .what = "liburcu's rculfqueue, in sections", .queues = &lfq_queue,
-	.init = liburcu_memb_init, .thread_enter = thread_enter, .thread_exit = thread_exit,
-};
+TYPE(liburcu_lfq, .rank = 1010,
+	.what = "liburcu's rculfqueue, in sections", .queues = &lfq_queue,
+	.init = liburcu_memb_init, .thread_enter = thread_enter, .thread_exit = thread_exit);
 
 static struct __cds_lfs_stack lfs QUEUE_ALONE;
 
@@ -167,7 +169,6 @@ static inline struct queue_node *lfs_get(uint64_t *ret_value)
 
 QUEUE_LOOPS(lfs, lfs_put, lfs_get)
 static const struct queue_op lfs_queue = { .create = lfs_create, QUEUE_LOOPS_OF(lfs), .wait = wait_for_readers };
-const struct op queue_op_liburcu_lfs = {
-	.name = "liburcu_lfs", .what = "liburcu's lfstack, pops in sections", .queues = &lfs_queue,
-	.init = liburcu_memb_init, .thread_enter = thread_enter, .thread_exit = thread_exit,
-};
+TYPE(liburcu_lfs, .rank = 1030,
+	.what = "liburcu's lfstack, pops in sections", .queues = &lfs_queue,
+	.init = liburcu_memb_init, .thread_enter = thread_enter, .thread_exit = thread_exit);

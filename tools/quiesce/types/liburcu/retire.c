@@ -6,7 +6,8 @@
 #define URCU_INLINE_SMALL_FUNCTIONS
 #include <urcu/urcu-memb.h>
 
-#include "types/retire_table.h"
+#include "types/registry.h"
+#include "types/retire.h"
 
 _Static_assert(sizeof(struct rcu_head) <= sizeof(void *[RETIRE_HEAD_WORDS]), "there is room for the library's head");
 
@@ -54,11 +55,9 @@ static const struct op_reclaim memb_reclaim = {
 	RETIRE_PRODUCERS(memb), .read = read_protected, .hold = hold, .release = release, .barrier = barrier,
 };
 
-const struct op retire_op_liburcu_memb = {
-	.name = "liburcu_memb",
+TYPE(liburcu_memb, .rank = 1000, .groups = PEER_RCU | RUN_TABLE | REPORT,
 	.what = "call_rcu() of liburcu, membarrier flavour",
 	.reclaim = &memb_reclaim,
 	.init = liburcu_memb_init,
 	.thread_enter = thread_enter,
-	.thread_exit = thread_exit,
-};
+	.thread_exit = thread_exit);

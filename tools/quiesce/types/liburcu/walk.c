@@ -16,6 +16,7 @@ _Static_assert(sizeof(struct rcu_head) <= sizeof(union walk_head), "there is roo
 
 #define WALK_SCHEME liburcu
 #define WALK_WHAT "liburcu's membarrier flavour, call_rcu()"
+#define WALK_RANK 1000
 #define WALK_FENCES false
 
 static inline void walk_begin(struct walk_slots *s)

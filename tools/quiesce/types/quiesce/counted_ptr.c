@@ -3,7 +3,7 @@
 #include <quiesce/counted_ptr.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
@@ -50,12 +50,10 @@ static void first_section(void)
 	hazptr_free(NULL, hazptr_alloc(NULL));
 }
 
-const struct op op_counted_ptr = {
-	.name = "counted_ptr",
+TYPE(counted_ptr, .rank = 560, .groups = RUN_OBJECT | REPORT_READ | FAMILY_OBJECT,
 	.what = "a counted pointer of quiesce, read by a hazard pointer that could be promoted to a reference",
 	.fence_modes = true,
 	.read = &counted_ptr_read,
 	.init = op_rcu_init,
 	.thread_enter = first_section,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);

@@ -4,7 +4,8 @@
 #include <quiesce/rcu.h>
 
 #include "hash_ours.h"
-#include "types/hash_table.h"
+#include "types/hash.h"
+#include "types/registry.h"
 
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
@@ -73,12 +74,10 @@ static void barrier(void)
 #define OP .fence_modes = true, .init = op_rcu_init, .thread_enter = first_section, .stats = op_rcu_stats
 
 static const struct hash_op hashmap_hash = { MAP, .run = map_run, .resize = resize };
-const struct op hash_op_hashmap = {
-	.name = "hashmap",
+TYPE(hashmap, .rank = 300, .groups = RUN_TABLE | REPORT,
 	.what = "hashmap of quiesce, grown by itself: pairs in the buckets; its own hash",
 	.hash = &hashmap_hash,
-	OP,
-};
+	OP);
 
 /* ---- hashmap updated by functions ---- */
 
@@ -116,9 +115,7 @@ static inline bool map_update_remove(struct hashmap *map, uint64_t key)
 HASH_RUN(map_update, struct hashmap)
 
 static const struct hash_op hashmap_update_hash = { MAP, .run = map_update_run };
-const struct op hash_op_hashmap_update = {
-	.name = "hashmap_update",
+TYPE(hashmap_update, .rank = 310,
 	.what = "hashmap of quiesce, inserts and removes by functions: hashmap_update()",
 	.hash = &hashmap_update_hash,
-	OP,
-};
+	OP);

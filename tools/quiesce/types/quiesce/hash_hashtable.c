@@ -6,7 +6,8 @@
 #include <quiesce/rcu.h>
 
 #include "hash_ours.h"
-#include "types/hash_table.h"
+#include "types/hash.h"
+#include "types/registry.h"
 
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
@@ -110,15 +111,13 @@ static void rcu_end(void)
 #define TABLE .create = create, .destroy = destroy, .mapped = mapped, .grows = true
 
 static const struct hash_op hashtable_hash = { TABLE, .run = hashtable_rcu_run, .barrier = rcu_end, .resize = resize };
-const struct op hash_op_hashtable = {
-	.name = "hashtable",
+TYPE(hashtable, .rank = 320, .groups = RUN_SIX | RUN_TABLE | REPORT,
 	.what = "hashtable of quiesce, grown by itself: objects without an rcu_head, RCU, kfree_rcu_mightsleep()",
 	.fence_modes = true,
 	.hash = &hashtable_hash,
 	.init = op_rcu_init,
 	.thread_enter = rcu_first_section,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);
 
 /* ---- hashtable updated by functions ---- */
 
@@ -175,15 +174,13 @@ static bool hashtable_update_remove(struct hashtable *t, uint64_t key)
 HASH_RUN(hashtable_update, struct hashtable)
 
 static const struct hash_op hashtable_update_hash = { TABLE, .run = hashtable_update_run, .barrier = rcu_end };
-const struct op hash_op_hashtable_update = {
-	.name = "hashtable_update",
+TYPE(hashtable_update, .rank = 330,
 	.what = "hashtable of quiesce, inserts and removes by functions: hashtable_update()",
 	.fence_modes = true,
 	.hash = &hashtable_update_hash,
 	.init = op_rcu_init,
 	.thread_enter = rcu_first_section,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);
 
 /* ---- hashtable with a hazard pointer for the object ---- */
 
@@ -239,13 +236,11 @@ static void both_end(void)
 }
 
 static const struct hash_op hashtable_hazptr_hash = { TABLE, .run = hashtable_hazptr_run, .barrier = both_end, .resize = resize };
-const struct op hash_op_hashtable_hazptr = {
-	.name = "hashtable_hazptr",
+TYPE(hashtable_hazptr, .rank = 340,
 	.what = "hashtable of quiesce, objects with a hazptr_head, protected by a hazard pointer, kfree_hazptr()",
 	.fence_modes = true,
 	.hash = &hashtable_hazptr_hash,
 	.init = op_rcu_init,
 	.thread_enter = slot_enter,
 	.thread_exit = slot_exit,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);

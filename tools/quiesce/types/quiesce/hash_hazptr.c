@@ -147,13 +147,11 @@ HASH_RUN(hazptr, struct chain_table)
 static const struct hash_op hazptr_hash = {
 	.create = chain_create, .destroy = hazptr_destroy, .run = hazptr_run, .barrier = barrier, .mapped = chain_mapped,
 };
-const struct op hash_op_hazptr = {
-	.name = "hazptr",
+TYPE(hazptr, .rank = 410, .groups = REPORT,
 	.what = "chains, hazard pointers of quiesce: each node protected; a spinlock in each bucket for updates, kfree_hazptr()",
 	.fence_modes = true,
 	.hash = &hazptr_hash,
 	.init = op_rcu_init,
 	.thread_enter = thread_enter,
 	.thread_exit = thread_exit,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);

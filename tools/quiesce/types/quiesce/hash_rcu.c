@@ -86,15 +86,13 @@ HASH_RUN(rcu, struct chain_table)
 static const struct hash_op rcu_hash = {
 	.create = chain_create, .destroy = chain_destroy, .run = rcu_run, .barrier = barrier, .mapped = chain_mapped,
 };
-const struct op hash_op_rcu = {
-	.name = "rcu",
+TYPE(rcu, .rank = 400, .groups = RUN_TABLE | REPORT,
 	.what = "chains, RCU of quiesce; a spinlock in each bucket for updates, kfree_rcu()",
 	.fence_modes = true,
 	.hash = &rcu_hash,
 	.init = op_rcu_init,
 	.thread_enter = first_section,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);
 
 /* ---- chains without a grace period ---- */
 
@@ -118,11 +116,9 @@ HASH_RUN(busted_rcu, struct chain_table)
 static const struct hash_op busted_rcu_hash = {
 	.create = chain_create, .destroy = chain_destroy, .run = busted_rcu_run, .barrier = barrier, .mapped = chain_mapped,
 };
-const struct op hash_op_busted_rcu = {
-	.name = "busted_rcu",
+TYPE(busted_rcu, .rank = 130,
 	.what = "rcu, but what is removed is dead at once: has to be BROKEN with updates (a test of this tool)",
 	.broken = true,
 	.hash = &busted_rcu_hash,
 	.init = op_rcu_init,
-	.thread_enter = first_section,
-};
+	.thread_enter = first_section);

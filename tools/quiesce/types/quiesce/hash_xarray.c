@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-#include "types/hash_table.h"
+#include "types/hash.h"
+#include "types/registry.h"
 
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
@@ -71,12 +72,10 @@ static void barrier(void)
 static const struct hash_op xarray_hash = {
 	.create = create, .destroy = destroy, .run = array_run, .barrier = barrier, .most_scattered = MOST_SCATTERED,
 };
-const struct op hash_op_xarray = {
-	.name = "xarray",
+TYPE(xarray, .rank = 350,
 	.what = "xarray of quiesce: a radix tree, values in order of their keys; for --keys=dense:N",
 	.fence_modes = true,
 	.hash = &xarray_hash,
 	.init = op_rcu_init,
 	.thread_enter = first_section,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);

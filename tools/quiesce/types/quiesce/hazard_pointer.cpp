@@ -6,7 +6,7 @@
 
 extern "C" {
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
@@ -70,23 +70,12 @@ void first_section()
 	(void)quiesce::make_hazard_pointer();
 }
 
-constexpr op type(const char *name, const char *what, const op_read *read)
-{
-	op result{};
+#define HAZARD_POINTER(READERS) \
+	.fence_modes = true, .read = &READERS##_read, .init = op_rcu_init, .thread_enter = first_section, .stats = op_rcu_stats
 
-	result.name = name;
-	result.what = what;
-	result.fence_modes = true;
-	result.read = read;
-	result.init = op_rcu_init;
-	result.thread_enter = first_section;
-	result.stats = op_rcu_stats;
-	return result;
-}
+TYPE(hazard_pointer, .rank = 540, .groups = RUN_OBJECT,
+	.what = "hazard pointers in C++: make_hazard_pointer(), protect, destroy", HAZARD_POINTER(hazard_pointer));
+TYPE(hazard_pointer_reused, .rank = 550,
+	.what = "hazard pointers in C++, one in hand: protect, reset_protection()", HAZARD_POINTER(hazard_pointer_reused));
 
 } // namespace
-
-const op op_hazard_pointer = type("hazard_pointer", "hazard pointers in C++: make_hazard_pointer(), protect, destroy",
-				  &hazard_pointer_read);
-const op op_hazard_pointer_reused = type("hazard_pointer_reused", "hazard pointers in C++, one in hand: protect, reset_protection()",
-					 &hazard_pointer_reused_read);

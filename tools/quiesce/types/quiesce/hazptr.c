@@ -8,7 +8,7 @@
 #include <quiesce/shazptr.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 _Static_assert(sizeof(struct hazptr_head) <= sizeof(((struct op_head *)0)->space), "op_head has room for the library's head");
 
@@ -308,8 +308,7 @@ static const struct op_retire hazptr_retirement = { retire, retire_barrier, reti
 
 /* ---- types ---- */
 
-const struct op op_hazptr = {
-	.name = "hazptr",
+TYPE(hazptr, .rank = 500, .groups = RUN_SIX | RUN_READ | RUN_OBJECT | RUN_WAIT | REPORT_READ | REPORT_WAIT | FAMILY_OBJECT,
 	.what = "quiesce hazard pointers, a slot in hand; synchronize_hazptr() of one object, call_hazptr()",
 	.fence_modes = true,
 	.read = &hazptr_read,
@@ -319,8 +318,7 @@ const struct op op_hazptr = {
 	.init = op_rcu_init,
 	.thread_enter = thread_enter,
 	.thread_exit = thread_exit,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);
 
 #define HAZPTR_READ_TYPE(NAME, ENTER, EXIT)     \
 	.fence_modes = true,                    \
@@ -329,23 +327,17 @@ const struct op op_hazptr = {
 	.thread_enter = ENTER,                  \
 	.thread_exit = EXIT
 
-const struct op op_hazptr_tryprotect = {
-	.name = "hazptr_tryprotect",
+TYPE(hazptr_tryprotect, .rank = 510,
 	.what = "quiesce hazard pointers, a slot in hand; hazptr_tryprotect(), again until it succeeds",
-	HAZPTR_READ_TYPE(hazptr_tryprotect, thread_enter, thread_exit),
-};
+	HAZPTR_READ_TYPE(hazptr_tryprotect, thread_enter, thread_exit));
 
-const struct op op_hazptr_alloc = {
-	.name = "hazptr_alloc",
+TYPE(hazptr_alloc, .rank = 520, .groups = RUN_OBJECT,
 	.what = "quiesce hazard pointers, a slot of the thread's own taken and freed around each section",
-	HAZPTR_READ_TYPE(hazptr_alloc, only_line, NULL),
-};
+	HAZPTR_READ_TYPE(hazptr_alloc, only_line, NULL));
 
-const struct op op_hazptr_context = {
-	.name = "hazptr_context",
+TYPE(hazptr_context, .rank = 530,
 	.what = "quiesce hazard pointers, a slot of a context of the caller's taken and freed around each section",
-	HAZPTR_READ_TYPE(hazptr_context, only_context, no_context),
-};
+	HAZPTR_READ_TYPE(hazptr_context, only_context, no_context));
 
 /* ---- busted: updaters do not wait, and retired objects are freed at once ---- */
 
@@ -373,8 +365,7 @@ static const struct op_wait busted_wait = { .wait = busted_target, .per_object =
 static const struct op_object busted_hazptr_object = { HAZPTR_OBJECT(busted_object) };
 static const struct op_retire busted_retire = { busted_call, busted_target, busted_together };
 
-const struct op op_busted_hazptr = {
-	.name = "busted_hazptr",
+TYPE(busted_hazptr, .rank = 570,
 	.what = "hazard pointers whose updaters free at once: torture must notice",
 	.broken = true,
 	.wait_only = true,
@@ -385,5 +376,4 @@ const struct op op_busted_hazptr = {
 	.init = op_rcu_init,
 	.thread_enter = thread_enter,
 	.thread_exit = thread_exit,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);

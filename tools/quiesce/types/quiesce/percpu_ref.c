@@ -3,7 +3,7 @@
 #include <quiesce/percpu_ref.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
@@ -24,11 +24,9 @@ static int init(enum op_fence fence)
 	return err ? err : percpu_ref_init(&ref, never, 0);
 }
 
-const struct op op_percpu_ref = {
-	.name = "percpu_ref",
+TYPE(percpu_ref, .rank = 620, .groups = RUN_SIX | RUN_LOCK | REPORT_READ | FAMILY_OBJECT,
 	.what = "quiesce's reference count per CPU, up and down; one shared count with full fences",
 	.fence_modes = true,
 	.read = &percpu_ref_read,
 	.init = init,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);

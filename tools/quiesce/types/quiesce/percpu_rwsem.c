@@ -4,7 +4,7 @@
 
 #include "types/loop.h"
 #include "types/rwlock.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
@@ -46,17 +46,14 @@ static bool readers_are_fast(void)
 	return rcu_sync_is_idle(&rwsem.rss);
 }
 
-const struct op op_percpu_rwsem = {
-	.name = "percpu_rwsem",
+TYPE(percpu_rwsem, .rank = 610, .groups = RUN_SIX | RUN_LOCK | REPORT_READ | FAMILY_LOCK,
 	.what = "quiesce's reader-writer lock with readers counted per CPU, read side",
 	.fence_modes = true,
 	.read = &percpu_rwsem_read,
 	.init = init,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);
 
-const struct rwlock_op rwlock_op_rcu_sync = {
-	.name = "rcu_sync",
+static const struct rwlock_op rcu_sync_lock = {
 	.what = "percpu_rwsem as it is, with rcu_sync",
 	.init = init_rwsem,
 	.fini = free_rwsem,
@@ -66,3 +63,6 @@ const struct rwlock_op rwlock_op_rcu_sync = {
 	.write_unlock = write_unlock,
 	.fast = readers_are_fast,
 };
+
+TYPE(rcu_sync, .rank = 720, .groups = RUN_BURST | REPORT_BURST,
+	.fence_modes = true, .rwlock = &rcu_sync_lock, .init = op_rcu_init, .stats = op_rcu_stats);

@@ -3,6 +3,7 @@
 #include <quiesce/ds/lfqueue.h>
 
 #include "types/queue.h"
+#include "types/registry.h"
 
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
@@ -50,12 +51,10 @@ static void first_section(void)
 
 static const struct queue_op lfq_queue = { .create = lfq_create, QUEUE_LOOPS_OF(lfq), .wait = lfq_wait, .peer = "liburcu_lfq" };
 
-const struct op queue_op_lfqueue = {
-	.name = "lfqueue",
+TYPE(lfqueue, .rank = 310,
 	.what = "quiesce's lock-free queue, in sections",
 	.fence_modes = true,
 	.queues = &lfq_queue,
 	.init = op_rcu_init,
 	.thread_enter = first_section,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);

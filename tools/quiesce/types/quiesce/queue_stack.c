@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "types/queue.h"
+#include "types/registry.h"
 
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
@@ -43,7 +44,8 @@ QUEUE_LOOPS(wfs, wfs_put, wfs_get)
 
 static const struct queue_op wfs_queue = { .create = wfs_create, QUEUE_LOOPS_OF(wfs), .peer = "liburcu_wfs" };
 
-const struct op queue_op_wfstack = { .name = "wfstack", .what = "quiesce's wait-free push, pops under a mutex", .queues = &wfs_queue };
+TYPE(wfstack, .rank = 320,
+	.what = "quiesce's wait-free push, pops under a mutex", .queues = &wfs_queue);
 
 /* ---- lfstack ---- */
 
@@ -88,12 +90,10 @@ static void first_section(void)
 
 static const struct queue_op lfs_queue = { .create = lfs_create, QUEUE_LOOPS_OF(lfs), .wait = lfs_wait, .peer = "liburcu_lfs" };
 
-const struct op queue_op_lfstack = {
-	.name = "lfstack",
+TYPE(lfstack, .rank = 330,
 	.what = "quiesce's lock-free stack, pops in sections",
 	.fence_modes = true,
 	.queues = &lfs_queue,
 	.init = op_rcu_init,
 	.thread_enter = first_section,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "types/queue.h"
+#include "types/registry.h"
 
 static struct wfcq_head head QUEUE_ALONE;
 static struct wfcq_tail tail QUEUE_ALONE;
@@ -38,4 +39,5 @@ QUEUE_LOOPS(wfcq, wfcq_put, wfcq_get)
 
 static const struct queue_op wfcq = { .create = wfcq_create, QUEUE_LOOPS_OF(wfcq), .peer = "liburcu_wfcq" };
 
-const struct op queue_op_wfcqueue = { .name = "wfcqueue", .what = "quiesce's wait-free enqueue, dequeued under a mutex", .queues = &wfcq };
+TYPE(wfcqueue, .rank = 300,
+	.what = "quiesce's wait-free enqueue, dequeued under a mutex", .queues = &wfcq);

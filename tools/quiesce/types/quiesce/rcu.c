@@ -4,7 +4,7 @@
 #include <quiesce/rcu.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 _Static_assert(sizeof(struct rcu_head) <= sizeof(((struct op_head *)0)->space), "op_head has room for the library's head");
 
@@ -103,8 +103,7 @@ static const struct op_retire rcu_retire = { .call = retire, .barrier = retire_b
 static const struct op_polled rcu_polled = { polled_get, polled_start, polled_poll, polled_cond };
 static const struct op_pointer rcu_pointer = { pointer_fetch, pointer_publish };
 
-const struct op op_rcu = {
-	.name = "rcu",
+TYPE(rcu, .rank = 300, .groups = RUN_SIX | RUN_SIX_WAIT | RUN_READ | RUN_WAITS | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "quiesce RCU, inlined; synchronize_rcu(), call_rcu()",
 	.fence_modes = true,
 	.read = &rcu_read,
@@ -114,11 +113,9 @@ const struct op op_rcu = {
 	.pointer = &rcu_pointer,
 	.init = op_rcu_init,
 	.thread_enter = first_section,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);
 
-const struct op op_rcu_expedited = {
-	.name = "rcu_expedited",
+TYPE(rcu_expedited, .rank = 310, .groups = RUN_WAIT_SAME | RUN_WAIT | REPORT_WAIT,
 	.what = "quiesce RCU; synchronize_rcu_expedited()",
 	.fence_modes = true,
 	.wait_only = true,
@@ -126,8 +123,7 @@ const struct op op_rcu_expedited = {
 	.wait = &rcu_expedited_wait,
 	.init = op_rcu_init,
 	.thread_enter = first_section,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);
 
 /* ---- busted: RCU whose updaters do not wait ---- */
 
@@ -160,8 +156,7 @@ static const struct op_wait busted_wait = { .wait = busted_nothing, .expedited =
 static const struct op_retire busted_retire = { .call = busted_call, .barrier = busted_nothing };
 static const struct op_polled busted_polled = { busted_cookie, busted_cookie, busted_poll, busted_cond };
 
-const struct op op_busted = {
-	.name = "busted",
+TYPE(busted, .rank = 330,
 	.what = "quiesce RCU whose updaters do not wait: torture must notice",
 	.broken = true,
 	.wait_only = true,
@@ -172,5 +167,4 @@ const struct op op_busted = {
 	.pointer = &rcu_pointer,
 	.init = op_rcu_init,
 	.thread_enter = first_section,
-	.stats = op_rcu_stats,
-};
+	.stats = op_rcu_stats);

@@ -3,7 +3,7 @@
 #include <quiesce/rcu.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 QUIESCE_API void quiesce_rcu_read_lock(void);
 QUIESCE_API void quiesce_rcu_read_unlock(void);
@@ -11,10 +11,8 @@ int op_rcu_init(enum op_fence fence);
 
 OP_READ(rcu_call, quiesce_rcu_read_lock(), rcu_dereference(t->ptr), quiesce_rcu_read_unlock());
 
-const struct op op_rcu_call = {
-	.name = "rcu_call",
+TYPE(rcu_call, .rank = 320,
 	.what = "quiesce RCU through exported functions, not inlined",
 	.fence_modes = true,
 	.read = &rcu_call_read,
-	.init = op_rcu_init,
-};
+	.init = op_rcu_init);

@@ -6,7 +6,8 @@
 
 #include <quiesce/hazptr.hpp>
 
-#include "types/retire_table.h"
+#include "types/registry.h"
+#include "types/retire.h"
 
 extern "C" {
 int op_rcu_init(enum op_fence fence);
@@ -88,35 +89,15 @@ void barrier()
 	hazptr_barrier();
 }
 
-op_reclaim make_reclaim()
-{
-	op_reclaim r = {};
+const op_reclaim reclaim = { RETIRE_PRODUCERS(cpp), .read = read, .hold = hold, .release = release, .barrier = barrier };
 
-	r.produce = cpp_produce;
-	r.timed = cpp_timed;
-	r.read = read;
-	r.hold = hold;
-	r.release = release;
-	r.barrier = barrier;
-	return r;
-}
-const op_reclaim reclaim = make_reclaim();
+TYPE(hazard_pointer, .rank = 550, .groups = RUN_TABLE | REPORT,
+	.what = "the C++ face of quiesce: retire() of an object with a deleter of its own",
+	.fence_modes = true,
+	.reclaim = &reclaim,
+	.init = op_rcu_init,
+	.thread_enter = thread_enter,
+	.thread_exit = thread_exit,
+	.stats = op_rcu_stats);
 
-op make_op()
-{
-	op o = {};
-
-	o.name = "hazard_pointer";
-	o.what = "the C++ face of quiesce: retire() of an object with a deleter of its own";
-	o.fence_modes = true;
-	o.reclaim = &reclaim;
-	o.init = op_rcu_init;
-	o.stats = op_rcu_stats;
-	o.thread_enter = thread_enter;
-	o.thread_exit = thread_exit;
-	return o;
-}
-
-} /* namespace */
-
-const op retire_op_hazard_pointer = make_op();
+} // namespace

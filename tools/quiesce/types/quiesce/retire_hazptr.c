@@ -5,7 +5,8 @@
 #include <quiesce/control.h>
 #include <quiesce/hazptr.h>
 
-#include "types/retire_table.h"
+#include "types/registry.h"
+#include "types/retire.h"
 
 _Static_assert(sizeof(struct hazptr_head) <= sizeof(void *[RETIRE_HEAD_WORDS]), "there is room for the library's head");
 
@@ -115,12 +116,10 @@ static void barrier(void)
 static const struct op_reclaim hazptr_reclaim = {
 	RETIRE_PRODUCERS(hazptr), READERS, .barrier = barrier,
 };
-const struct op retire_op_hazptr = {
-	.name = "hazptr",
+TYPE(hazptr, .rank = 500, .groups = RUN_TABLE | REPORT,
 	.what = "call_hazptr() of quiesce: callbacks run in its helper thread",
 	.reclaim = &hazptr_reclaim,
-	OP_COMMON,
-};
+	OP_COMMON);
 
 #define CALL_INLINE(object) call_hazptr_inline((struct hazptr_head *)(object), end_object)
 #define CALL_INLINE_GIVEN(object) call_hazptr_inline((struct hazptr_head *)(void *)(object), end_given)
@@ -130,12 +129,10 @@ RETIRE_GIVE(hazptr_inline, CALL_INLINE_GIVEN)
 static const struct op_reclaim hazptr_inline_reclaim = {
 	RETIRE_PRODUCERS(hazptr_inline), READERS, .barrier = barrier, .give = hazptr_inline_give, SCAN,
 };
-const struct op retire_op_hazptr_inline = {
-	.name = "hazptr_inline",
+TYPE(hazptr_inline, .rank = 510,
 	.what = "call_hazptr_inline() of quiesce: callbacks run where objects are retired",
 	.reclaim = &hazptr_inline_reclaim,
-	OP_COMMON,
-};
+	OP_COMMON);
 
 /* ---- kfree_hazptr(): without a callback, only the library counts frees ---- */
 
@@ -157,12 +154,10 @@ static uint64_t reclaimed(void)
 static const struct op_reclaim hazptr_free_reclaim = {
 	RETIRE_PRODUCERS(hazptr_free), READERS, .barrier = barrier, .freed = reclaimed,
 };
-const struct op retire_op_hazptr_free = {
-	.name = "hazptr_free",
+TYPE(hazptr_free, .rank = 520, .groups = RUN_SIX | RUN_TABLE | REPORT,
 	.what = "kfree_hazptr() of quiesce; counted by its statistics",
 	.reclaim = &hazptr_free_reclaim,
-	OP_COMMON,
-};
+	OP_COMMON);
 
 /* ---- a cohort ---- */
 
@@ -181,12 +176,10 @@ static void cohort_barrier(void)
 static const struct op_reclaim hazptr_cohort_reclaim = {
 	RETIRE_PRODUCERS(hazptr_cohort), READERS, .barrier = cohort_barrier, .give = hazptr_cohort_give, SCAN,
 };
-const struct op retire_op_hazptr_cohort = {
-	.name = "hazptr_cohort",
+TYPE(hazptr_cohort, .rank = 530,
 	.what = "call_hazptr_cohort() of quiesce, one cohort for all threads",
 	.reclaim = &hazptr_cohort_reclaim,
-	OP_COMMON,
-};
+	OP_COMMON);
 
 /* ---- one scan for all objects, for --scan: the waiter of a cohort reclaims what callbacks retire into it ---- */
 
@@ -213,12 +206,10 @@ static void list_give(char *first, size_t stride, uint64_t nr)
 }
 
 static const struct op_reclaim hazptr_list_reclaim = { .give = list_give, .finish = cohort_barrier, SCAN };
-const struct op retire_op_hazptr_list = {
-	.name = "hazptr_list",
+TYPE(hazptr_list, .rank = 540,
 	.what = "all objects of a cohort, in one scan; --scan only",
 	.reclaim = &hazptr_list_reclaim,
-	OP_COMMON,
-};
+	OP_COMMON);
 
 /* ---- busted: objects are forgotten, calls sleep, or nothing is reclaimed before the end ---- */
 
@@ -237,13 +228,11 @@ static void call_or_forget(struct retire_object *o)
 RETIRE_PRODUCE(busted, retire_alloc, call_or_forget)
 
 static const struct op_reclaim busted_reclaim = { RETIRE_PRODUCERS(busted), READERS, .barrier = barrier };
-const struct op retire_op_busted_hazptr = {
-	.name = "busted_hazptr",
+TYPE(busted_hazptr, .rank = 560,
 	.what = "call_hazptr() that forgets each fiftieth object: must be noticed",
 	.broken = true,
 	.reclaim = &busted_reclaim,
-	OP_COMMON,
-};
+	OP_COMMON);
 
 static __thread struct hazptr_head *hoarded;
 
@@ -268,13 +257,11 @@ static void free_hoard(void)
 }
 
 static const struct op_reclaim hoard_reclaim = { RETIRE_PRODUCERS(hoard), READERS, .drain = free_hoard };
-const struct op retire_op_busted_hoard = {
-	.name = "busted_hoard",
+TYPE(busted_hoard, .rank = 570,
 	.what = "nothing is freed before the end: must be noticed",
 	.broken = true,
 	.reclaim = &hoard_reclaim,
-	OP_COMMON,
-};
+	OP_COMMON);
 
 #define STALL_EVERY 500 /* calls between two stalls: the 99.9th percentile of the calls contains one */
 #define STALL_NS 1000000
@@ -291,10 +278,8 @@ static void call_or_stall(struct retire_object *o)
 RETIRE_PRODUCE(stall, retire_alloc, call_or_stall)
 
 static const struct op_reclaim stall_reclaim = { RETIRE_PRODUCERS(stall), READERS, .barrier = barrier };
-const struct op retire_op_busted_stall = {
-	.name = "busted_stall",
+TYPE(busted_stall, .rank = 580,
 	.what = "call_hazptr() of which each five hundredth sleeps a millisecond: must be noticed",
 	.broken = true,
 	.reclaim = &stall_reclaim,
-	OP_COMMON,
-};
+	OP_COMMON);

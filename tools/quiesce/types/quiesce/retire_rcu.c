@@ -3,7 +3,8 @@
 #include <quiesce/control.h>
 #include <quiesce/rcu.h>
 
-#include "types/retire_table.h"
+#include "types/registry.h"
+#include "types/retire.h"
 
 _Static_assert(sizeof(struct rcu_head) <= sizeof(void *[RETIRE_HEAD_WORDS]), "there is room for the library's head");
 
@@ -69,22 +70,18 @@ static const struct op_reclaim rcu_free_reclaim = {
 	RETIRE_PRODUCERS(rcu_free), RETIRE_READERS, .barrier = barrier, .freed = reclaimed,
 };
 
-const struct op retire_op_rcu = {
-	.name = "rcu",
+TYPE(rcu, .rank = 600, .groups = RUN_TABLE | REPORT,
 	.what = "call_rcu() of quiesce",
 	.fence_modes = true,
 	.reclaim = &rcu_reclaim,
 	.init = op_rcu_init,
 	.stats = op_rcu_stats,
-	.thread_enter = first_section,
-};
+	.thread_enter = first_section);
 
-const struct op retire_op_rcu_free = {
-	.name = "rcu_free",
+TYPE(rcu_free, .rank = 610, .groups = RUN_SIX | RUN_TABLE | REPORT,
 	.what = "kfree_rcu() of quiesce; counted by its statistics",
 	.fence_modes = true,
 	.reclaim = &rcu_free_reclaim,
 	.init = op_rcu_init,
 	.stats = op_rcu_stats,
-	.thread_enter = first_section,
-};
+	.thread_enter = first_section);

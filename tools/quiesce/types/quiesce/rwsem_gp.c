@@ -13,8 +13,11 @@
 
 #include <quiesce/rcu.h>
 
-#include "types/loop.h"
+#include "types/registry.h"
 #include "types/rwlock.h"
+
+int op_rcu_init(enum op_fence fence);
+void op_rcu_stats(struct op_stats *ret);
 
 static struct {
 	uint32_t writers; /* readers are slow unless it is 0; changed by locked instructions */
@@ -148,8 +151,7 @@ static bool readers_are_fast(void)
 	return !quiesce_load_relaxed(&lock.writers);
 }
 
-const struct rwlock_op rwlock_op_gp = {
-	.name = "gp",
+static const struct rwlock_op gp_lock = {
 	.what = "for comparison: synchronize_rcu() in each lock and unlock",
 	.thread_enter = thread_enter,
 	.read_lock = read_lock,
@@ -159,8 +161,10 @@ const struct rwlock_op rwlock_op_gp = {
 	.fast = readers_are_fast,
 };
 
-const struct rwlock_op rwlock_op_expedited = {
-	.name = "expedited",
+TYPE(gp, .rank = 700, .groups = RUN_BURST | REPORT_BURST,
+	.fence_modes = true, .rwlock = &gp_lock, .init = op_rcu_init, .stats = op_rcu_stats);
+
+static const struct rwlock_op expedited_lock = {
 	.what = "for comparison: synchronize_rcu_expedited() in each lock and unlock",
 	.thread_enter = thread_enter,
 	.read_lock = read_lock,
@@ -169,3 +173,6 @@ const struct rwlock_op rwlock_op_expedited = {
 	.write_unlock = expedited_write_unlock,
 	.fast = readers_are_fast,
 };
+
+TYPE(expedited, .rank = 710, .groups = RUN_BURST | REPORT_BURST,
+	.fence_modes = true, .rwlock = &expedited_lock, .init = op_rcu_init, .stats = op_rcu_stats);

@@ -4,7 +4,7 @@
 #include <quiesce/shazptr.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 _Static_assert(sizeof(struct shazptr_guard) <= sizeof(struct op_guard), "op_guard has room for the library's guard");
 
@@ -177,31 +177,23 @@ static int init_skip(enum op_fence fence)
 	.stats = op_rcu_stats,               \
 	.slot_kind = slot_kind
 
-const struct op op_shazptr = {
-	.name = "shazptr",
+TYPE(shazptr, .rank = 400, .groups = RUN_SIX_WAIT | RUN_READ | RUN_OBJECT | RUN_WAITS | REPORT_READ | REPORT_WAIT | FAMILY_OBJECT,
 	.what = "quiesce hazard pointers; synchronize_shazptr() of one object",
-	SHAZPTR_TYPE(shazptr, op_rcu_init),
-};
+	SHAZPTR_TYPE(shazptr, op_rcu_init));
 
-const struct op op_shazptr_skip_self_scan = {
-	.name = "shazptr_skip_self_scan",
+TYPE(shazptr_skip_self_scan, .rank = 410, .groups = RUN_WAITS,
 	.what = "quiesce hazard pointers, every wait is left to the scan thread",
 	.wait_only = true,
-	SHAZPTR_TYPE(shazptr, init_skip),
-};
+	SHAZPTR_TYPE(shazptr, init_skip));
 
-const struct op op_shazptr_wildcard = {
-	.name = "shazptr_wildcard",
+TYPE(shazptr_wildcard, .rank = 420, .groups = RUN_WAITS,
 	.what = "quiesce hazard pointers, all readers hold the wildcard, which blocks every wait",
-	SHAZPTR_TYPE(shazptr_wildcard, op_rcu_init),
-};
+	SHAZPTR_TYPE(shazptr_wildcard, op_rcu_init));
 
-const struct op op_shazptr_wildcard_skip_self_scan = {
-	.name = "shazptr_wildcard_skip_self_scan",
+TYPE(shazptr_wildcard_skip_self_scan, .rank = 430,
 	.what = "wildcard readers, every wait is left to the scan thread",
 	.wait_only = true,
-	SHAZPTR_TYPE(shazptr_wildcard, init_skip),
-};
+	SHAZPTR_TYPE(shazptr_wildcard, init_skip));
 
 /* ---- busted: updaters do not wait ---- */
 
@@ -227,8 +219,7 @@ static const struct op_object busted_shazptr_object = {
 	.everything = SHAZPTR_WILDCARD,
 };
 
-const struct op op_busted_shazptr = {
-	.name = "busted_shazptr",
+TYPE(busted_shazptr, .rank = 440,
 	.what = "hazard pointers whose updaters do not wait: torture must notice",
 	.broken = true,
 	.wait_only = true,
@@ -238,5 +229,4 @@ const struct op op_busted_shazptr = {
 	.init = op_rcu_init,
 	.thread_enter = first_section,
 	.stats = op_rcu_stats,
-	.slot_kind = slot_kind,
-};
+	.slot_kind = slot_kind);

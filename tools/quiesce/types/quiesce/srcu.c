@@ -4,7 +4,7 @@
 #include <quiesce/srcu.h>
 
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
@@ -75,13 +75,11 @@ static void retire_barrier(void)
 static const struct op_wait srcu_wait = { .wait = wait_plain, .expedited = wait_expedited };
 static const struct op_retire srcu_retire = { .call = retire, .barrier = retire_barrier };
 
-const struct op op_srcu = {
-	.name = "srcu",
+TYPE(srcu, .rank = 600, .groups = RUN_READ | RUN_LOCK | REPORT_READ | FAMILY_ALL,
 	.what = "quiesce SRCU, one domain; synchronize_srcu(), call_srcu()",
 	.fence_modes = true,
 	.read = &srcu_read,
 	.wait = &srcu_wait,
 	.retire = &srcu_retire,
 	.init = init,
-	.stats = stats,
-};
+	.stats = stats);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* torture_ops.c - percpu_rwsem, SRCU and percpu_ref as torture calls them, and variants that are broken on purpose. */
 #include "torture_ops.h"
+#include "types/registry.h"
 
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
@@ -51,21 +52,19 @@ static void busted_read_end(struct percpu_rw_semaphore *sem)
 
 const struct torture_rwsem_ops torture_busted_rwsem_ops = { busted_read, busted_read_end, rwsem_write, rwsem_write_end };
 
-const struct op torture_op_percpu_rwsem = {
-	.name = "percpu_rwsem",
+TYPE(percpu_rwsem, .rank = 620,
 	.what = "quiesce's reader-writer lock with readers counted per CPU",
 	.fence_modes = true,
 	.init = op_rcu_init,
 	.stats = op_rcu_stats,
-};
+	.torture = &torture_rwsem);
 
-const struct op torture_op_busted_percpu_rwsem = {
-	.name = "busted_percpu_rwsem",
+TYPE(busted_percpu_rwsem, .rank = 630,
 	.what = "reader-writer lock whose users check and do not count: torture must notice",
 	.broken = true,
 	.init = op_rcu_init,
 	.stats = op_rcu_stats,
-};
+	.torture = &torture_busted_rwsem);
 
 /* ---- domains ---- */
 
@@ -180,8 +179,7 @@ static const struct op_wait busted_wait_ops = { .wait = busted_wait, .expedited 
 static const struct op_retire busted_retire_ops = { .call = busted_call, .barrier = busted_wait };
 static const struct op_polled busted_polled_ops = { srcu_get, srcu_get, busted_poll, busted_cond };
 
-const struct op torture_op_srcu = {
-	.name = "srcu",
+TYPE(srcu, .rank = 600,
 	.what = "quiesce SRCU: sleeping readers, several domains",
 	.fence_modes = true,
 	.read = &read_ops,
@@ -191,10 +189,9 @@ const struct op torture_op_srcu = {
 	.pointer = &pointer_ops,
 	.init = op_rcu_init,
 	.stats = op_rcu_stats,
-};
+	.torture = &torture_srcu);
 
-const struct op torture_op_busted_srcu = {
-	.name = "busted_srcu",
+TYPE(busted_srcu, .rank = 610,
 	.what = "SRCU whose updaters do not wait: torture must notice",
 	.broken = true,
 	.read = &read_ops,
@@ -204,7 +201,7 @@ const struct op torture_op_busted_srcu = {
 	.pointer = &pointer_ops,
 	.init = op_rcu_init,
 	.stats = op_rcu_stats,
-};
+	.torture = &torture_srcu);
 
 /* ---- counts ---- */
 
@@ -245,18 +242,16 @@ static bool busted_tryget(struct percpu_ref *ref, bool live)
 
 const struct torture_ref_ops torture_busted_ref_ops = { busted_count, busted_count, busted_tryget };
 
-const struct op torture_op_percpu_ref = {
-	.name = "percpu_ref",
+TYPE(percpu_ref, .rank = 640,
 	.what = "quiesce's reference count per CPU",
 	.fence_modes = true,
 	.init = op_rcu_init,
 	.stats = op_rcu_stats,
-};
+	.torture = &torture_ref);
 
-const struct op torture_op_busted_percpu_ref = {
-	.name = "busted_percpu_ref",
+TYPE(busted_percpu_ref, .rank = 650,
 	.what = "reference count whose users are not counted: torture must notice",
 	.broken = true,
 	.init = op_rcu_init,
 	.stats = op_rcu_stats,
-};
+	.torture = &torture_busted_ref);

@@ -28,8 +28,7 @@ extern const struct torture_ref_ops torture_ref_ops, torture_busted_ref_ops;
 /* The domain whose sections protect torture's elements. */
 extern struct srcu_struct torture_domain;
 
-/* Types for torture alone; the types of table.h with the same names are measured. */
-extern const struct op torture_op_percpu_rwsem, torture_op_busted_percpu_rwsem, torture_op_srcu, torture_op_busted_srcu,
-	torture_op_percpu_ref, torture_op_busted_percpu_ref;
+/* torture/: the tortures of the types of torture_ops.c; other types with the same names are measured. */
+extern const struct torture_kind torture_srcu, torture_rwsem, torture_busted_rwsem, torture_ref, torture_busted_ref;
 
 #endif

@@ -7,6 +7,7 @@ void op_rcu_stats(struct op_stats *ret);
 
 #define WALK_SCHEME hazptr
 #define WALK_WHAT "hazard pointers of quiesce, kfree_hazptr()"
+#define WALK_RANK 310
 #define WALK_FENCES true
 #define WALK_CHECKS 1
 #ifndef WALK_HAZPTR_RETIRE /* a test defines its own */

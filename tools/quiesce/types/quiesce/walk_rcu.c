@@ -8,6 +8,7 @@ void op_rcu_stats(struct op_stats *ret);
 
 #define WALK_SCHEME rcu
 #define WALK_WHAT "RCU of quiesce, kfree_rcu()"
+#define WALK_RANK 300
 #define WALK_FENCES true
 
 static inline void walk_begin(struct walk_slots *s)

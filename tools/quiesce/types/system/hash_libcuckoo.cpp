@@ -34,15 +34,9 @@ bool cuckoo_resize(void *table, uint64_t nr_keys)
 	return true;
 }
 
-constexpr hash_op resized(hash_op h)
-{
-	h.resize = cuckoo_resize;
-	return h;
-}
+const hash_op cuckoo_hash = HASH_OF(map, cuckoo, .resize = cuckoo_resize);
 
-const hash_op cuckoo_hash = resized(peer::table(peer::create<map>, peer::destroy<map>, cuckoo_run));
+TYPE(libcuckoo, .rank = 1500, .groups = PEER_TABLE | RUN_TABLE | REPORT,
+	.what = "libcuckoo's cuckoohash_map: locked stripes of buckets, four slots in each", .hash = &cuckoo_hash);
 
 } // namespace
-
-const op hash_op_libcuckoo = peer::type("libcuckoo",
-						"libcuckoo's cuckoohash_map: locked stripes of buckets, four slots in each", &cuckoo_hash);

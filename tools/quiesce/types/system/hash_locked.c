@@ -93,11 +93,9 @@ UPDATES(spinlock, NODE, SPIN_LOCK, SPIN_UNLOCK, free)
 HASH_RUN(spinlock, struct chain_table)
 
 static const struct hash_op spinlock_hash = { TABLE, .run = spinlock_run };
-const struct op hash_op_spinlock = {
-	.name = "spinlock",
+TYPE(spinlock, .rank = 510, .groups = PEER_TABLE | RUN_TABLE | REPORT,
 	.what = "chains, a spinlock in each bucket",
-	.hash = &spinlock_hash,
-};
+	.hash = &spinlock_hash);
 
 /* ---- rwlock ---- */
 
@@ -110,11 +108,9 @@ UPDATES(rwlock, NODE, WRITE_LOCK, WRITE_UNLOCK, free)
 HASH_RUN(rwlock, struct chain_table)
 
 static const struct hash_op rwlock_hash = { TABLE, .run = rwlock_run };
-const struct op hash_op_rwlock = {
-	.name = "rwlock",
+TYPE(rwlock, .rank = 530, .groups = RUN_TABLE | REPORT,
 	.what = "chains, a fair reader-writer lock of our own, by tickets, in each bucket",
-	.hash = &rwlock_hash,
-};
+	.hash = &rwlock_hash);
 
 /* ---- refcnt: the lock only protects the counting of a reference to the
  * element, which is then read without the lock ---- */
@@ -162,11 +158,9 @@ UPDATES(refcnt, new_counted, SPIN_LOCK, SPIN_UNLOCK, put)
 HASH_RUN(refcnt, struct chain_table)
 
 static const struct hash_op refcnt_hash = { TABLE, .run = refcnt_run };
-const struct op hash_op_refcnt = {
-	.name = "refcnt",
+TYPE(refcnt, .rank = 520, .groups = RUN_TABLE | REPORT,
 	.what = "chains, a spinlock in each bucket, under which a reference to the element is counted",
-	.hash = &refcnt_hash,
-};
+	.hash = &refcnt_hash);
 
 /* ---- brlock: one lock for the table; readers use a line of their own thread's, a writer all of them ---- */
 
@@ -239,13 +233,11 @@ UPDATES(brlock, NODE, BR_WRITE_LOCK, BR_WRITE_UNLOCK, free)
 HASH_RUN(brlock, struct chain_table)
 
 static const struct hash_op brlock_hash = { TABLE, .run = brlock_run };
-const struct op hash_op_brlock = {
-	.name = "brlock",
+TYPE(brlock, .rank = 540, .groups = REPORT,
 	.what = "chains, one big reader's lock: a line for each reader, a fence, a check for a writer",
 	.hash = &brlock_hash,
 	.thread_enter = br_enter,
-	.thread_exit = hash_thread_exit,
-};
+	.thread_exit = hash_thread_exit);
 
 /* ---- brlock_atomic: the older kind: a reader-writer lock for each reader; a writer takes all of them ---- */
 
@@ -279,10 +271,8 @@ UPDATES(brlock_atomic, NODE, EACH_WRITE_LOCK, EACH_WRITE_UNLOCK, free)
 HASH_RUN(brlock_atomic, struct chain_table)
 
 static const struct hash_op brlock_atomic_hash = { TABLE, .run = brlock_atomic_run };
-const struct op hash_op_brlock_atomic = {
-	.name = "brlock_atomic",
+TYPE(brlock_atomic, .rank = 550,
 	.what = "chains, the older big reader's lock: a reader-writer lock of each reader's own",
 	.hash = &brlock_atomic_hash,
 	.thread_enter = each_enter,
-	.thread_exit = hash_thread_exit,
-};
+	.thread_exit = hash_thread_exit);

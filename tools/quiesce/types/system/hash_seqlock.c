@@ -143,10 +143,8 @@ HASH_RUN(seqlock, struct chain_table)
 static const struct hash_op seqlock_hash = {
 	.create = chain_create, .destroy = seqlock_destroy, .run = seqlock_run, .mapped = chain_mapped,
 };
-const struct op hash_op_seqlock = {
-	.name = "seqlock",
+TYPE(seqlock, .rank = 500,
 	.what = "chains, a sequence lock in each bucket; nodes are never freed but with the table",
 	.hash = &seqlock_hash,
 	.thread_enter = hash_thread_enter,
-	.thread_exit = hash_thread_exit,
-};
+	.thread_exit = hash_thread_exit);

@@ -66,12 +66,12 @@ HASH_RUN(mutex, exclusive)
 HASH_RUN(shared_mutex, shared)
 HASH_RUN(map, shared_ordered)
 
-const hash_op mutex_hash = peer::table(peer::create<exclusive>, peer::destroy<exclusive>, mutex_run);
-const hash_op shared_mutex_hash = peer::table(peer::create<shared>, peer::destroy<shared>, shared_mutex_run);
-const hash_op map_hash = peer::table(peer::create<shared_ordered>, peer::destroy<shared_ordered>, map_run);
+const hash_op mutex_hash = HASH_OF(exclusive, mutex);
+const hash_op shared_mutex_hash = HASH_OF(shared, shared_mutex);
+const hash_op map_hash = HASH_OF(shared_ordered, map);
+
+TYPE(std_mutex, .rank = 1510, .what = "std::unordered_map under one std::mutex", .hash = &mutex_hash);
+TYPE(std_shared_mutex, .rank = 1520, .what = "std::unordered_map under one std::shared_mutex", .hash = &shared_mutex_hash);
+TYPE(std_map_shared_mutex, .rank = 1530, .what = "std::map under one std::shared_mutex", .hash = &map_hash);
 
 } // namespace
-
-const op hash_op_std_mutex = peer::type("std_mutex", "std::unordered_map under one std::mutex", &mutex_hash);
-const op hash_op_std_shared_mutex = peer::type("std_shared_mutex", "std::unordered_map under one std::shared_mutex", &shared_mutex_hash);
-const op hash_op_std_map_shared_mutex = peer::type("std_map_shared_mutex", "std::map under one std::shared_mutex", &map_hash);

@@ -4,7 +4,7 @@
 
 #include "types/loop.h"
 #include "types/rwlock.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 static pthread_mutex_t mutex __attribute__((aligned(128))) = PTHREAD_MUTEX_INITIALIZER;
 /* The default kind: a writer waits until there is no reader, even if new readers keep coming. */
@@ -44,33 +44,11 @@ static void writer_rwlock_write_unlock(void)
 	pthread_rwlock_unlock(&writer_rwlock);
 }
 
-const struct op op_pthread_mutex = {
-	.name = "pthread_mutex",
+TYPE(pthread_mutex, .rank = 1540, .groups = RUN_READ,
 	.what = "one shared pthread mutex",
-	.read = &pthread_mutex_read,
-};
+	.read = &pthread_mutex_read);
 
-const struct op op_pthread_rwlock = {
-	.name = "pthread_rwlock",
-	.what = "one shared pthread reader-writer lock, read side",
-	.read = &pthread_rwlock_read,
-};
-
-const struct op op_pthread_rwlock_writer = {
-	.name = "pthread_rwlock_writer",
-	.what = "one shared pthread reader-writer lock of the kind that prefers writers, read side",
-	.read = &pthread_rwlock_writer_read,
-};
-
-const struct op op_pthread_spinlock = {
-	.name = "pthread_spinlock",
-	.what = "one shared pthread spinlock",
-	.read = &pthread_spinlock_read,
-	.init = spinlock_init,
-};
-
-const struct rwlock_op rwlock_op_pthread_rwlock = {
-	.name = "pthread_rwlock",
+static const struct rwlock_op pthread_rwlock_sides = {
 	.what = "pthread reader-writer lock, as it is by default: prefers readers",
 	.read_lock = pthread_rwlock_section_lock,
 	.read_unlock = pthread_rwlock_section_unlock,
@@ -78,11 +56,25 @@ const struct rwlock_op rwlock_op_pthread_rwlock = {
 	.write_unlock = rwlock_write_unlock,
 };
 
-const struct rwlock_op rwlock_op_pthread_rwlock_writer = {
-	.name = "pthread_rwlock_writer",
+TYPE(pthread_rwlock, .rank = 1550, .groups = PEER_LOCK | RUN_READ | RUN_LOCK | RUN_BURST | REPORT_READ | REPORT_BURST | FAMILY_LOCK,
+	.what = "one shared pthread reader-writer lock, read side",
+	.read = &pthread_rwlock_read,
+	.rwlock = &pthread_rwlock_sides);
+
+static const struct rwlock_op pthread_rwlock_writer_sides = {
 	.what = "pthread reader-writer lock of the kind that prefers writers",
 	.read_lock = pthread_rwlock_writer_section_lock,
 	.read_unlock = pthread_rwlock_writer_section_unlock,
 	.write_lock = writer_rwlock_write_lock,
 	.write_unlock = writer_rwlock_write_unlock,
 };
+
+TYPE(pthread_rwlock_writer, .rank = 1560, .groups = RUN_BURST | REPORT_BURST,
+	.what = "one shared pthread reader-writer lock of the kind that prefers writers, read side",
+	.read = &pthread_rwlock_writer_read,
+	.rwlock = &pthread_rwlock_writer_sides);
+
+TYPE(pthread_spinlock, .rank = 1530,
+	.what = "one shared pthread spinlock",
+	.read = &pthread_spinlock_read,
+	.init = spinlock_init);

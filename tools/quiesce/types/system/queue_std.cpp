@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "types/queue.h"
+#include "types/registry.h"
 
 namespace {
 
@@ -61,20 +62,10 @@ inline queue_node *vector_get(uint64_t *ret_value)
 QUEUE_LOOPS(deque, deque_put, deque_get)
 QUEUE_LOOPS(vector, vector_put, vector_get)
 
-constexpr op type_of(const char *name, const char *what, const queue_op *queues)
-{
-	op type{};
+const queue_op deque_queue = { .create = create, QUEUE_LOOPS_OF(deque) };
+const queue_op vector_queue = { .create = create, QUEUE_LOOPS_OF(vector) };
 
-	type.name = name;
-	type.what = what;
-	type.queues = queues;
-	return type;
-}
-
-constexpr queue_op deque_queue = { create, deque_pairs, deque_produce, deque_consume, nullptr, false, nullptr };
-constexpr queue_op vector_queue = { create, vector_pairs, vector_produce, vector_consume, nullptr, false, nullptr };
+TYPE(std_deque, .rank = 500, .what = "std::deque of pointers under std::mutex, first in first out", .queues = &deque_queue);
+TYPE(std_vector, .rank = 510, .what = "std::vector of pointers under std::mutex, last in first out", .queues = &vector_queue);
 
 } // namespace
-
-const op queue_op_std_deque = type_of("std_deque", "std::deque of pointers under std::mutex, first in first out", &deque_queue);
-const op queue_op_std_vector = type_of("std_vector", "std::vector of pointers under std::mutex, last in first out", &vector_queue);

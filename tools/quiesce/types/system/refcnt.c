@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* refcnt.c - one shared reference count, up and down. */
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 static struct {
 	uint64_t count;
@@ -12,8 +12,6 @@ static struct {
 
 OP_READ(refcnt, GET(), OP_LOAD, PUT());
 
-const struct op op_refcnt = {
-	.name = "refcnt",
+TYPE(refcnt, .rank = 1520, .groups = PEER_COUNT | RUN_READ | RUN_OBJECT | REPORT_READ | FAMILY_OBJECT,
 	.what = "one shared atomic reference count, up and down",
-	.read = &refcnt_read,
-};
+	.read = &refcnt_read);

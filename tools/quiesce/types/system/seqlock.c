@@ -4,7 +4,7 @@
  * It protects values, not memory: an object that a reader may follow must never be freed.
  */
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 
 static struct {
 	uint64_t sequence;
@@ -29,8 +29,6 @@ static const struct op_read seqlock_read = {
 	.loop = { seqlock_loop0, seqlock_loop1, seqlock_loop2, seqlock_loop3 },
 };
 
-const struct op op_seqlock = {
-	.name = "seqlock",
+TYPE(seqlock, .rank = 1500, .groups = REPORT_READ | FAMILY_ALL,
 	.what = "a sequence lock's read side (the object must never be freed)",
-	.read = &seqlock_read,
-};
+	.read = &seqlock_read);

@@ -4,8 +4,8 @@
 
 extern "C" {
 #include "types/loop.h"
+#include "types/registry.h"
 #include "types/rwlock.h"
-#include "types/table.h"
 }
 
 namespace {
@@ -16,30 +16,17 @@ struct alignas(128) {
 
 OP_READ(shared_mutex, lock.mutex.lock_shared(), OP_LOAD, lock.mutex.unlock_shared());
 
-constexpr op type()
-{
-	op result{};
+const rwlock_op sides = {
+	.what = "std::shared_mutex of the C++ library",
+	.read_lock = shared_mutex_section_lock,
+	.read_unlock = shared_mutex_section_unlock,
+	.write_lock = [] { lock.mutex.lock(); },
+	.write_unlock = [] { lock.mutex.unlock(); },
+};
 
-	result.name = "std_shared_mutex";
-	result.what = "one shared std::shared_mutex, read side";
-	result.read = &shared_mutex_read;
-	return result;
-}
-
-constexpr rwlock_op both_sides()
-{
-	rwlock_op result{};
-
-	result.name = "std_shared_mutex";
-	result.what = "std::shared_mutex of the C++ library";
-	result.read_lock = shared_mutex_section_lock;
-	result.read_unlock = shared_mutex_section_unlock;
-	result.write_lock = [] { lock.mutex.lock(); };
-	result.write_unlock = [] { lock.mutex.unlock(); };
-	return result;
-}
+TYPE(std_shared_mutex, .rank = 1570, .groups = PEER_LOCK | RUN_LOCK | REPORT_READ | REPORT_BURST | FAMILY_LOCK,
+	.what = "one shared std::shared_mutex, read side",
+	.read = &shared_mutex_read,
+	.rwlock = &sides);
 
 } // namespace
-
-const op op_std_shared_mutex = type();
-const rwlock_op rwlock_op_std_shared_mutex = both_sides();

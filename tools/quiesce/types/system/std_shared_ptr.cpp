@@ -5,7 +5,7 @@
 
 extern "C" {
 #include "types/loop.h"
-#include "types/table.h"
+#include "types/registry.h"
 }
 
 namespace {
@@ -34,17 +34,8 @@ void section_unlock()
 
 OP_READ_OPS(std_shared_ptr, section_lock, section_unlock);
 
-constexpr op type(const char *name, const char *what, const op_read *read)
-{
-	op result{};
-
-	result.name = name;
-	result.what = what;
-	result.read = read;
-	return result;
-}
+TYPE(std_atomic_shared_ptr, .rank = 1510, .groups = RUN_SLOW | RUN_OBJECT | REPORT_READ | FAMILY_OBJECT,
+	.what = "std::atomic<std::shared_ptr> of the C++ library: load, drop",
+	.read = &std_shared_ptr_read);
 
 } // namespace
-
-const op op_std_atomic_shared_ptr = type("std_atomic_shared_ptr", "std::atomic<std::shared_ptr> of the C++ library: load, drop",
-					 &std_shared_ptr_read);

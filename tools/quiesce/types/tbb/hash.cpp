@@ -68,16 +68,11 @@ bool unordered_remove(unordered *t, uint64_t key)
 
 HASH_RUN(unordered, unordered)
 
-constexpr hash_op read_only(hash_op h)
-{
-	h.read_only = true;
-	return h;
-}
+const hash_op locked_hash = HASH_OF(locked, locked);
+const hash_op unordered_hash = HASH_OF(unordered, unordered, .read_only = true);
 
-const hash_op locked_hash = peer::table(peer::create<locked>, peer::destroy<locked>, locked_run);
-const hash_op unordered_hash = read_only(peer::table(peer::create<unordered>, peer::destroy<unordered>, unordered_run));
+TYPE(tbb_hash_map, .rank = 1300, .groups = PEER_TABLE | RUN_TABLE | REPORT,
+	.what = "oneTBB's concurrent_hash_map, a const_accessor for each lookup", .hash = &locked_hash);
+TYPE(tbb_unordered_map, .rank = 1310, .what = "oneTBB's concurrent_unordered_map: lookups only", .hash = &unordered_hash);
 
 } // namespace
-
-const op hash_op_tbb_hash_map = peer::type("tbb_hash_map", "oneTBB's concurrent_hash_map, a const_accessor for each lookup", &locked_hash);
-const op hash_op_tbb_unordered_map = peer::type("tbb_unordered_map", "oneTBB's concurrent_unordered_map: lookups only", &unordered_hash);

@@ -10,8 +10,8 @@
 
 extern "C" {
 #include "types/loop.h"
+#include "types/registry.h"
 #include "types/rwlock.h"
-#include "types/table.h"
 }
 
 namespace {
@@ -56,46 +56,26 @@ void queuing_unlock()
 
 OP_READ_OPS(queuing, queuing_read_lock, queuing_unlock);
 
-constexpr op type(const char *name, const char *what, const op_read *read, bool queue = false)
-{
-	op result{};
+#define SIDES(text, reads, lock_, unlock_, ...)                                                                   \
+	{ .what = text, .read_lock = reads##_read.lock, .read_unlock = reads##_read.unlock, .write_lock = lock_,  \
+	  .write_unlock = unlock_, __VA_ARGS__ }
 
-	result.name = name;
-	result.what = what;
-	result.read = read;
-	result.queue = queue;
-	return result;
-}
+const rwlock_op spin_sides =
+	SIDES("oneTBB's spinning reader-writer lock", spin, [] { spin.mutex.lock(); }, [] { spin.mutex.unlock(); });
+const rwlock_op plain_sides =
+	SIDES("oneTBB's reader-writer lock that spins, then sleeps", plain, [] { plain.mutex.lock(); }, [] { plain.mutex.unlock(); });
+const rwlock_op queuing_sides =
+	SIDES("oneTBB's reader-writer lock with a queue", queuing, queuing_write_lock, queuing_unlock, .queue = true);
 
-/* @lock and @unlock are the write side. */
-constexpr rwlock_op both_sides(const char *name, const char *what, const op_read &read, void (*lock)(), void (*unlock)(),
-			       bool queue = false)
-{
-	rwlock_op result{};
-
-	result.name = name;
-	result.what = what;
-	result.read_lock = read.lock;
-	result.read_unlock = read.unlock;
-	result.write_lock = lock;
-	result.write_unlock = unlock;
-	result.queue = queue;
-	return result;
-}
+TYPE(tbb_spin_rw_mutex, .rank = 1800,
+	.what = "oneTBB's spinning reader-writer lock, read side",
+	.read = &spin_read, .rwlock = &spin_sides);
+TYPE(tbb_rw_mutex, .rank = 1810, .groups = PEER_LOCK | RUN_LOCK | RUN_BURST | REPORT_READ | REPORT_BURST | FAMILY_LOCK,
+	.what = "oneTBB's reader-writer lock that spins, then sleeps, read side",
+	.read = &plain_read, .rwlock = &plain_sides);
+TYPE(tbb_queuing_rw_mutex, .rank = 1820,
+	.what = "oneTBB's reader-writer lock with a queue, read side",
+	.queue = true,
+	.read = &queuing_read, .rwlock = &queuing_sides);
 
 } // namespace
-
-const op op_tbb_spin_rw_mutex = type("tbb_spin_rw_mutex", "oneTBB's spinning reader-writer lock, read side", &spin_read);
-const op op_tbb_rw_mutex = type("tbb_rw_mutex", "oneTBB's reader-writer lock that spins, then sleeps, read side", &plain_read);
-const op op_tbb_queuing_rw_mutex = type("tbb_queuing_rw_mutex", "oneTBB's reader-writer lock with a queue, read side", &queuing_read,
-					true);
-
-const rwlock_op rwlock_op_tbb_spin_rw_mutex =
-	both_sides("tbb_spin_rw_mutex", "oneTBB's spinning reader-writer lock", spin_read, [] { spin.mutex.lock(); },
-		   [] { spin.mutex.unlock(); });
-const rwlock_op rwlock_op_tbb_rw_mutex =
-	both_sides("tbb_rw_mutex", "oneTBB's reader-writer lock that spins, then sleeps", plain_read, [] { plain.mutex.lock(); },
-		   [] { plain.mutex.unlock(); });
-const rwlock_op rwlock_op_tbb_queuing_rw_mutex =
-	both_sides("tbb_queuing_rw_mutex", "oneTBB's reader-writer lock with a queue", queuing_read, queuing_write_lock,
-		   queuing_unlock, true);
