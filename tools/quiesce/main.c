@@ -6,6 +6,7 @@
 
 #include "hogs.h"
 #include "tool.h"
+#include "types/types.h"
 
 static const struct subcommand *const commands[] = {
 	&refscale_command, &rcuscale_command, &retirescale_command, &rwscale_command, &hashscale_command,
@@ -56,6 +57,8 @@ int main(int argc, char **argv)
 		return help(stdout);
 	if (!strcmp(argv[1], "--version"))
 		return version();
+	if (!strcmp(argv[1], "types"))
+		return types_main(commands, NR_COMMANDS);
 	for (size_t i = 0; i < NR_COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i]->name)) {
 			options_parse(commands[i], argc - 1, argv + 1, &options);
