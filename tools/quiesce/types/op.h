@@ -139,6 +139,13 @@ struct op {
 	const char *(*slot_kind)(void);
 };
 
+/* Defines the function @name of a facet, whose body is one statement or two. */
+#define OP_FUNCTION(name, ...)        \
+	static void name(void)        \
+	{                             \
+		__VA_ARGS__;          \
+	}
+
 static inline void op_thread_enter(const struct op *op)
 {
 	if (op->thread_enter)

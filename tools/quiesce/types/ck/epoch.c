@@ -28,16 +28,8 @@ static void thread_enter(void)
 	ck_epoch_register(&epoch, record, NULL);
 }
 
-static void thread_exit(void)
-{
-	ck_epoch_unregister(record);
-	record = NULL;
-}
-
-static void epoch_wait(void)
-{
-	ck_epoch_synchronize(record);
-}
+OP_FUNCTION(thread_exit, ck_epoch_unregister(record); record = NULL)
+OP_FUNCTION(epoch_wait, ck_epoch_synchronize(record))
 
 OP_READ(ck_epoch, ck_epoch_begin(record, NULL), OP_LOAD, ck_epoch_end(record, NULL));
 

@@ -33,11 +33,7 @@ static void thread_enter(void)
 	ck_hp_register(&domain, record, slots);
 }
 
-static void thread_exit(void)
-{
-	ck_hp_unregister(record);
-	record = NULL;
-}
+OP_FUNCTION(thread_exit, ck_hp_unregister(record); record = NULL)
 
 static inline __attribute__((always_inline)) struct op_item *protect(ck_hp_record_t *r, struct op_item **where)
 {
@@ -65,15 +61,8 @@ static void ck_hp_end(ck_hp_record_t *kept)
 
 OP_SECTION_KEPT(ck_hp, protect(kept, &t->ptr), ck_hp_set(kept, 0, NULL))
 
-static void section_lock(void)
-{
-	protect(record, &op_target.ptr);
-}
-
-static void section_unlock(void)
-{
-	ck_hp_set(record, 0, NULL);
-}
+OP_FUNCTION(section_lock, protect(record, &op_target.ptr))
+OP_FUNCTION(section_unlock, ck_hp_set(record, 0, NULL))
 
 OP_READ_OPS(ck_hp, section_lock, section_unlock);
 

@@ -35,15 +35,8 @@ static __thread struct {
 	ck_brlock_reader_t reader;
 } mine ALIGNED INITIAL_EXEC;
 
-static void brlock_enter(void)
-{
-	ck_brlock_read_register(&brlock, &mine.reader);
-}
-
-static void brlock_exit(void)
-{
-	ck_brlock_read_unregister(&brlock, &mine.reader);
-}
+OP_FUNCTION(brlock_enter, ck_brlock_read_register(&brlock, &mine.reader))
+OP_FUNCTION(brlock_exit, ck_brlock_read_unregister(&brlock, &mine.reader))
 
 typedef ck_brlock_reader_t *ck_brlock_kept;
 
@@ -59,15 +52,8 @@ static void ck_brlock_end(ck_brlock_reader_t *kept)
 
 OP_SECTION_KEPT(ck_brlock, (ck_brlock_read_lock(&brlock, kept), OP_LOAD), ck_brlock_read_unlock(kept))
 
-static void brlock_read_lock(void)
-{
-	ck_brlock_read_lock(&brlock, &mine.reader);
-}
-
-static void brlock_read_unlock(void)
-{
-	ck_brlock_read_unlock(&mine.reader);
-}
+OP_FUNCTION(brlock_read_lock, ck_brlock_read_lock(&brlock, &mine.reader))
+OP_FUNCTION(brlock_read_unlock, ck_brlock_read_unlock(&mine.reader))
 
 OP_READ_OPS(ck_brlock, brlock_read_lock, brlock_read_unlock);
 
@@ -116,15 +102,8 @@ static void ck_bytelock_end(unsigned int kept)
 
 OP_SECTION_KEPT(ck_bytelock, (ck_bytelock_read_lock(&bytelock, kept), OP_LOAD), ck_bytelock_read_unlock(&bytelock, kept))
 
-static void bytelock_read_lock(void)
-{
-	ck_bytelock_read_lock(&bytelock, number);
-}
-
-static void bytelock_read_unlock(void)
-{
-	ck_bytelock_read_unlock(&bytelock, number);
-}
+OP_FUNCTION(bytelock_read_lock, ck_bytelock_read_lock(&bytelock, number))
+OP_FUNCTION(bytelock_read_unlock, ck_bytelock_read_unlock(&bytelock, number))
 
 OP_READ_OPS(ck_bytelock, bytelock_read_lock, bytelock_read_unlock);
 

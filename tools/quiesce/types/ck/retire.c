@@ -43,11 +43,7 @@ static void hp_enter(void)
 	ck_hp_register(&hp, hp_record, pointers);
 }
 
-static void hp_exit(void)
-{
-	ck_hp_unregister(hp_record);
-	hp_record = NULL;
-}
+OP_FUNCTION(hp_exit, ck_hp_unregister(hp_record); hp_record = NULL)
 
 static inline void hp_retire(struct retire_object *o)
 {
@@ -68,11 +64,7 @@ static void hp_hold(void **where)
 	retire_use(again);
 }
 
-static void hp_release(void)
-{
-	quiesce_fence_light(RAW);
-	ck_hp_clear(hp_record);
-}
+OP_FUNCTION(hp_release, quiesce_fence_light(RAW); ck_hp_clear(hp_record))
 
 static void hp_read(void **where)
 {
@@ -80,10 +72,7 @@ static void hp_read(void **where)
 	hp_release();
 }
 
-static void hp_drain(void)
-{
-	ck_hp_purge(hp_record);
-}
+OP_FUNCTION(hp_drain, ck_hp_purge(hp_record))
 
 static const struct op_reclaim hp_reclaim = {
 	RETIRE_PRODUCERS(hp), .read = hp_read, .hold = hp_hold, .release = hp_release, .drain = hp_drain,
@@ -118,11 +107,7 @@ static void epoch_enter(void)
 	ck_epoch_register(&epoch, record, NULL);
 }
 
-static void epoch_exit(void)
-{
-	ck_epoch_unregister(record);
-	record = NULL;
-}
+OP_FUNCTION(epoch_exit, ck_epoch_unregister(record); record = NULL)
 
 static void end_object(ck_epoch_entry_t *entry)
 {
@@ -146,10 +131,7 @@ static void epoch_hold(void **where)
 	retire_use(quiesce_load_relaxed(where));
 }
 
-static void epoch_release(void)
-{
-	ck_epoch_end(record, NULL);
-}
+OP_FUNCTION(epoch_release, ck_epoch_end(record, NULL))
 
 static void epoch_read(void **where)
 {
@@ -157,10 +139,7 @@ static void epoch_read(void **where)
 	epoch_release();
 }
 
-static void epoch_drain(void)
-{
-	ck_epoch_barrier(record);
-}
+OP_FUNCTION(epoch_drain, ck_epoch_barrier(record))
 
 static const struct op_reclaim epoch_reclaim = {
 	RETIRE_PRODUCERS(epoch), .read = epoch_read, .hold = epoch_hold, .release = epoch_release, .drain = epoch_drain,

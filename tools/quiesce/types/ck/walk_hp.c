@@ -78,10 +78,7 @@ static void walk_thread_exit(void)
 	retire_tally_leave();
 }
 
-static void walk_barrier(void)
-{
-	ck_hp_purge(mine);
-}
+OP_FUNCTION(walk_barrier, ck_hp_purge(mine))
 
 #define walk_stats NULL
 #define walk_waiting walk_tally_waiting

@@ -134,16 +134,8 @@ OP_SECTION(raw_hp_bitmask, uint32_t k = slot_take(), slot_protect(k, &t->ptr), s
 
 static __thread uint32_t bitmask_held;
 
-static void bitmask_lock(void)
-{
-	bitmask_held = slot_take();
-	slot_protect(bitmask_held, &op_target.ptr);
-}
-
-static void bitmask_unlock(void)
-{
-	slot_give_back(bitmask_held);
-}
+OP_FUNCTION(bitmask_lock, bitmask_held = slot_take(); slot_protect(bitmask_held, &op_target.ptr))
+OP_FUNCTION(bitmask_unlock, slot_give_back(bitmask_held))
 
 OP_READ_OPS(raw_hp_bitmask, bitmask_lock, bitmask_unlock);
 
@@ -174,10 +166,7 @@ static inline __attribute__((always_inline)) void clear_and_wake(void)
 /* Another thread scans the slot, which may outlive its owner: so the owner has a pointer to it. */
 static __thread struct op_item **slot_at __attribute__((tls_model("initial-exec"), aligned(64)));
 
-static void fence_slot_enter(void)
-{
-	slot_at = &slot;
-}
+OP_FUNCTION(fence_slot_enter, slot_at = &slot)
 
 #define FENCED_CLEAR() __atomic_store_n(slot_at, NULL, __ATOMIC_RELEASE) /* raw: the bare release store of a clear. */
 

@@ -181,15 +181,8 @@ OP_SECTION(raw_rseq_slot, uintptr_t *slot, protect(&t->ptr, &slot), clear(slot))
 
 static __thread uintptr_t *held __attribute__((tls_model("initial-exec")));
 
-static void slot_lock(void)
-{
-	protect(&op_target.ptr, &held);
-}
-
-static void slot_unlock(void)
-{
-	clear(held);
-}
+OP_FUNCTION(slot_lock, protect(&op_target.ptr, &held))
+OP_FUNCTION(slot_unlock, clear(held))
 
 static const char *slot_kind(void)
 {

@@ -27,10 +27,7 @@ static void thread_enter(void)
 	nr_batched = 0;
 }
 
-static void free_batched(void)
-{
-	free(batch);
-}
+OP_FUNCTION(free_batched, free(batch))
 
 /* ---- allocate a batch, free it ---- */
 
@@ -105,11 +102,7 @@ static void asym_enter(void)
 	abort(); /* more threads than the tool starts */
 }
 
-static void asym_exit(void)
-{
-	quiesce_store_release(RAW, &slots[slot_index].taken, 0u);
-	free_batched();
-}
+OP_FUNCTION(asym_exit, quiesce_store_release(RAW, &slots[slot_index].taken, 0u); free_batched())
 
 /* Scans the slots; stores the protected objects to @ret_held and returns their number. */
 static size_t read_slots(const struct retire_object *ret_held[MAX_SLOTS])

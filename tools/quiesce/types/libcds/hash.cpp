@@ -17,15 +17,8 @@ namespace {
 
 enum { MAX_THREADS = 320 };
 
-void attach()
-{
-	cds::threading::Manager::attachThread();
-}
-
-void detach()
-{
-	cds::threading::Manager::detachThread();
-}
+OP_FUNCTION(attach, cds::threading::Manager::attachThread())
+OP_FUNCTION(detach, cds::threading::Manager::detachThread())
 
 template <class Map> struct sized : Map {
 	explicit sized(uint64_t nr_keys) : Map(nr_keys, 1) {}
@@ -72,10 +65,7 @@ int init_hp(op_fence)
 	return 0;
 }
 
-void barrier_hp()
-{
-	cds::gc::HP::force_dispose();
-}
+OP_FUNCTION(barrier_hp, cds::gc::HP::force_dispose())
 
 /* ---- a list in order of the reversed hash, with entries into it; libcds' RCU ---- */
 
@@ -102,10 +92,7 @@ int init_rcu(op_fence)
 	return 0;
 }
 
-void barrier_rcu()
-{
-	rcu::synchronize();
-}
+OP_FUNCTION(barrier_rcu, rcu::synchronize())
 
 /* ---- the types ---- */
 

@@ -19,10 +19,7 @@ void end_object(void *object)
 	retire_free(object);
 }
 
-void thread_enter()
-{
-	cds::threading::Manager::attachThread();
-}
+OP_FUNCTION(thread_enter, cds::threading::Manager::attachThread())
 
 /* The tool has the pointer as a plain word; the library wants its own kind of atomic. */
 atomics::atomic<retire_object *> &pointer_at(void **where)

@@ -54,21 +54,9 @@ inline void walk_retire(walk_node *node)
 	WALK_GC::retire(node, end_node);
 }
 
-void walk_thread_enter()
-{
-	cds::threading::Manager::attachThread();
-}
-
-void walk_thread_exit()
-{
-	cds::threading::Manager::detachThread();
-	retire_tally_leave();
-}
-
-void walk_barrier()
-{
-	WALK_GC::scan();
-}
+OP_FUNCTION(walk_thread_enter, cds::threading::Manager::attachThread())
+OP_FUNCTION(walk_thread_exit, cds::threading::Manager::detachThread(); retire_tally_leave())
+OP_FUNCTION(walk_barrier, WALK_GC::scan())
 
 } // namespace
 

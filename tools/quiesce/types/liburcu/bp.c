@@ -11,16 +11,8 @@
 
 OP_READ(liburcu_bp, urcu_bp_read_lock(), rcu_dereference(t->ptr), urcu_bp_read_unlock());
 
-static void first_section(void)
-{
-	urcu_bp_read_lock();
-	urcu_bp_read_unlock();
-}
-
-static void wait_plain(void)
-{
-	urcu_bp_synchronize_rcu();
-}
+OP_FUNCTION(first_section, urcu_bp_read_lock(); urcu_bp_read_unlock())
+OP_FUNCTION(wait_plain, urcu_bp_synchronize_rcu())
 
 static const struct op_wait liburcu_bp_wait = { .wait = wait_plain };
 

@@ -8,20 +8,9 @@
 #define FLAVOUR(name) urcu_qsbr_##name
 #include "hash_lfht.h"
 
-static void quiescent(void)
-{
-	urcu_qsbr_quiescent_state();
-}
-
-static void sleep_begin(void)
-{
-	urcu_qsbr_thread_offline();
-}
-
-static void sleep_end(void)
-{
-	urcu_qsbr_thread_online();
-}
+OP_FUNCTION(quiescent, urcu_qsbr_quiescent_state())
+OP_FUNCTION(sleep_begin, urcu_qsbr_thread_offline())
+OP_FUNCTION(sleep_end, urcu_qsbr_thread_online())
 
 static const struct hash_op growing = {
 	.create = lfht_create, .settle = lfht_settle, LFHT_OPS, .between = quiescent, .resize = lfht_resize_to, .grows = true,

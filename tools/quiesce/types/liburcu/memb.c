@@ -11,20 +11,9 @@
 
 OP_READ(liburcu_memb, urcu_memb_read_lock(), rcu_dereference(t->ptr), urcu_memb_read_unlock());
 
-static void thread_enter(void)
-{
-	urcu_memb_register_thread();
-}
-
-static void thread_exit(void)
-{
-	urcu_memb_unregister_thread();
-}
-
-static void wait_plain(void)
-{
-	urcu_memb_synchronize_rcu();
-}
+OP_FUNCTION(thread_enter, urcu_memb_register_thread())
+OP_FUNCTION(thread_exit, urcu_memb_unregister_thread())
+OP_FUNCTION(wait_plain, urcu_memb_synchronize_rcu())
 
 static void run_callback(struct rcu_head *head)
 {
@@ -38,10 +27,7 @@ static void retire(struct op_head *head)
 	urcu_memb_call_rcu((struct rcu_head *)head->space, run_callback);
 }
 
-static void retire_barrier(void)
-{
-	urcu_memb_barrier();
-}
+OP_FUNCTION(retire_barrier, urcu_memb_barrier())
 
 static void *pointer_fetch(void **where)
 {

@@ -7,15 +7,8 @@
 
 OP_READ(liburcu_memb_call, urcu_memb_read_lock(), rcu_dereference(t->ptr), urcu_memb_read_unlock());
 
-static void thread_enter(void)
-{
-	urcu_memb_register_thread();
-}
-
-static void thread_exit(void)
-{
-	urcu_memb_unregister_thread();
-}
+OP_FUNCTION(thread_enter, urcu_memb_register_thread())
+OP_FUNCTION(thread_exit, urcu_memb_unregister_thread())
 
 TYPE(liburcu_memb_call, .rank = 1010,
 	.what = "liburcu's membarrier flavour through library calls",

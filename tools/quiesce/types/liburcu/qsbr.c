@@ -29,41 +29,13 @@ static inline __attribute__((always_inline)) uint64_t liburcu_qsbr_section(struc
 
 OP_PADS(OP_LOOP, liburcu_qsbr)
 
-static void lock(void)
-{
-	urcu_qsbr_read_lock();
-}
-
-static void unlock(void)
-{
-	urcu_qsbr_read_unlock();
-	urcu_qsbr_quiescent_state();
-}
-
-static void thread_enter(void)
-{
-	urcu_qsbr_register_thread();
-}
-
-static void thread_exit(void)
-{
-	urcu_qsbr_unregister_thread();
-}
-
-static void sleep_begin(void)
-{
-	urcu_qsbr_thread_offline();
-}
-
-static void sleep_end(void)
-{
-	urcu_qsbr_thread_online();
-}
-
-static void wait_plain(void)
-{
-	urcu_qsbr_synchronize_rcu();
-}
+OP_FUNCTION(lock, urcu_qsbr_read_lock())
+OP_FUNCTION(unlock, urcu_qsbr_read_unlock(); urcu_qsbr_quiescent_state())
+OP_FUNCTION(thread_enter, urcu_qsbr_register_thread())
+OP_FUNCTION(thread_exit, urcu_qsbr_unregister_thread())
+OP_FUNCTION(sleep_begin, urcu_qsbr_thread_offline())
+OP_FUNCTION(sleep_end, urcu_qsbr_thread_online())
+OP_FUNCTION(wait_plain, urcu_qsbr_synchronize_rcu())
 
 static const struct op_read liburcu_qsbr_read = {
 	.loop = { liburcu_qsbr_loop0, liburcu_qsbr_loop1, liburcu_qsbr_loop2, liburcu_qsbr_loop3 },

@@ -95,20 +95,9 @@ TYPE(liburcu_wfs, .rank = 1020,
 
 /* ---- gets in sections ---- */
 
-static void thread_enter(void)
-{
-	urcu_memb_register_thread();
-}
-
-static void thread_exit(void)
-{
-	urcu_memb_unregister_thread();
-}
-
-static void wait_for_readers(void)
-{
-	urcu_memb_synchronize_rcu();
-}
+OP_FUNCTION(thread_enter, urcu_memb_register_thread())
+OP_FUNCTION(thread_exit, urcu_memb_unregister_thread())
+OP_FUNCTION(wait_for_readers, urcu_memb_synchronize_rcu())
 
 static struct cds_lfq_queue_rcu lfq QUEUE_ALONE;
 

@@ -11,15 +11,8 @@
 
 _Static_assert(sizeof(struct rcu_head) <= sizeof(void *[RETIRE_HEAD_WORDS]), "there is room for the library's head");
 
-static void thread_enter(void)
-{
-	urcu_memb_register_thread();
-}
-
-static void thread_exit(void)
-{
-	urcu_memb_unregister_thread();
-}
+OP_FUNCTION(thread_enter, urcu_memb_register_thread())
+OP_FUNCTION(thread_exit, urcu_memb_unregister_thread())
 
 static void hold(void **where)
 {
@@ -27,10 +20,7 @@ static void hold(void **where)
 	retire_use(rcu_dereference(*where));
 }
 
-static void release(void)
-{
-	urcu_memb_read_unlock();
-}
+OP_FUNCTION(release, urcu_memb_read_unlock())
 
 static void read_protected(void **where)
 {
@@ -46,10 +36,7 @@ static void end_object(struct rcu_head *head)
 #define CALL(object) urcu_memb_call_rcu((struct rcu_head *)(object), end_object)
 RETIRE_PRODUCE(memb, retire_alloc, CALL)
 
-static void barrier(void)
-{
-	urcu_memb_barrier();
-}
+OP_FUNCTION(barrier, urcu_memb_barrier())
 
 static const struct op_reclaim memb_reclaim = {
 	RETIRE_PRODUCERS(memb), .read = read_protected, .hold = hold, .release = release, .barrier = barrier,

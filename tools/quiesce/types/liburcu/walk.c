@@ -42,21 +42,9 @@ static inline void walk_retire(struct walk_node *node)
 	urcu_memb_call_rcu((struct rcu_head *)(void *)&node->head, end_node);
 }
 
-static void walk_thread_enter(void)
-{
-	urcu_memb_register_thread();
-}
-
-static void walk_thread_exit(void)
-{
-	urcu_memb_unregister_thread();
-	retire_tally_leave();
-}
-
-static void walk_barrier(void)
-{
-	urcu_memb_barrier();
-}
+OP_FUNCTION(walk_thread_enter, urcu_memb_register_thread())
+OP_FUNCTION(walk_thread_exit, urcu_memb_unregister_thread(); retire_tally_leave())
+OP_FUNCTION(walk_barrier, urcu_memb_barrier())
 
 #define walk_init liburcu_memb_init
 #define walk_stats NULL

@@ -31,24 +31,13 @@ static __thread hazptr_t *held __attribute__((tls_model("initial-exec")));
 OP_SECTION(counted_ptr, (void)t; hazptr_t *slot = hazptr_alloc(NULL), counted_protect(slot, &counted_target.ptr, counted),
 	   hazptr_free(NULL, slot))
 
-static void section_lock(void)
-{
-	held = hazptr_alloc(NULL);
-	counted_protect(held, &counted_target.ptr, counted);
-}
-
-static void section_unlock(void)
-{
-	hazptr_free(NULL, held);
-}
+OP_FUNCTION(section_lock, held = hazptr_alloc(NULL); counted_protect(held, &counted_target.ptr, counted))
+OP_FUNCTION(section_unlock, hazptr_free(NULL, held))
 
 OP_READ_OPS(counted_ptr, section_lock, section_unlock);
 
 /* The first slot gives the thread its line. */
-static void first_section(void)
-{
-	hazptr_free(NULL, hazptr_alloc(NULL));
-}
+OP_FUNCTION(first_section, hazptr_free(NULL, hazptr_alloc(NULL)))
 
 TYPE(counted_ptr, .rank = 560, .groups = RUN_OBJECT | REPORT_READ | FAMILY_OBJECT,
 	.what = "a counted pointer of quiesce, read by a hazard pointer that could be promoted to a reference",

@@ -59,16 +59,8 @@ static inline bool map_remove(struct hashmap *map, uint64_t key)
 
 HASH_RUN(map, struct hashmap)
 
-static void first_section(void)
-{
-	rcu_read_lock();
-	rcu_read_unlock();
-}
-
-static void barrier(void)
-{
-	rcu_barrier();
-}
+OP_FUNCTION(first_section, rcu_read_lock(); rcu_read_unlock())
+OP_FUNCTION(barrier, rcu_barrier())
 
 #define MAP .create = create, .destroy = destroy, .barrier = barrier, .mapped = mapped, .grows = true
 #define OP .fence_modes = true, .init = op_rcu_init, .thread_enter = first_section, .stats = op_rcu_stats

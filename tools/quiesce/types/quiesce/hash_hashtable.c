@@ -97,16 +97,8 @@ static bool hashtable_rcu_remove(struct hashtable *t, uint64_t key)
 
 HASH_RUN(hashtable_rcu, struct hashtable)
 
-static void rcu_first_section(void)
-{
-	rcu_read_lock();
-	rcu_read_unlock();
-}
-
-static void rcu_end(void)
-{
-	rcu_barrier();
-}
+OP_FUNCTION(rcu_first_section, rcu_read_lock(); rcu_read_unlock())
+OP_FUNCTION(rcu_end, rcu_barrier())
 
 #define TABLE .create = create, .destroy = destroy, .mapped = mapped, .grows = true
 
@@ -224,16 +216,8 @@ static void slot_enter(void)
 		abort();
 }
 
-static void slot_exit(void)
-{
-	hazptr_free(NULL, slot);
-}
-
-static void both_end(void)
-{
-	hazptr_barrier();
-	rcu_barrier();
-}
+OP_FUNCTION(slot_exit, hazptr_free(NULL, slot))
+OP_FUNCTION(both_end, hazptr_barrier(); rcu_barrier())
 
 static const struct hash_op hashtable_hazptr_hash = { TABLE, .run = hashtable_hazptr_run, .barrier = both_end, .resize = resize };
 TYPE(hashtable_hazptr, .rank = 340,

@@ -124,10 +124,7 @@ static bool hazptr_remove(struct chain_table *t, uint64_t key)
 	return n != NULL;
 }
 
-static void barrier(void)
-{
-	hazptr_barrier();
-}
+OP_FUNCTION(barrier, hazptr_barrier())
 
 static void hazptr_destroy(void *table)
 {

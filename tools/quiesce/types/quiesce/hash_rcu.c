@@ -70,16 +70,8 @@ static bool rcu_remove(struct chain_table *t, uint64_t key)
 	return n != NULL;
 }
 
-static void first_section(void)
-{
-	rcu_read_lock();
-	rcu_read_unlock();
-}
-
-static void barrier(void)
-{
-	rcu_barrier();
-}
+OP_FUNCTION(first_section, rcu_read_lock(); rcu_read_unlock())
+OP_FUNCTION(barrier, rcu_barrier())
 
 HASH_RUN(rcu, struct chain_table)
 

@@ -58,16 +58,8 @@ static inline bool array_remove(struct xarray *xa, uint64_t key)
 
 HASH_RUN(array, struct xarray)
 
-static void first_section(void)
-{
-	rcu_read_lock();
-	rcu_read_unlock();
-}
-
-static void barrier(void)
-{
-	rcu_barrier();
-}
+OP_FUNCTION(first_section, rcu_read_lock(); rcu_read_unlock())
+OP_FUNCTION(barrier, rcu_barrier())
 
 static const struct hash_op xarray_hash = {
 	.create = create, .destroy = destroy, .run = array_run, .barrier = barrier, .most_scattered = MOST_SCATTERED,

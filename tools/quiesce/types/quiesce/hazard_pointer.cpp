@@ -56,10 +56,7 @@ void section_lock()
 	(void)held.protect(hazard_target.ptr);
 }
 
-void section_unlock()
-{
-	held = quiesce::hazard_pointer();
-}
+OP_FUNCTION(section_unlock, held = quiesce::hazard_pointer())
 
 OP_READ_OPS(hazard_pointer, section_lock, section_unlock);
 OP_READ_OPS(hazard_pointer_reused, section_lock, section_unlock);

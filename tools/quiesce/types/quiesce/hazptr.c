@@ -75,15 +75,8 @@ static inline __attribute__((always_inline)) uint64_t hazptr_context_section(str
 }
 OP_PADS(OP_LOOP_KEPT, hazptr_context)
 
-static void section_lock(void)
-{
-	hazptr_protect(mine, &op_target.ptr);
-}
-
-static void section_unlock(void)
-{
-	hazptr_clear(mine);
-}
+OP_FUNCTION(section_lock, hazptr_protect(mine, &op_target.ptr))
+OP_FUNCTION(section_unlock, hazptr_clear(mine))
 
 OP_READ_OPS(hazptr, section_lock, section_unlock);
 OP_READ_OPS(hazptr_tryprotect, section_lock, section_unlock);
@@ -99,11 +92,7 @@ static void thread_enter(void)
 		abort();
 }
 
-static void thread_exit(void)
-{
-	hazptr_free(NULL, mine);
-	mine = NULL;
-}
+OP_FUNCTION(thread_exit, hazptr_free(NULL, mine); mine = NULL)
 
 static void context_enter(void)
 {
@@ -128,10 +117,7 @@ static void context_exit(void)
 }
 
 /* For sections alone: gives the thread its line, and leaves its first slot free. */
-static void only_line(void)
-{
-	hazptr_free(NULL, hazptr_alloc(NULL));
-}
+OP_FUNCTION(only_line, hazptr_free(NULL, hazptr_alloc(NULL)))
 
 static void only_context(void)
 {
@@ -139,10 +125,7 @@ static void only_context(void)
 		abort();
 }
 
-static void no_context(void)
-{
-	cleanup_hazptr_context(&context);
-}
+OP_FUNCTION(no_context, cleanup_hazptr_context(&context))
 
 /* ---- objects ---- */
 
@@ -167,10 +150,7 @@ static uint64_t loop_objects(void *const *objects, uint64_t mask, uint64_t loops
 	return sum;
 }
 
-static void wait_target(void)
-{
-	synchronize_hazptr(op_target.ptr);
-}
+OP_FUNCTION(wait_target, synchronize_hazptr(op_target.ptr))
 
 static void wait_object(void *object)
 {
@@ -290,10 +270,7 @@ static void retire(struct op_head *head)
 		call_hazptr((struct hazptr_head *)head->space, run_callback);
 }
 
-static void retire_barrier(void)
-{
-	hazptr_barrier();
-}
+OP_FUNCTION(retire_barrier, hazptr_barrier())
 
 static void retire_together(struct op_head **heads, int nr)
 {

@@ -18,10 +18,7 @@ static int init_rwsem(void)
 	return percpu_init_rwsem(&rwsem);
 }
 
-static void free_rwsem(void)
-{
-	percpu_free_rwsem(&rwsem);
-}
+OP_FUNCTION(free_rwsem, percpu_free_rwsem(&rwsem))
 
 static int init(enum op_fence fence)
 {
@@ -30,15 +27,8 @@ static int init(enum op_fence fence)
 	return err ? err : init_rwsem();
 }
 
-static void write_lock(void)
-{
-	percpu_down_write(&rwsem);
-}
-
-static void write_unlock(void)
-{
-	percpu_up_write(&rwsem);
-}
+OP_FUNCTION(write_lock, percpu_down_write(&rwsem))
+OP_FUNCTION(write_unlock, percpu_up_write(&rwsem))
 
 /* The test that readers of the lock make. */
 static bool readers_are_fast(void)

@@ -38,16 +38,8 @@ static inline struct queue_node *lfq_get(uint64_t *ret_value)
 
 QUEUE_LOOPS(lfq, lfq_put, lfq_get)
 
-static void lfq_wait(void)
-{
-	synchronize_rcu();
-}
-
-static void first_section(void)
-{
-	rcu_read_lock();
-	rcu_read_unlock();
-}
+OP_FUNCTION(lfq_wait, synchronize_rcu())
+OP_FUNCTION(first_section, rcu_read_lock(); rcu_read_unlock())
 
 static const struct queue_op lfq_queue = { .create = lfq_create, QUEUE_LOOPS_OF(lfq), .wait = lfq_wait, .peer = "liburcu_lfq" };
 

@@ -77,16 +77,8 @@ static inline struct queue_node *lfs_get(uint64_t *ret_value)
 
 QUEUE_LOOPS(lfs, lfs_put, lfs_get)
 
-static void lfs_wait(void)
-{
-	synchronize_rcu();
-}
-
-static void first_section(void)
-{
-	rcu_read_lock();
-	rcu_read_unlock();
-}
+OP_FUNCTION(lfs_wait, synchronize_rcu())
+OP_FUNCTION(first_section, rcu_read_lock(); rcu_read_unlock())
 
 static const struct queue_op lfs_queue = { .create = lfs_create, QUEUE_LOOPS_OF(lfs), .wait = lfs_wait, .peer = "liburcu_lfs" };
 

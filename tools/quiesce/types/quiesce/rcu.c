@@ -34,21 +34,9 @@ void op_rcu_stats(struct op_stats *ret)
 }
 
 /* The first section registers the thread. */
-static void first_section(void)
-{
-	rcu_read_lock();
-	rcu_read_unlock();
-}
-
-static void wait_plain(void)
-{
-	synchronize_rcu();
-}
-
-static void wait_expedited(void)
-{
-	synchronize_rcu_expedited();
-}
+OP_FUNCTION(first_section, rcu_read_lock(); rcu_read_unlock())
+OP_FUNCTION(wait_plain, synchronize_rcu())
+OP_FUNCTION(wait_expedited, synchronize_rcu_expedited())
 
 static void run_callback(struct rcu_head *head)
 {
@@ -62,10 +50,7 @@ static void retire(struct op_head *head)
 	call_rcu((struct rcu_head *)head->space, run_callback);
 }
 
-static void retire_barrier(void)
-{
-	rcu_barrier();
-}
+OP_FUNCTION(retire_barrier, rcu_barrier())
 
 static uint64_t polled_get(void)
 {

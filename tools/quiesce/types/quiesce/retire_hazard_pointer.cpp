@@ -54,10 +54,7 @@ const std::atomic<object *> &pointer_at(void **where)
 
 thread_local quiesce::hazard_pointer *mine;
 
-void thread_enter()
-{
-	mine = new quiesce::hazard_pointer(quiesce::make_hazard_pointer());
-}
+OP_FUNCTION(thread_enter, mine = new quiesce::hazard_pointer(quiesce::make_hazard_pointer()))
 
 void thread_exit()
 {
@@ -73,10 +70,7 @@ void hold(void **where)
 		retire_sum += o->value;
 }
 
-void release()
-{
-	mine->reset_protection();
-}
+OP_FUNCTION(release, mine->reset_protection())
 
 void read(void **where)
 {
@@ -84,10 +78,7 @@ void read(void **where)
 	release();
 }
 
-void barrier()
-{
-	hazptr_barrier();
-}
+OP_FUNCTION(barrier, hazptr_barrier())
 
 const op_reclaim reclaim = { RETIRE_PRODUCERS(cpp), .read = read, .hold = hold, .release = release, .barrier = barrier };
 

@@ -24,10 +24,7 @@ static void thread_enter(void)
 		abort();
 }
 
-static void thread_exit(void)
-{
-	hazptr_free(NULL, slot);
-}
+OP_FUNCTION(thread_exit, hazptr_free(NULL, slot))
 
 static void read_protected(void **where)
 {
@@ -40,10 +37,7 @@ static void hold(void **where)
 	retire_use(hazptr_protect(slot, where));
 }
 
-static void release(void)
-{
-	hazptr_clear(slot);
-}
+OP_FUNCTION(release, hazptr_clear(slot))
 
 /* ---- slots in use, for --scan ---- */
 
@@ -100,10 +94,7 @@ static void end_given(struct hazptr_head *head)
 #define CALL(object) call_hazptr((struct hazptr_head *)(object), end_object)
 RETIRE_PRODUCE(hazptr, retire_alloc, CALL)
 
-static void barrier(void)
-{
-	hazptr_barrier();
-}
+OP_FUNCTION(barrier, hazptr_barrier())
 
 #define READERS .read = read_protected, .hold = hold, .release = release
 #define OP_COMMON                  \
@@ -168,10 +159,7 @@ static struct hazptr_cohort cohort = HAZPTR_COHORT_INIT;
 RETIRE_PRODUCE(hazptr_cohort, retire_alloc, CALL_COHORT)
 RETIRE_GIVE(hazptr_cohort, CALL_COHORT_GIVEN)
 
-static void cohort_barrier(void)
-{
-	synchronize_hazptr_cohort(&cohort);
-}
+OP_FUNCTION(cohort_barrier, synchronize_hazptr_cohort(&cohort))
 
 static const struct op_reclaim hazptr_cohort_reclaim = {
 	RETIRE_PRODUCERS(hazptr_cohort), READERS, .barrier = cohort_barrier, .give = hazptr_cohort_give, SCAN,

@@ -12,11 +12,7 @@ int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
 
 /* The first section registers the thread. */
-static void first_section(void)
-{
-	rcu_read_lock();
-	rcu_read_unlock();
-}
+OP_FUNCTION(first_section, rcu_read_lock(); rcu_read_unlock())
 
 static void read_protected(void **where)
 {
@@ -31,10 +27,7 @@ static void hold(void **where)
 	retire_use(rcu_dereference(*where));
 }
 
-static void release(void)
-{
-	rcu_read_unlock();
-}
+OP_FUNCTION(release, rcu_read_unlock())
 
 static void end_object(struct rcu_head *head)
 {
@@ -51,10 +44,7 @@ struct freed_object {
 RETIRE_PRODUCE(rcu, retire_alloc, CALL)
 RETIRE_PRODUCE(rcu_free, retire_alloc, FREE)
 
-static void barrier(void)
-{
-	rcu_barrier();
-}
+OP_FUNCTION(barrier, rcu_barrier())
 
 static uint64_t reclaimed(void)
 {

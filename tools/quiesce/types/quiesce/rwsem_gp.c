@@ -116,35 +116,12 @@ static void write_unlock_after(void (*grace_period)(void))
 	__atomic_fetch_sub(&lock.writers, 1u, __ATOMIC_RELEASE); /* raw: with the acquire in count_fast() */
 }
 
-static void plain(void)
-{
-	synchronize_rcu();
-}
-
-static void expedited(void)
-{
-	synchronize_rcu_expedited();
-}
-
-static void plain_write_lock(void)
-{
-	write_lock_after(plain);
-}
-
-static void plain_write_unlock(void)
-{
-	write_unlock_after(plain);
-}
-
-static void expedited_write_lock(void)
-{
-	write_lock_after(expedited);
-}
-
-static void expedited_write_unlock(void)
-{
-	write_unlock_after(expedited);
-}
+OP_FUNCTION(plain, synchronize_rcu())
+OP_FUNCTION(expedited, synchronize_rcu_expedited())
+OP_FUNCTION(plain_write_lock, write_lock_after(plain))
+OP_FUNCTION(plain_write_unlock, write_unlock_after(plain))
+OP_FUNCTION(expedited_write_lock, write_lock_after(expedited))
+OP_FUNCTION(expedited_write_unlock, write_unlock_after(expedited))
 
 static bool readers_are_fast(void)
 {

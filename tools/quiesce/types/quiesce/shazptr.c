@@ -35,29 +35,15 @@ static void lock_wildcard(void *object)
 	held = shazptr_acquire(SHAZPTR_WILDCARD);
 }
 
-static void section_lock(void)
-{
-	held = shazptr_protect(&op_target.ptr);
-}
-
-static void section_lock_wildcard(void)
-{
-	held = shazptr_acquire(SHAZPTR_WILDCARD);
-}
-
-static void section_unlock(void)
-{
-	shazptr_clear(held);
-}
+OP_FUNCTION(section_lock, held = shazptr_protect(&op_target.ptr))
+OP_FUNCTION(section_lock_wildcard, held = shazptr_acquire(SHAZPTR_WILDCARD))
+OP_FUNCTION(section_unlock, shazptr_clear(held))
 
 OP_READ_OPS(shazptr, section_lock, section_unlock);
 OP_READ_OPS(shazptr_wildcard, section_lock_wildcard, section_unlock);
 
 /* The first guard gives the thread its slots. */
-static void first_section(void)
-{
-	shazptr_clear(shazptr_acquire(&op_target));
-}
+OP_FUNCTION(first_section, shazptr_clear(shazptr_acquire(&op_target)))
 
 static const char *slot_kind(void)
 {
@@ -89,10 +75,7 @@ static const char *slot_kind(void)
 OBJECT_LOOP(loop_objects, ON_OBJECT)
 OBJECT_LOOP(loop_wildcard, ON_EVERYTHING)
 
-static void wait_target(void)
-{
-	synchronize_shazptr(op_target.ptr);
-}
+OP_FUNCTION(wait_target, synchronize_shazptr(op_target.ptr))
 
 static void wait_object(void *object)
 {

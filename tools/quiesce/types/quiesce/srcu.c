@@ -20,15 +20,8 @@ static __thread struct {
 	int idx[DEPTH];
 } mine __attribute__((tls_model("initial-exec")));
 
-static void section_lock(void)
-{
-	mine.idx[mine.depth++ % DEPTH] = srcu_read_lock(&domain);
-}
-
-static void section_unlock(void)
-{
-	srcu_read_unlock(&domain, mine.idx[--mine.depth % DEPTH]);
-}
+OP_FUNCTION(section_lock, mine.idx[mine.depth++ % DEPTH] = srcu_read_lock(&domain))
+OP_FUNCTION(section_unlock, srcu_read_unlock(&domain, mine.idx[--mine.depth % DEPTH]))
 
 OP_READ_OPS(srcu, section_lock, section_unlock);
 
@@ -45,15 +38,8 @@ static void stats(struct op_stats *ret)
 	ret->grace_periods = srcu_batches_completed(&domain);
 }
 
-static void wait_plain(void)
-{
-	synchronize_srcu(&domain);
-}
-
-static void wait_expedited(void)
-{
-	synchronize_srcu_expedited(&domain);
-}
+OP_FUNCTION(wait_plain, synchronize_srcu(&domain))
+OP_FUNCTION(wait_expedited, synchronize_srcu_expedited(&domain))
 
 static void run_callback(struct rcu_head *head)
 {
@@ -67,10 +53,7 @@ static void retire(struct op_head *head)
 	call_srcu(&domain, (struct rcu_head *)head->space, run_callback);
 }
 
-static void retire_barrier(void)
-{
-	srcu_barrier(&domain);
-}
+OP_FUNCTION(retire_barrier, srcu_barrier(&domain))
 
 static const struct op_wait srcu_wait = { .wait = wait_plain, .expedited = wait_expedited };
 static const struct op_retire srcu_retire = { .call = retire, .barrier = retire_barrier };

@@ -92,15 +92,8 @@ static void srcu_unlock(void)
 	depth = mine;
 }
 
-static void srcu_wait(void)
-{
-	synchronize_srcu(&torture_domain);
-}
-
-static void srcu_expedited(void)
-{
-	synchronize_srcu_expedited(&torture_domain);
-}
+OP_FUNCTION(srcu_wait, synchronize_srcu(&torture_domain))
+OP_FUNCTION(srcu_expedited, synchronize_srcu_expedited(&torture_domain))
 
 static void run_callback(struct rcu_head *head)
 {
@@ -114,10 +107,7 @@ static void srcu_call(struct op_head *head)
 	call_srcu(&torture_domain, (struct rcu_head *)head->space, run_callback);
 }
 
-static void srcu_wait_for_calls(void)
-{
-	srcu_barrier(&torture_domain);
-}
+OP_FUNCTION(srcu_wait_for_calls, srcu_barrier(&torture_domain))
 
 static uint64_t srcu_get(void)
 {

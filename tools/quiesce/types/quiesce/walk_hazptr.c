@@ -57,15 +57,8 @@ static void walk_thread_enter(void)
 		abort();
 }
 
-static void walk_thread_exit(void)
-{
-	hazptr_free_array(NULL, mine, WALK_SLOTS);
-}
-
-static void walk_barrier(void)
-{
-	hazptr_barrier();
-}
+OP_FUNCTION(walk_thread_exit, hazptr_free_array(NULL, mine, WALK_SLOTS))
+OP_FUNCTION(walk_barrier, hazptr_barrier())
 
 static uint64_t walk_waiting(void)
 {

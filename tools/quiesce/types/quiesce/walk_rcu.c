@@ -28,16 +28,8 @@ static inline void walk_retire(struct walk_node *node)
 	kfree_rcu(&node->head, rcu);
 }
 
-static void walk_thread_enter(void)
-{
-	rcu_read_lock();
-	rcu_read_unlock();
-}
-
-static void walk_barrier(void)
-{
-	rcu_barrier();
-}
+OP_FUNCTION(walk_thread_enter, rcu_read_lock(); rcu_read_unlock())
+OP_FUNCTION(walk_barrier, rcu_barrier())
 
 static uint64_t walk_waiting(void)
 {

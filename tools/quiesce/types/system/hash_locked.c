@@ -219,10 +219,7 @@ static void br_write_lock(void)
 			hash_lock_pause(&spins);
 }
 
-static void br_write_unlock(void)
-{
-	hash_spin_unlock(&writer);
-}
+OP_FUNCTION(br_write_unlock, hash_spin_unlock(&writer))
 
 #define BR_READ_LOCK(b) br_read_lock()
 #define BR_READ_UNLOCK(b) br_read_unlock()

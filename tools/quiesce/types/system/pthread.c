@@ -24,25 +24,10 @@ OP_READ(pthread_rwlock, pthread_rwlock_rdlock(&rwlock), OP_LOAD, pthread_rwlock_
 OP_READ(pthread_rwlock_writer, pthread_rwlock_rdlock(&writer_rwlock), OP_LOAD, pthread_rwlock_unlock(&writer_rwlock));
 OP_READ(pthread_spinlock, pthread_spin_lock(&spinlock), OP_LOAD, pthread_spin_unlock(&spinlock));
 
-static void rwlock_write_lock(void)
-{
-	pthread_rwlock_wrlock(&rwlock);
-}
-
-static void rwlock_write_unlock(void)
-{
-	pthread_rwlock_unlock(&rwlock);
-}
-
-static void writer_rwlock_write_lock(void)
-{
-	pthread_rwlock_wrlock(&writer_rwlock);
-}
-
-static void writer_rwlock_write_unlock(void)
-{
-	pthread_rwlock_unlock(&writer_rwlock);
-}
+OP_FUNCTION(rwlock_write_lock, pthread_rwlock_wrlock(&rwlock))
+OP_FUNCTION(rwlock_write_unlock, pthread_rwlock_unlock(&rwlock))
+OP_FUNCTION(writer_rwlock_write_lock, pthread_rwlock_wrlock(&writer_rwlock))
+OP_FUNCTION(writer_rwlock_write_unlock, pthread_rwlock_unlock(&writer_rwlock))
 
 TYPE(pthread_mutex, .rank = 1540, .groups = RUN_READ,
 	.what = "one shared pthread mutex",

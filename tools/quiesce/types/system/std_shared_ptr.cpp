@@ -22,15 +22,8 @@ thread_local std::shared_ptr<op_item> held;
 
 OP_SECTION(std_shared_ptr, (void)t; auto kept = target->ptr.load(std::memory_order_acquire), kept, (void)0)
 
-void section_lock()
-{
-	held = target->ptr.load(std::memory_order_acquire);
-}
-
-void section_unlock()
-{
-	held.reset();
-}
+OP_FUNCTION(section_lock, held = target->ptr.load(std::memory_order_acquire))
+OP_FUNCTION(section_unlock, held.reset())
 
 OP_READ_OPS(std_shared_ptr, section_lock, section_unlock);
 

@@ -39,20 +39,9 @@ place &own_place()
 	return mine;
 }
 
-void queuing_read_lock()
-{
-	own_place().acquire(queuing.mutex, READER);
-}
-
-void queuing_write_lock()
-{
-	own_place().acquire(queuing.mutex, WRITER);
-}
-
-void queuing_unlock()
-{
-	own_place().release();
-}
+OP_FUNCTION(queuing_read_lock, own_place().acquire(queuing.mutex, READER))
+OP_FUNCTION(queuing_write_lock, own_place().acquire(queuing.mutex, WRITER))
+OP_FUNCTION(queuing_unlock, own_place().release())
 
 OP_READ_OPS(queuing, queuing_read_lock, queuing_unlock);
 
