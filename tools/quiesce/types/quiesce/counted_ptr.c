@@ -2,11 +2,9 @@
 /* counted_ptr.c - the counted pointer of quiesce, borrowed for a section: a slot for each section, no reference. */
 #include <quiesce/counted_ptr.h>
 
+#include "ours.h"
 #include "types/loop.h"
 #include "types/registry.h"
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 /* The tool's own item has no count.  This one has the layout that
  * make_counted() of C++ makes: the count before the object. */
@@ -41,8 +39,6 @@ OP_FUNCTION(first_section, hazptr_free(NULL, hazptr_alloc(NULL)))
 
 TYPE(counted_ptr, .rank = 560, .groups = RUN_OBJECT | REPORT_READ | FAMILY_OBJECT,
 	.what = "a counted pointer of quiesce, read by a hazard pointer that could be promoted to a reference",
-	.fence_modes = true,
+	OURS,
 	.read = &counted_ptr_read,
-	.init = op_rcu_init,
-	.thread_enter = first_section,
-	.stats = op_rcu_stats);
+	.thread_enter = first_section);

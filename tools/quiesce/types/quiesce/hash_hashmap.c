@@ -3,12 +3,10 @@
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/rcu.h>
 
+#include "ours.h"
 #include "hash_ours.h"
 #include "types/hash.h"
 #include "types/registry.h"
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 static void *create(uint64_t nr_keys)
 {
@@ -59,11 +57,10 @@ static inline bool map_remove(struct hashmap *map, uint64_t key)
 
 HASH_RUN(map, struct hashmap)
 
-OP_FUNCTION(first_section, rcu_read_lock(); rcu_read_unlock())
 OP_FUNCTION(barrier, rcu_barrier())
 
 #define MAP .create = create, .destroy = destroy, .barrier = barrier, .mapped = mapped, .grows = true
-#define OP .fence_modes = true, .init = op_rcu_init, .thread_enter = first_section, .stats = op_rcu_stats
+#define OP .fence_modes = true, .init = op_rcu_init, .thread_enter = rcu_first_section, .stats = op_rcu_stats
 
 static const struct hash_op hashmap_hash = { MAP, .run = map_run, .resize = resize };
 TYPE(hashmap, .rank = 300, .groups = RUN_TABLE | REPORT,

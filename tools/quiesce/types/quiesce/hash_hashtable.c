@@ -5,12 +5,10 @@
 #include <quiesce/hazptr.h>
 #include <quiesce/rcu.h>
 
+#include "ours.h"
 #include "hash_ours.h"
 #include "types/hash.h"
 #include "types/registry.h"
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 struct object {
 	uint64_t key, value;
@@ -97,7 +95,6 @@ static bool hashtable_rcu_remove(struct hashtable *t, uint64_t key)
 
 HASH_RUN(hashtable_rcu, struct hashtable)
 
-OP_FUNCTION(rcu_first_section, rcu_read_lock(); rcu_read_unlock())
 OP_FUNCTION(rcu_end, rcu_barrier())
 
 #define TABLE .create = create, .destroy = destroy, .mapped = mapped, .grows = true
@@ -105,11 +102,9 @@ OP_FUNCTION(rcu_end, rcu_barrier())
 static const struct hash_op hashtable_hash = { TABLE, .run = hashtable_rcu_run, .barrier = rcu_end, .resize = resize };
 TYPE(hashtable, .rank = 320, .groups = RUN_SIX | RUN_TABLE | REPORT,
 	.what = "hashtable of quiesce, grown by itself: objects without an rcu_head, RCU, kfree_rcu_mightsleep()",
-	.fence_modes = true,
+	OURS,
 	.hash = &hashtable_hash,
-	.init = op_rcu_init,
-	.thread_enter = rcu_first_section,
-	.stats = op_rcu_stats);
+	.thread_enter = rcu_first_section);
 
 /* ---- hashtable updated by functions ---- */
 
@@ -168,11 +163,9 @@ HASH_RUN(hashtable_update, struct hashtable)
 static const struct hash_op hashtable_update_hash = { TABLE, .run = hashtable_update_run, .barrier = rcu_end };
 TYPE(hashtable_update, .rank = 330,
 	.what = "hashtable of quiesce, inserts and removes by functions: hashtable_update()",
-	.fence_modes = true,
+	OURS,
 	.hash = &hashtable_update_hash,
-	.init = op_rcu_init,
-	.thread_enter = rcu_first_section,
-	.stats = op_rcu_stats);
+	.thread_enter = rcu_first_section);
 
 /* ---- hashtable with a hazard pointer for the object ---- */
 
@@ -222,9 +215,7 @@ OP_FUNCTION(both_end, hazptr_barrier(); rcu_barrier())
 static const struct hash_op hashtable_hazptr_hash = { TABLE, .run = hashtable_hazptr_run, .barrier = both_end, .resize = resize };
 TYPE(hashtable_hazptr, .rank = 340,
 	.what = "hashtable of quiesce, objects with a hazptr_head, protected by a hazard pointer, kfree_hazptr()",
-	.fence_modes = true,
+	OURS,
 	.hash = &hashtable_hazptr_hash,
-	.init = op_rcu_init,
 	.thread_enter = slot_enter,
-	.thread_exit = slot_exit,
-	.stats = op_rcu_stats);
+	.thread_exit = slot_exit);

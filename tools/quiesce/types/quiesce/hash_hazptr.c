@@ -8,10 +8,8 @@
 #include <quiesce/hazptr.h>
 #include <quiesce/rcu.h>
 
+#include "ours.h"
 #include "types/floor/hash_chain.h"
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 struct hazptr_node {
 	struct hazptr_head head; /* the first member, because protections are of the node's address */
@@ -146,9 +144,7 @@ static const struct hash_op hazptr_hash = {
 };
 TYPE(hazptr, .rank = 410, .groups = REPORT,
 	.what = "chains, hazard pointers of quiesce: each node protected; a spinlock in each bucket for updates, kfree_hazptr()",
-	.fence_modes = true,
+	OURS,
 	.hash = &hazptr_hash,
-	.init = op_rcu_init,
 	.thread_enter = thread_enter,
-	.thread_exit = thread_exit,
-	.stats = op_rcu_stats);
+	.thread_exit = thread_exit);

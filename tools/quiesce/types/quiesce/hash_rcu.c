@@ -2,10 +2,8 @@
 /* hash_rcu.c - chains whose readers are in sections of RCU of quiesce; updates lock the bucket. */
 #include <quiesce/rcu.h>
 
+#include "ours.h"
 #include "types/floor/hash_chain.h"
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 struct rcu_node {
 	struct chain_node chain;
@@ -70,7 +68,6 @@ static bool rcu_remove(struct chain_table *t, uint64_t key)
 	return n != NULL;
 }
 
-OP_FUNCTION(first_section, rcu_read_lock(); rcu_read_unlock())
 OP_FUNCTION(barrier, rcu_barrier())
 
 HASH_RUN(rcu, struct chain_table)
@@ -80,11 +77,9 @@ static const struct hash_op rcu_hash = {
 };
 TYPE(rcu, .rank = 400, .groups = RUN_TABLE | REPORT,
 	.what = "chains, RCU of quiesce; a spinlock in each bucket for updates, kfree_rcu()",
-	.fence_modes = true,
+	OURS,
 	.hash = &rcu_hash,
-	.init = op_rcu_init,
-	.thread_enter = first_section,
-	.stats = op_rcu_stats);
+	.thread_enter = rcu_first_section);
 
 /* ---- chains without a grace period ---- */
 
@@ -113,4 +108,4 @@ TYPE(busted_rcu, .rank = 130,
 	.broken = true,
 	.hash = &busted_rcu_hash,
 	.init = op_rcu_init,
-	.thread_enter = first_section);
+	.thread_enter = rcu_first_section);

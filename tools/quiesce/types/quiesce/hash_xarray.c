@@ -5,11 +5,9 @@
 
 #include <stdlib.h>
 
+#include "ours.h"
 #include "types/hash.h"
 #include "types/registry.h"
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 #define MOST_SCATTERED 20000 /* each of which needs several nodes */
 
@@ -58,7 +56,6 @@ static inline bool array_remove(struct xarray *xa, uint64_t key)
 
 HASH_RUN(array, struct xarray)
 
-OP_FUNCTION(first_section, rcu_read_lock(); rcu_read_unlock())
 OP_FUNCTION(barrier, rcu_barrier())
 
 static const struct hash_op xarray_hash = {
@@ -66,8 +63,6 @@ static const struct hash_op xarray_hash = {
 };
 TYPE(xarray, .rank = 350,
 	.what = "xarray of quiesce: a radix tree, values in order of their keys; for --keys=dense:N",
-	.fence_modes = true,
+	OURS,
 	.hash = &xarray_hash,
-	.init = op_rcu_init,
-	.thread_enter = first_section,
-	.stats = op_rcu_stats);
+	.thread_enter = rcu_first_section);

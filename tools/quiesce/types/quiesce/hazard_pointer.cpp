@@ -4,12 +4,12 @@
 
 #include <quiesce/hazptr.hpp>
 
+#include "ours.h"
+
 extern "C" {
 #include "types/loop.h"
 #include "types/registry.h"
 
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 }
 
 /* The tool's own target is a C structure without the base class.  Not static: a

@@ -7,13 +7,12 @@
 #include <quiesce/hazptr.h>
 #include <quiesce/shazptr.h>
 
+#include "ours.h"
+#include "types/busted.h"
 #include "types/loop.h"
 #include "types/registry.h"
 
 _Static_assert(sizeof(struct hazptr_head) <= sizeof(((struct op_head *)0)->space), "op_head has room for the library's head");
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 /* The thread owns this slot from thread_enter() to thread_exit(). */
 static __thread hazptr_t *mine __attribute__((tls_model("initial-exec")));
@@ -287,15 +286,13 @@ static const struct op_retire hazptr_retirement = { retire, retire_barrier, reti
 
 TYPE(hazptr, .rank = 500, .groups = RUN_SIX | RUN_READ | RUN_OBJECT | RUN_WAIT | REPORT_READ | REPORT_WAIT | FAMILY_OBJECT,
 	.what = "quiesce hazard pointers, a slot in hand; synchronize_hazptr() of one object, call_hazptr()",
-	.fence_modes = true,
+	OURS,
 	.read = &hazptr_read,
 	.wait = &target_wait,
 	.retire = &hazptr_retirement,
 	.object = &hazptr_object,
-	.init = op_rcu_init,
 	.thread_enter = thread_enter,
-	.thread_exit = thread_exit,
-	.stats = op_rcu_stats);
+	.thread_exit = thread_exit);
 
 #define HAZPTR_READ_TYPE(NAME, ENTER, EXIT)     \
 	.fence_modes = true,                    \
@@ -318,37 +315,22 @@ TYPE(hazptr_context, .rank = 530,
 
 /* ---- busted: updaters do not wait, and retired objects are freed at once ---- */
 
-static void busted_target(void)
-{
-}
-
-static void busted_object(void *object)
-{
-	(void)object;
-}
-
-static void busted_call(struct op_head *head)
-{
-	head->fn(head);
-}
-
 static void busted_together(struct op_head **heads, int nr)
 {
 	for (int i = 0; i < nr; i++)
 		heads[i]->fn(heads[i]);
 }
 
-static const struct op_wait busted_wait = { .wait = busted_target, .per_object = true };
 static const struct op_object busted_hazptr_object = { HAZPTR_OBJECT(busted_object) };
-static const struct op_retire busted_retire = { busted_call, busted_target, busted_together };
+static const struct op_retire busted_retirement = { busted_call, busted_nothing, busted_together };
 
 TYPE(busted_hazptr, .rank = 570,
 	.what = "hazard pointers whose updaters free at once: torture must notice",
 	.broken = true,
 	.wait_only = true,
 	.read = &hazptr_read,
-	.wait = &busted_wait,
-	.retire = &busted_retire,
+	.wait = &busted_object_wait,
+	.retire = &busted_retirement,
 	.object = &busted_hazptr_object,
 	.init = op_rcu_init,
 	.thread_enter = thread_enter,

@@ -2,11 +2,9 @@
 /* percpu_ref.c - quiesce's reference count per CPU: a get and a put for each section. */
 #include <quiesce/percpu_ref.h>
 
+#include "ours.h"
 #include "types/loop.h"
 #include "types/registry.h"
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 static struct percpu_ref ref __attribute__((aligned(128)));
 

@@ -2,12 +2,10 @@
 /* percpu_rwsem.c - quiesce's reader-writer lock whose readers are counted per CPU; for rwscale with its writers. */
 #include <quiesce/percpu_rwsem.h>
 
+#include "ours.h"
 #include "types/loop.h"
 #include "types/rwlock.h"
 #include "types/registry.h"
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 DEFINE_STATIC_PERCPU_RWSEM(rwsem);
 
@@ -55,4 +53,4 @@ static const struct rwlock_op rcu_sync_lock = {
 };
 
 TYPE(rcu_sync, .rank = 720, .groups = RUN_BURST | REPORT_BURST,
-	.fence_modes = true, .rwlock = &rcu_sync_lock, .init = op_rcu_init, .stats = op_rcu_stats);
+	OURS, .rwlock = &rcu_sync_lock);

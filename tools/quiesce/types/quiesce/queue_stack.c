@@ -5,11 +5,9 @@
 
 #include <pthread.h>
 
+#include "ours.h"
 #include "types/queue.h"
 #include "types/registry.h"
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 /* ---- wfstack ---- */
 
@@ -78,14 +76,10 @@ static inline struct queue_node *lfs_get(uint64_t *ret_value)
 QUEUE_LOOPS(lfs, lfs_put, lfs_get)
 
 OP_FUNCTION(lfs_wait, synchronize_rcu())
-OP_FUNCTION(first_section, rcu_read_lock(); rcu_read_unlock())
-
 static const struct queue_op lfs_queue = { .create = lfs_create, QUEUE_LOOPS_OF(lfs), .wait = lfs_wait, .peer = "liburcu_lfs" };
 
 TYPE(lfstack, .rank = 330,
 	.what = "quiesce's lock-free stack, pops in sections",
-	.fence_modes = true,
+	OURS,
 	.queues = &lfs_queue,
-	.init = op_rcu_init,
-	.thread_enter = first_section,
-	.stats = op_rcu_stats);
+	.thread_enter = rcu_first_section);

@@ -3,13 +3,12 @@
 #include <quiesce/control.h>
 #include <quiesce/rcu.h>
 
+#include "ours.h"
+#include "types/busted.h"
 #include "types/loop.h"
 #include "types/registry.h"
 
 _Static_assert(sizeof(struct rcu_head) <= sizeof(((struct op_head *)0)->space), "op_head has room for the library's head");
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 OP_READ(rcu, rcu_read_lock(), rcu_dereference(t->ptr), rcu_read_unlock());
 
@@ -33,21 +32,12 @@ void op_rcu_stats(struct op_stats *ret)
 	ret->blocked = stats.shazptr_blocked;
 }
 
-/* The first section registers the thread. */
-OP_FUNCTION(first_section, rcu_read_lock(); rcu_read_unlock())
 OP_FUNCTION(wait_plain, synchronize_rcu())
 OP_FUNCTION(wait_expedited, synchronize_rcu_expedited())
 
-static void run_callback(struct rcu_head *head)
-{
-	struct op_head *op_head = (struct op_head *)head;
-
-	op_head->fn(op_head);
-}
-
 static void retire(struct op_head *head)
 {
-	call_rcu((struct rcu_head *)head->space, run_callback);
+	call_rcu((struct rcu_head *)head->space, rcu_run_callback);
 }
 
 OP_FUNCTION(retire_barrier, rcu_barrier())
@@ -90,56 +80,23 @@ static const struct op_pointer rcu_pointer = { pointer_fetch, pointer_publish };
 
 TYPE(rcu, .rank = 300, .groups = RUN_SIX | RUN_SIX_WAIT | RUN_READ | RUN_WAITS | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "quiesce RCU, inlined; synchronize_rcu(), call_rcu()",
-	.fence_modes = true,
+	OURS,
 	.read = &rcu_read,
 	.wait = &rcu_wait,
 	.retire = &rcu_retire,
 	.polled = &rcu_polled,
 	.pointer = &rcu_pointer,
-	.init = op_rcu_init,
-	.thread_enter = first_section,
-	.stats = op_rcu_stats);
+	.thread_enter = rcu_first_section);
 
 TYPE(rcu_expedited, .rank = 310, .groups = RUN_WAIT_SAME | RUN_WAIT | REPORT_WAIT,
 	.what = "quiesce RCU; synchronize_rcu_expedited()",
-	.fence_modes = true,
+	OURS,
 	.wait_only = true,
 	.read = &rcu_read,
 	.wait = &rcu_expedited_wait,
-	.init = op_rcu_init,
-	.thread_enter = first_section,
-	.stats = op_rcu_stats);
+	.thread_enter = rcu_first_section);
 
 /* ---- busted: RCU whose updaters do not wait ---- */
-
-static void busted_nothing(void)
-{
-}
-
-static void busted_call(struct op_head *head)
-{
-	head->fn(head);
-}
-
-static uint64_t busted_cookie(void)
-{
-	return 0;
-}
-
-static int busted_poll(uint64_t cookie)
-{
-	(void)cookie;
-	return 1;
-}
-
-static void busted_cond(uint64_t cookie)
-{
-	(void)cookie;
-}
-
-static const struct op_wait busted_wait = { .wait = busted_nothing, .expedited = busted_nothing };
-static const struct op_retire busted_retire = { .call = busted_call, .barrier = busted_nothing };
-static const struct op_polled busted_polled = { busted_cookie, busted_cookie, busted_poll, busted_cond };
 
 TYPE(busted, .rank = 330,
 	.what = "quiesce RCU whose updaters do not wait: torture must notice",
@@ -151,5 +108,5 @@ TYPE(busted, .rank = 330,
 	.polled = &busted_polled,
 	.pointer = &rcu_pointer,
 	.init = op_rcu_init,
-	.thread_enter = first_section,
+	.thread_enter = rcu_first_section,
 	.stats = op_rcu_stats);

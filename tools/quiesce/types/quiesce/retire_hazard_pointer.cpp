@@ -6,13 +6,9 @@
 
 #include <quiesce/hazptr.hpp>
 
+#include "ours.h"
 #include "types/registry.h"
 #include "types/retire.h"
-
-extern "C" {
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
-}
 
 namespace {
 

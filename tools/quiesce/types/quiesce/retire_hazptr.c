@@ -5,13 +5,11 @@
 #include <quiesce/control.h>
 #include <quiesce/hazptr.h>
 
+#include "ours.h"
 #include "types/registry.h"
 #include "types/retire.h"
 
 _Static_assert(sizeof(struct hazptr_head) <= sizeof(void *[RETIRE_HEAD_WORDS]), "there is room for the library's head");
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 /* ---- readers of all these types ---- */
 

@@ -3,16 +3,11 @@
 #include <quiesce/control.h>
 #include <quiesce/rcu.h>
 
+#include "ours.h"
 #include "types/registry.h"
 #include "types/retire.h"
 
 _Static_assert(sizeof(struct rcu_head) <= sizeof(void *[RETIRE_HEAD_WORDS]), "there is room for the library's head");
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
-
-/* The first section registers the thread. */
-OP_FUNCTION(first_section, rcu_read_lock(); rcu_read_unlock())
 
 static void read_protected(void **where)
 {
@@ -62,16 +57,12 @@ static const struct op_reclaim rcu_free_reclaim = {
 
 TYPE(rcu, .rank = 600, .groups = RUN_TABLE | REPORT,
 	.what = "call_rcu() of quiesce",
-	.fence_modes = true,
+	OURS,
 	.reclaim = &rcu_reclaim,
-	.init = op_rcu_init,
-	.stats = op_rcu_stats,
-	.thread_enter = first_section);
+	.thread_enter = rcu_first_section);
 
 TYPE(rcu_free, .rank = 610, .groups = RUN_SIX | RUN_TABLE | REPORT,
 	.what = "kfree_rcu() of quiesce; counted by its statistics",
-	.fence_modes = true,
+	OURS,
 	.reclaim = &rcu_free_reclaim,
-	.init = op_rcu_init,
-	.stats = op_rcu_stats,
-	.thread_enter = first_section);
+	.thread_enter = rcu_first_section);

@@ -13,11 +13,9 @@
 
 #include <quiesce/rcu.h>
 
+#include "ours.h"
 #include "types/registry.h"
 #include "types/rwlock.h"
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 static struct {
 	uint32_t writers; /* readers are slow unless it is 0; changed by locked instructions */
@@ -139,7 +137,7 @@ static const struct rwlock_op gp_lock = {
 };
 
 TYPE(gp, .rank = 700, .groups = RUN_BURST | REPORT_BURST,
-	.fence_modes = true, .rwlock = &gp_lock, .init = op_rcu_init, .stats = op_rcu_stats);
+	OURS, .rwlock = &gp_lock);
 
 static const struct rwlock_op expedited_lock = {
 	.what = "for comparison: synchronize_rcu_expedited() in each lock and unlock",
@@ -152,4 +150,4 @@ static const struct rwlock_op expedited_lock = {
 };
 
 TYPE(expedited, .rank = 710, .groups = RUN_BURST | REPORT_BURST,
-	.fence_modes = true, .rwlock = &expedited_lock, .init = op_rcu_init, .stats = op_rcu_stats);
+	OURS, .rwlock = &expedited_lock);

@@ -3,13 +3,12 @@
 #include <quiesce/control.h>
 #include <quiesce/shazptr.h>
 
+#include "ours.h"
+#include "types/busted.h"
 #include "types/loop.h"
 #include "types/registry.h"
 
 _Static_assert(sizeof(struct shazptr_guard) <= sizeof(struct op_guard), "op_guard has room for the library's guard");
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 static __thread struct shazptr_guard held __attribute__((tls_model("initial-exec")));
 
@@ -180,16 +179,6 @@ TYPE(shazptr_wildcard_skip_self_scan, .rank = 430,
 
 /* ---- busted: updaters do not wait ---- */
 
-static void busted_target(void)
-{
-}
-
-static void busted_object(void *object)
-{
-	(void)object;
-}
-
-static const struct op_wait busted_wait = { .wait = busted_target, .per_object = true };
 static const struct op_object busted_shazptr_object = {
 	.lock = lock_object,
 	.unlock = section_unlock,
@@ -207,7 +196,7 @@ TYPE(busted_shazptr, .rank = 440,
 	.broken = true,
 	.wait_only = true,
 	.read = &shazptr_read,
-	.wait = &busted_wait,
+	.wait = &busted_object_wait,
 	.object = &busted_shazptr_object,
 	.init = op_rcu_init,
 	.thread_enter = first_section,

@@ -3,11 +3,9 @@
 #include <quiesce/rcu.h>
 #include <quiesce/srcu.h>
 
+#include "ours.h"
 #include "types/loop.h"
 #include "types/registry.h"
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 DEFINE_STATIC_SRCU(domain);
 
@@ -41,16 +39,9 @@ static void stats(struct op_stats *ret)
 OP_FUNCTION(wait_plain, synchronize_srcu(&domain))
 OP_FUNCTION(wait_expedited, synchronize_srcu_expedited(&domain))
 
-static void run_callback(struct rcu_head *head)
-{
-	struct op_head *op_head = (struct op_head *)head;
-
-	op_head->fn(op_head);
-}
-
 static void retire(struct op_head *head)
 {
-	call_srcu(&domain, (struct rcu_head *)head->space, run_callback);
+	call_srcu(&domain, (struct rcu_head *)head->space, rcu_run_callback);
 }
 
 OP_FUNCTION(retire_barrier, srcu_barrier(&domain))

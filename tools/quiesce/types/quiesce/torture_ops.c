@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* torture_ops.c - percpu_rwsem, SRCU and percpu_ref as torture calls them, and variants that are broken on purpose. */
+#include "ours.h"
 #include "torture_ops.h"
+#include "types/busted.h"
 #include "types/registry.h"
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 /* ---- locks ---- */
 
@@ -54,9 +53,7 @@ const struct torture_rwsem_ops torture_busted_rwsem_ops = { busted_read, busted_
 
 TYPE(percpu_rwsem, .rank = 620,
 	.what = "quiesce's reader-writer lock with readers counted per CPU",
-	.fence_modes = true,
-	.init = op_rcu_init,
-	.stats = op_rcu_stats,
+	OURS,
 	.torture = &torture_rwsem);
 
 TYPE(busted_percpu_rwsem, .rank = 630,
@@ -95,16 +92,9 @@ static void srcu_unlock(void)
 OP_FUNCTION(srcu_wait, synchronize_srcu(&torture_domain))
 OP_FUNCTION(srcu_expedited, synchronize_srcu_expedited(&torture_domain))
 
-static void run_callback(struct rcu_head *head)
-{
-	struct op_head *op_head = (struct op_head *)head;
-
-	op_head->fn(op_head);
-}
-
 static void srcu_call(struct op_head *head)
 {
-	call_srcu(&torture_domain, (struct rcu_head *)head->space, run_callback);
+	call_srcu(&torture_domain, (struct rcu_head *)head->space, rcu_run_callback);
 }
 
 OP_FUNCTION(srcu_wait_for_calls, srcu_barrier(&torture_domain))
@@ -140,54 +130,29 @@ static void srcu_publish(void **where, void *object)
 	rcu_assign_pointer(*where, object);
 }
 
-static void busted_wait(void)
-{
-}
-
-static void busted_call(struct op_head *head)
-{
-	head->fn(head);
-}
-
-static int busted_poll(uint64_t cookie)
-{
-	(void)cookie;
-	return 1;
-}
-
-static void busted_cond(uint64_t cookie)
-{
-	(void)cookie;
-}
-
 static const struct op_read read_ops = { .lock = srcu_lock, .unlock = srcu_unlock };
 static const struct op_wait wait_ops = { .wait = srcu_wait, .expedited = srcu_expedited };
 static const struct op_retire retire_ops = { .call = srcu_call, .barrier = srcu_wait_for_calls };
 static const struct op_polled polled_ops = { srcu_get, srcu_start, srcu_poll, srcu_cond };
 static const struct op_pointer pointer_ops = { srcu_fetch, srcu_publish };
-static const struct op_wait busted_wait_ops = { .wait = busted_wait, .expedited = busted_wait };
-static const struct op_retire busted_retire_ops = { .call = busted_call, .barrier = busted_wait };
-static const struct op_polled busted_polled_ops = { srcu_get, srcu_get, busted_poll, busted_cond };
 
 TYPE(srcu, .rank = 600,
 	.what = "quiesce SRCU: sleeping readers, several domains",
-	.fence_modes = true,
+	OURS,
 	.read = &read_ops,
 	.wait = &wait_ops,
 	.retire = &retire_ops,
 	.polled = &polled_ops,
 	.pointer = &pointer_ops,
-	.init = op_rcu_init,
-	.stats = op_rcu_stats,
 	.torture = &torture_srcu);
 
 TYPE(busted_srcu, .rank = 610,
 	.what = "SRCU whose updaters do not wait: torture must notice",
 	.broken = true,
 	.read = &read_ops,
-	.wait = &busted_wait_ops,
-	.retire = &busted_retire_ops,
-	.polled = &busted_polled_ops,
+	.wait = &busted_wait,
+	.retire = &busted_retire,
+	.polled = &busted_polled,
 	.pointer = &pointer_ops,
 	.init = op_rcu_init,
 	.stats = op_rcu_stats,
@@ -234,9 +199,7 @@ const struct torture_ref_ops torture_busted_ref_ops = { busted_count, busted_cou
 
 TYPE(percpu_ref, .rank = 640,
 	.what = "quiesce's reference count per CPU",
-	.fence_modes = true,
-	.init = op_rcu_init,
-	.stats = op_rcu_stats,
+	OURS,
 	.torture = &torture_ref);
 
 TYPE(busted_percpu_ref, .rank = 650,

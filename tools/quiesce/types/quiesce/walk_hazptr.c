@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* walk_hazptr.c - hazard pointers of quiesce: three slots in a row, kept by the thread; kfree_hazptr(). */
+#include "ours.h"
 #include "types/walk.h"
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 #define WALK_SCHEME hazptr
 #define WALK_WHAT "hazard pointers of quiesce, kfree_hazptr()"

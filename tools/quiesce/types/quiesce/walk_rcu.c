@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* walk_rcu.c - RCU of quiesce: a section for each operation, kfree_rcu(). */
+#include "ours.h"
 #include "types/walk.h"
 #include "types/walk_section.h"
-
-int op_rcu_init(enum op_fence fence);
-void op_rcu_stats(struct op_stats *ret);
 
 #define WALK_SCHEME rcu
 #define WALK_WHAT "RCU of quiesce, kfree_rcu()"
