@@ -88,6 +88,34 @@ struct queue_op {
 			;                                                              \
 	}
 
+/* Defines the calls and the loops of a queue whose gets return the node that was put: PUT is a statement on @node, POP
+ * an expression between BEFORE and AFTER, the lock or section that gets need. */
+#define QUEUE_OF(name, INIT, PUT, BEFORE, POP, AFTER)                                  \
+	static int name##_create(struct queue_node *stub)                              \
+	{                                                                              \
+		(void)stub;                                                            \
+		INIT;                                                                  \
+		return 0;                                                              \
+	}                                                                              \
+	static inline void name##_put(struct queue_node *node)                         \
+	{                                                                              \
+		PUT;                                                                   \
+	}                                                                              \
+	static inline struct queue_node *name##_get(uint64_t *ret_value)               \
+	{                                                                              \
+		struct queue_node *node;                                               \
+                                                                                       \
+		BEFORE;                                                                \
+		node = (struct queue_node *)(void *)(POP);                             \
+		AFTER;                                                                 \
+		if (node)                                                              \
+			*ret_value = node->value;                                      \
+		return node;                                                           \
+	}                                                                              \
+	QUEUE_LOOPS(name, name##_put, name##_get)
+#define QUEUE_AS(type, node) ((struct type *)(void *)(node))
+#define QUEUE_CALLS(name) .create = name##_create, QUEUE_LOOPS_OF(name)
+
 /* The members of a queue_op that QUEUE_LOOPS() defines. */
 #define QUEUE_LOOPS_OF(name) .pairs = name##_pairs, .produce = name##_produce, .consume = name##_consume
 

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* hp.c - Concurrency Kit's hazard pointers: a slot of the thread's record, set with a full fence. */
+/* hp.c - Concurrency Kit's hazard pointers: slots of the thread's record, set with a full fence; reads, deferred frees with a
+ * scan for each batch, and walks. */
 #include <ck_hp.h>
 #include <stdlib.h>
 
 #include "types/loop.h"
 #include "types/registry.h"
+#include "types/retire.h"
+#include "types/walk.h"
 
-#define SLOTS 1
-#define THRESHOLD 1024 /* never reached, because nothing is retired here */
+_Static_assert(sizeof(ck_hp_hazard_t) <= sizeof(void *[RETIRE_HEAD_WORDS]), "there is room for the library's head");
+_Static_assert(sizeof(ck_hp_hazard_t) <= sizeof(union walk_head), "there is room for the library's head");
 
 static ck_hp_t domain;
 static __thread ck_hp_record_t *record __attribute__((tls_model("initial-exec")));
 
-static int hp_init(enum op_fence fence)
+static int init(unsigned int slots, void (*end)(void *))
+{
+	ck_hp_init(&domain, slots, (unsigned int)retire_params.batch, end);
+	return 0;
+}
+
+static int init_one(enum op_fence fence)
 {
 	(void)fence;
-	ck_hp_init(&domain, SLOTS, THRESHOLD, free);
-	return 0;
+	return init(1, retire_free);
 }
 
 static void thread_enter(void)
@@ -27,13 +35,16 @@ static void thread_enter(void)
 	if (record)
 		return;
 	record = aligned_alloc(128, (sizeof(*record) + 127) / 128 * 128);
-	slots = calloc(16, sizeof(*slots));
+	slots = aligned_alloc(128, 128);
 	if (!record || !slots)
 		abort();
+	memset(slots, 0, 128);
 	ck_hp_register(&domain, record, slots);
 }
 
 OP_FUNCTION(thread_exit, ck_hp_unregister(record); record = NULL)
+OP_FUNCTION(drain, ck_hp_purge(record))
+#define THREADS .init = init_one, .thread_enter = thread_enter, .thread_exit = thread_exit
 
 static inline __attribute__((always_inline)) struct op_item *protect(ck_hp_record_t *r, struct op_item **where)
 {
@@ -60,15 +71,98 @@ static void ck_hp_end(ck_hp_record_t *kept)
 }
 
 OP_SECTION_KEPT(ck_hp, protect(kept, &t->ptr), ck_hp_set(kept, 0, NULL))
-
 OP_FUNCTION(section_lock, protect(record, &op_target.ptr))
 OP_FUNCTION(section_unlock, ck_hp_set(record, 0, NULL))
-
 OP_READ_OPS(ck_hp, section_lock, section_unlock);
 
 TYPE(ck_hp, .rank = 1110, .groups = PEER_HAZPTR | RUN_OBJECT | REPORT_READ | FAMILY_OBJECT,
 	.what = "Concurrency Kit's hazard pointers, inlined, a slot in hand",
-	.read = &ck_hp_read,
-	.init = hp_init,
-	.thread_enter = thread_enter,
-	.thread_exit = thread_exit);
+	.read = &ck_hp_read, THREADS);
+
+/* ---- deferred frees ---- */
+
+#define RETIRE(object) ck_hp_free(record, (ck_hp_hazard_t *)(object)->head, object, object)
+RETIRE_PRODUCE(hp, retire_alloc, RETIRE)
+
+static void hold(void **where)
+{
+	void *first, *again = quiesce_load_relaxed(where);
+
+	do {
+		first = again;
+		ck_hp_set_fence(record, 0, first);
+		again = quiesce_load_relaxed(where);
+	} while (again != first);
+	retire_use(again);
+}
+
+OP_FUNCTION(release, quiesce_fence_light(RAW); ck_hp_clear(record))
+
+static void read_protected(void **where)
+{
+	hold(where);
+	release();
+}
+
+static const struct op_reclaim hp_reclaim = {
+	RETIRE_PRODUCERS(hp), .read = read_protected, .hold = hold, .release = release, .drain = drain,
+};
+
+TYPE(ck_hp, .rank = 1100, .groups = PEER_HAZPTR | RUN_TABLE | REPORT,
+	.what = "Concurrency Kit's hazard pointers, a scan for each batch",
+	.reclaim = &hp_reclaim, THREADS);
+
+/* ---- walks ---- */
+
+#define WALK_SCHEME ck_hp
+#define WALK_WHAT "Concurrency Kit's hazard pointers, a scan for each batch"
+#define WALK_RANK 1100
+#define WALK_FENCES false
+#define WALK_CHECKS 1
+
+struct walk_slots {
+	ck_hp_record_t *record;
+};
+
+static inline void walk_begin(struct walk_slots *s)
+{
+	s->record = record;
+}
+
+static inline void walk_end(struct walk_slots *s)
+{
+	quiesce_fence_light(RAW);
+	ck_hp_clear(s->record);
+}
+
+static inline __attribute__((always_inline)) uintptr_t walk_protect(struct walk_slots *s, unsigned int i, uintptr_t *where)
+{
+	uintptr_t first, again = quiesce_load_relaxed(where);
+
+	do {
+		first = again;
+		ck_hp_set_fence(s->record, i, (void *)(first & ~WALK_MARK));
+		again = walk_load(where);
+	} while (quiesce_unlikely(again != first));
+	return again;
+}
+
+static inline void walk_retire(struct walk_node *node)
+{
+	walk_note_retired();
+	ck_hp_free(record, (ck_hp_hazard_t *)(void *)&node->head, node, node);
+}
+
+static int walk_init(enum op_fence fence)
+{
+	(void)fence;
+	return init(WALK_SLOTS, walk_free);
+}
+
+OP_FUNCTION(walk_thread_exit, drain(); thread_exit(); retire_tally_leave())
+
+#define walk_thread_enter thread_enter
+#define walk_barrier drain
+#define walk_stats NULL
+#define walk_waiting walk_tally_waiting
+#include "types/walk_types.h"

@@ -37,33 +37,12 @@ static inline struct queue_node *fifo_get(uint64_t *ret_value)
 
 QUEUE_LOOPS(fifo, fifo_put, fifo_get)
 
-static int stack_create(struct queue_node *stub)
-{
-	(void)stub;
-	ck_stack_init(&stack);
-	return 0;
-}
-
-static inline void stack_put(struct queue_node *node)
-{
-	ck_stack_push_mpmc(&stack, (struct ck_stack_entry *)(void *)node);
-}
-
-static inline struct queue_node *stack_get(uint64_t *ret_value)
-{
-	struct queue_node *node = (struct queue_node *)(void *)ck_stack_pop_mpmc(&stack);
-
-	if (node)
-		*ret_value = node->value;
-	return node;
-}
-
-QUEUE_LOOPS(stack, stack_put, stack_get)
-
-static const struct queue_op fifo_queue = { .create = fifo_create, QUEUE_LOOPS_OF(fifo), .may_miss = true };
-static const struct queue_op stack_queue = { .create = stack_create, QUEUE_LOOPS_OF(stack) };
+QUEUE_OF(stack, ck_stack_init(&stack), ck_stack_push_mpmc(&stack, QUEUE_AS(ck_stack_entry, node)), (void)0,
+	 ck_stack_pop_mpmc(&stack), (void)0)
 
 TYPE(ck_fifo, .rank = 1100,
-	.what = "ck_fifo_mpmc of Concurrency Kit", .queues = &fifo_queue);
+	.what = "ck_fifo_mpmc of Concurrency Kit",
+	.queues = &(const struct queue_op){ QUEUE_CALLS(fifo), .may_miss = true });
 TYPE(ck_stack, .rank = 1110,
-	.what = "ck_stack_*_mpmc of Concurrency Kit", .queues = &stack_queue);
+	.what = "ck_stack_*_mpmc of Concurrency Kit",
+	.queues = &(const struct queue_op){ QUEUE_CALLS(stack) });

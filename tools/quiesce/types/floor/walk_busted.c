@@ -9,15 +9,7 @@
 #define WALK_FENCES false
 #define DEAD ((uint64_t)0xdeadbeef)
 
-static inline void walk_begin(struct walk_slots *s)
-{
-	(void)s;
-}
-
-static inline void walk_end(struct walk_slots *s)
-{
-	(void)s;
-}
+WALK_SECTION((void)0, (void)0)
 
 /* The memory is kept, so a reader that comes too late finds the dead value, reports it and goes on. */
 static inline void walk_retire(struct walk_node *node)

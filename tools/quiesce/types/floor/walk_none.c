@@ -13,15 +13,7 @@ static __thread union walk_head *mine;
 static union walk_head *all;
 static uint32_t lock;
 
-static inline void walk_begin(struct walk_slots *s)
-{
-	(void)s;
-}
-
-static inline void walk_end(struct walk_slots *s)
-{
-	(void)s;
-}
+WALK_SECTION((void)0, (void)0)
 
 static void walk_retire(struct walk_node *node)
 {

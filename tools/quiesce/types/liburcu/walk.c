@@ -19,17 +19,7 @@ _Static_assert(sizeof(struct rcu_head) <= sizeof(union walk_head), "there is roo
 #define WALK_RANK 1000
 #define WALK_FENCES false
 
-static inline void walk_begin(struct walk_slots *s)
-{
-	(void)s;
-	urcu_memb_read_lock();
-}
-
-static inline void walk_end(struct walk_slots *s)
-{
-	(void)s;
-	urcu_memb_read_unlock();
-}
+WALK_SECTION(urcu_memb_read_lock(), urcu_memb_read_unlock())
 
 static void end_node(struct rcu_head *head)
 {

@@ -9,17 +9,7 @@
 #define WALK_RANK 300
 #define WALK_FENCES true
 
-static inline void walk_begin(struct walk_slots *s)
-{
-	(void)s;
-	rcu_read_lock();
-}
-
-static inline void walk_end(struct walk_slots *s)
-{
-	(void)s;
-	rcu_read_unlock();
-}
+WALK_SECTION(rcu_read_lock(), rcu_read_unlock())
 
 static inline void walk_retire(struct walk_node *node)
 {
