@@ -238,5 +238,4 @@ static const struct hash_op busted_hash = { .create = open_create, .destroy = op
 
 TYPE(busted, .rank = 120,
 	.what = "does not find some keys: hashscale must notice",
-	.broken = true,
-	.hash = &busted_hash);
+	.broken = true, .hash = &busted_hash);

@@ -90,8 +90,7 @@ OP_READ(raw_hp, (void)0, hazard_protect(&t->ptr), HAZARD_CLEAR());
 
 TYPE(raw_hp, .rank = 140, .groups = RUN_READ | RUN_OBJECT,
 	.what = "floor: a hazard pointer in a thread-local slot, without wake-ups",
-	.read = &raw_hp_read,
-	.slot_kind = raw_slot_of_thread);
+	.read = &raw_hp_read, .slot_kind = raw_slot_of_thread);
 
 /* ---- a hazard slot, one of eight: the lowest that is free in a mask ---- */
 
@@ -141,8 +140,7 @@ OP_READ_OPS(raw_hp_bitmask, bitmask_lock, bitmask_unlock);
 
 TYPE(raw_hp_bitmask, .rank = 150,
 	.what = "floor: a hazard pointer in a slot taken from eight by a mask and given back",
-	.read = &raw_hp_bitmask_read,
-	.slot_kind = raw_slot_of_thread);
+	.read = &raw_hp_bitmask_read, .slot_kind = raw_slot_of_thread);
 
 /* ---- one slot, with a test for a waiter before the clear; then the same, claimed by a locked instruction ---- */
 
@@ -203,14 +201,11 @@ OP_READ(raw_fence_slot, (void)0, fence_protect(&t->ptr), fenced_clear_and_wake()
 
 TYPE(raw_hp_wake, .rank = 160,
 	.what = "floor: raw_hp, and a test for a waiter before the clear",
-	.read = &raw_hp_wake_read,
-	.slot_kind = raw_slot_of_thread);
+	.read = &raw_hp_wake_read, .slot_kind = raw_slot_of_thread);
 
 TYPE(raw_fence_slot, .rank = 210, .groups = RUN_OBJECT,
 	.what = "floor: a hazard pointer in a slot found by a pointer and claimed by a locked instruction",
-	.thread_enter = fence_slot_enter,
-	.read = &raw_fence_slot_read,
-	.slot_kind = raw_slot_of_thread);
+	.thread_enter = fence_slot_enter, .read = &raw_fence_slot_read, .slot_kind = raw_slot_of_thread);
 
 /* ---- one full fence ---- */
 

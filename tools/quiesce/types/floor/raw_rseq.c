@@ -79,8 +79,7 @@ OP_READ(raw_rseq_counter, COUNT("0"), OP_LOAD, COUNT("8"));
 
 TYPE(raw_rseq_counter, .rank = 170, .groups = RUN_LOCK,
 	.what = "floor: count in and out for this concurrency id under rseq, unless a word forbids it",
-	.read = &raw_rseq_counter_read,
-	.init = counter_init);
+	.read = &raw_rseq_counter_read, .init = counter_init);
 
 /* Adds one without the test whether counting is forbidden. */
 #define BARE(which)                                                                              \
@@ -95,8 +94,7 @@ OP_READ(raw_rseq_bare, BARE("0"), OP_LOAD, BARE("8"));
 
 TYPE(raw_rseq_bare, .rank = 180,
 	.what = "floor: count in and out for this concurrency id under rseq, without the test for a writer",
-	.read = &raw_rseq_bare_read,
-	.init = init);
+	.read = &raw_rseq_bare_read, .init = init);
 
 /* ---- a hazard slot for each concurrency id; the thread's own slot while that is taken ---- */
 
@@ -199,6 +197,4 @@ OP_READ_OPS(raw_rseq_slot, slot_lock, slot_unlock);
 
 TYPE(raw_rseq_slot, .rank = 190, .groups = RUN_READ,
 	.what = "floor: a hazard pointer in the slot of this concurrency id, claimed under rseq",
-	.read = &raw_rseq_slot_read,
-	.init = init,
-	.slot_kind = slot_kind);
+	.read = &raw_rseq_slot_read, .init = init, .slot_kind = slot_kind);

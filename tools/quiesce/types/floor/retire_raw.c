@@ -63,9 +63,7 @@ static const struct op_reclaim malloc_free_reclaim = {
 
 TYPE(raw_malloc_free, .rank = 100, .groups = RUN_TABLE | REPORT,
 	.what = "floor: allocate a batch, free it; readers touch nothing",
-	.reclaim = &malloc_free_reclaim,
-	.thread_enter = thread_enter,
-	.thread_exit = free_batched);
+	.reclaim = &malloc_free_reclaim, .thread_enter = thread_enter, .thread_exit = free_batched);
 
 /* ---- one hazard slot for each thread, one membarrier for each batch ---- */
 
@@ -183,7 +181,4 @@ static const struct op_reclaim asym_reclaim = {
 
 TYPE(raw_asym_hp_batch, .rank = 110,
 	.what = "floor: hazard pointers by hand, one membarrier and one scan for each batch",
-	.reclaim = &asym_reclaim,
-	.init = asym_init,
-	.thread_enter = asym_enter,
-	.thread_exit = asym_exit);
+	.reclaim = &asym_reclaim, .init = asym_init, .thread_enter = asym_enter, .thread_exit = asym_exit);

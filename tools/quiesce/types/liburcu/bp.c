@@ -18,7 +18,4 @@ static const struct op_wait liburcu_bp_wait = { .wait = wait_plain };
 
 TYPE(liburcu_bp, .rank = 1030, .groups = PEER_RCU | RUN_READ | RUN_WAIT | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "liburcu's self-registering flavour, inlined",
-	.read = &liburcu_bp_read,
-	.wait = &liburcu_bp_wait,
-	.init = liburcu_bp_init,
-	.thread_enter = first_section);
+	.read = &liburcu_bp_read, .wait = &liburcu_bp_wait, .init = liburcu_bp_init, .thread_enter = first_section);

@@ -16,11 +16,7 @@ static const struct hash_op fixed = { .create = lfht_create_fixed, LFHT_OPS };
 
 TYPE(liburcu_lfht, .rank = 1000, .groups = PEER_TABLE | RUN_TABLE | REPORT,
 	.what = "liburcu's cds_lfht, membarrier flavour, sized by itself, and by hand while it is filled; call_rcu()",
-	.hash = &growing,
-	.init = liburcu_memb_init,
-	LFHT_THREADS);
+	.hash = &growing, .init = liburcu_memb_init, LFHT_THREADS);
 TYPE(liburcu_lfht_fixed, .rank = 1010,
 	.what = "liburcu's cds_lfht, membarrier flavour, of a fixed size, a bucket for each element",
-	.hash = &fixed,
-	.init = liburcu_memb_init,
-	LFHT_THREADS);
+	.hash = &fixed, .init = liburcu_memb_init, LFHT_THREADS);

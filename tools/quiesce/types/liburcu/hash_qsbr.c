@@ -19,13 +19,7 @@ static const struct hash_op fixed = { .create = lfht_create_fixed, LFHT_OPS, .be
 
 TYPE(liburcu_lfht_qsbr, .rank = 1020,
 	.what = "liburcu's cds_lfht, quiescent-state flavour, sized by itself, and by hand while it is filled; call_rcu()",
-	.hash = &growing,
-	LFHT_THREADS,
-	.sleep_begin = sleep_begin,
-	.sleep_end = sleep_end);
+	.hash = &growing, LFHT_THREADS, .sleep_begin = sleep_begin, .sleep_end = sleep_end);
 TYPE(liburcu_lfht_qsbr_fixed, .rank = 1030,
 	.what = "liburcu's cds_lfht, quiescent-state flavour, of a fixed size, a bucket for each element",
-	.hash = &fixed,
-	LFHT_THREADS,
-	.sleep_begin = sleep_begin,
-	.sleep_end = sleep_end);
+	.hash = &fixed, LFHT_THREADS, .sleep_begin = sleep_begin, .sleep_end = sleep_end);

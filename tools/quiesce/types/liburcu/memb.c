@@ -45,10 +45,7 @@ static const struct op_retire liburcu_memb_retire = { .call = retire, .barrier =
 
 TYPE(liburcu_memb, .rank = 1000, .groups = PEER_RCU | RUN_READ | RUN_WAITS | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "liburcu's membarrier flavour, inlined",
-	.read = &liburcu_memb_read,
-	.wait = &liburcu_memb_wait,
-	.retire = &liburcu_memb_retire,
-	THREADS);
+	.read = &liburcu_memb_read, .wait = &liburcu_memb_wait, .retire = &liburcu_memb_retire, THREADS);
 
 /* ---- deferred frees ---- */
 
@@ -80,8 +77,7 @@ static const struct op_reclaim memb_reclaim = {
 
 TYPE(liburcu_memb, .rank = 1000, .groups = PEER_RCU | RUN_TABLE | REPORT,
 	.what = "call_rcu() of liburcu, membarrier flavour",
-	.reclaim = &memb_reclaim,
-	THREADS);
+	.reclaim = &memb_reclaim, THREADS);
 
 /* ---- walks ---- */
 

@@ -12,6 +12,4 @@ OP_FUNCTION(thread_exit, urcu_memb_unregister_thread())
 
 TYPE(liburcu_memb_call, .rank = 1010,
 	.what = "liburcu's membarrier flavour through library calls",
-	.read = &liburcu_memb_call_read,
-	.thread_enter = thread_enter,
-	.thread_exit = thread_exit);
+	.read = &liburcu_memb_call_read, .thread_enter = thread_enter, .thread_exit = thread_exit);

@@ -39,6 +39,4 @@ OP_FUNCTION(first_section, hazptr_free(NULL, hazptr_alloc(NULL)))
 
 TYPE(counted_ptr, .rank = 560, .groups = RUN_OBJECT | REPORT_READ | FAMILY_OBJECT,
 	.what = "a counted pointer of quiesce, read by a hazard pointer that could be promoted to a reference",
-	OURS,
-	.read = &counted_ptr_read,
-	.thread_enter = first_section);
+	OURS, .read = &counted_ptr_read, .thread_enter = first_section);

@@ -65,8 +65,7 @@ OP_FUNCTION(barrier, rcu_barrier())
 static const struct hash_op hashmap_hash = { MAP, .run = map_run, .resize = resize };
 TYPE(hashmap, .rank = 300, .groups = RUN_TABLE | REPORT,
 	.what = "hashmap of quiesce, grown by itself: pairs in the buckets; its own hash",
-	.hash = &hashmap_hash,
-	OP);
+	.hash = &hashmap_hash, OP);
 
 /* ---- hashmap updated by functions ---- */
 
@@ -106,5 +105,4 @@ HASH_RUN(map_update, struct hashmap)
 static const struct hash_op hashmap_update_hash = { MAP, .run = map_update_run };
 TYPE(hashmap_update, .rank = 310,
 	.what = "hashmap of quiesce, inserts and removes by functions: hashmap_update()",
-	.hash = &hashmap_update_hash,
-	OP);
+	.hash = &hashmap_update_hash, OP);

@@ -102,9 +102,7 @@ OP_FUNCTION(rcu_end, rcu_barrier())
 static const struct hash_op hashtable_hash = { TABLE, .run = hashtable_rcu_run, .barrier = rcu_end, .resize = resize };
 TYPE(hashtable, .rank = 320, .groups = RUN_SIX | RUN_TABLE | REPORT,
 	.what = "hashtable of quiesce, grown by itself: objects without an rcu_head, RCU, kfree_rcu_mightsleep()",
-	OURS,
-	.hash = &hashtable_hash,
-	.thread_enter = rcu_first_section);
+	OURS, .hash = &hashtable_hash, .thread_enter = rcu_first_section);
 
 /* ---- hashtable updated by functions ---- */
 
@@ -163,9 +161,7 @@ HASH_RUN(hashtable_update, struct hashtable)
 static const struct hash_op hashtable_update_hash = { TABLE, .run = hashtable_update_run, .barrier = rcu_end };
 TYPE(hashtable_update, .rank = 330,
 	.what = "hashtable of quiesce, inserts and removes by functions: hashtable_update()",
-	OURS,
-	.hash = &hashtable_update_hash,
-	.thread_enter = rcu_first_section);
+	OURS, .hash = &hashtable_update_hash, .thread_enter = rcu_first_section);
 
 /* ---- hashtable with a hazard pointer for the object ---- */
 
@@ -215,7 +211,4 @@ OP_FUNCTION(both_end, hazptr_barrier(); rcu_barrier())
 static const struct hash_op hashtable_hazptr_hash = { TABLE, .run = hashtable_hazptr_run, .barrier = both_end, .resize = resize };
 TYPE(hashtable_hazptr, .rank = 340,
 	.what = "hashtable of quiesce, objects with a hazptr_head, protected by a hazard pointer, kfree_hazptr()",
-	OURS,
-	.hash = &hashtable_hazptr_hash,
-	.thread_enter = slot_enter,
-	.thread_exit = slot_exit);
+	OURS, .hash = &hashtable_hazptr_hash, .thread_enter = slot_enter, .thread_exit = slot_exit);

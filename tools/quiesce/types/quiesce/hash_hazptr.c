@@ -144,7 +144,4 @@ static const struct hash_op hazptr_hash = {
 };
 TYPE(hazptr, .rank = 410, .groups = REPORT,
 	.what = "chains, hazard pointers of quiesce: each node protected; a spinlock in each bucket for updates, kfree_hazptr()",
-	OURS,
-	.hash = &hazptr_hash,
-	.thread_enter = thread_enter,
-	.thread_exit = thread_exit);
+	OURS, .hash = &hazptr_hash, .thread_enter = thread_enter, .thread_exit = thread_exit);

@@ -77,9 +77,7 @@ static const struct hash_op rcu_hash = {
 };
 TYPE(rcu, .rank = 400, .groups = RUN_TABLE | REPORT,
 	.what = "chains, RCU of quiesce; a spinlock in each bucket for updates, kfree_rcu()",
-	OURS,
-	.hash = &rcu_hash,
-	.thread_enter = rcu_first_section);
+	OURS, .hash = &rcu_hash, .thread_enter = rcu_first_section);
 
 /* ---- chains without a grace period ---- */
 
@@ -105,7 +103,4 @@ static const struct hash_op busted_rcu_hash = {
 };
 TYPE(busted_rcu, .rank = 130,
 	.what = "rcu, but what is removed is dead at once: has to be BROKEN with updates (a test of this tool)",
-	.broken = true,
-	.hash = &busted_rcu_hash,
-	.init = op_rcu_init,
-	.thread_enter = rcu_first_section);
+	.broken = true, .hash = &busted_rcu_hash, .init = op_rcu_init, .thread_enter = rcu_first_section);

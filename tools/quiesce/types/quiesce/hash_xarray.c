@@ -63,6 +63,4 @@ static const struct hash_op xarray_hash = {
 };
 TYPE(xarray, .rank = 350,
 	.what = "xarray of quiesce: a radix tree, values in order of their keys; for --keys=dense:N",
-	OURS,
-	.hash = &xarray_hash,
-	.thread_enter = rcu_first_section);
+	OURS, .hash = &xarray_hash, .thread_enter = rcu_first_section);

@@ -286,13 +286,8 @@ static const struct op_retire hazptr_retirement = { retire, retire_barrier, reti
 
 TYPE(hazptr, .rank = 500, .groups = RUN_SIX | RUN_READ | RUN_OBJECT | RUN_WAIT | REPORT_READ | REPORT_WAIT | FAMILY_OBJECT,
 	.what = "quiesce hazard pointers, a slot in hand; synchronize_hazptr() of one object, call_hazptr()",
-	OURS,
-	.read = &hazptr_read,
-	.wait = &target_wait,
-	.retire = &hazptr_retirement,
-	.object = &hazptr_object,
-	.thread_enter = thread_enter,
-	.thread_exit = thread_exit);
+	OURS, .read = &hazptr_read, .wait = &target_wait, .retire = &hazptr_retirement, .object = &hazptr_object,
+	.thread_enter = thread_enter, .thread_exit = thread_exit);
 
 #define HAZPTR_READ_TYPE(NAME, ENTER, EXIT)     \
 	.fence_modes = true,                    \
@@ -326,13 +321,6 @@ static const struct op_retire busted_retirement = { busted_call, busted_nothing,
 
 TYPE(busted_hazptr, .rank = 570,
 	.what = "hazard pointers whose updaters free at once: torture must notice",
-	.broken = true,
-	.wait_only = true,
-	.read = &hazptr_read,
-	.wait = &busted_object_wait,
-	.retire = &busted_retirement,
-	.object = &busted_hazptr_object,
-	.init = op_rcu_init,
-	.thread_enter = thread_enter,
-	.thread_exit = thread_exit,
-	.stats = op_rcu_stats);
+	.broken = true, .wait_only = true, .read = &hazptr_read, .wait = &busted_object_wait,
+	.retire = &busted_retirement, .object = &busted_hazptr_object, .init = op_rcu_init,
+	.thread_enter = thread_enter, .thread_exit = thread_exit, .stats = op_rcu_stats);

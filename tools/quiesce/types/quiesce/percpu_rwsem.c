@@ -36,19 +36,12 @@ static bool readers_are_fast(void)
 
 TYPE(percpu_rwsem, .rank = 610, .groups = RUN_SIX | RUN_LOCK | REPORT_READ | FAMILY_LOCK,
 	.what = "quiesce's reader-writer lock with readers counted per CPU, read side",
-	.fence_modes = true,
-	.read = &percpu_rwsem_read,
-	.init = init,
-	.stats = op_rcu_stats);
+	.fence_modes = true, .read = &percpu_rwsem_read, .init = init, .stats = op_rcu_stats);
 
 static const struct rwlock_op rcu_sync_lock = {
 	.what = "percpu_rwsem as it is, with rcu_sync",
-	.init = init_rwsem,
-	.fini = free_rwsem,
-	.read_lock = percpu_rwsem_section_lock,
-	.read_unlock = percpu_rwsem_section_unlock,
-	.write_lock = write_lock,
-	.write_unlock = write_unlock,
+	.init = init_rwsem, .fini = free_rwsem, .read_lock = percpu_rwsem_section_lock,
+	.read_unlock = percpu_rwsem_section_unlock, .write_lock = write_lock, .write_unlock = write_unlock,
 	.fast = readers_are_fast,
 };
 

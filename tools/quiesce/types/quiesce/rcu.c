@@ -80,33 +80,17 @@ static const struct op_pointer rcu_pointer = { pointer_fetch, pointer_publish };
 
 TYPE(rcu, .rank = 300, .groups = RUN_SIX | RUN_SIX_WAIT | RUN_READ | RUN_WAITS | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "quiesce RCU, inlined; synchronize_rcu(), call_rcu()",
-	OURS,
-	.read = &rcu_read,
-	.wait = &rcu_wait,
-	.retire = &rcu_retire,
-	.polled = &rcu_polled,
-	.pointer = &rcu_pointer,
-	.thread_enter = rcu_first_section);
+	OURS, .read = &rcu_read, .wait = &rcu_wait, .retire = &rcu_retire, .polled = &rcu_polled,
+	.pointer = &rcu_pointer, .thread_enter = rcu_first_section);
 
 TYPE(rcu_expedited, .rank = 310, .groups = RUN_WAIT_SAME | RUN_WAIT | REPORT_WAIT,
 	.what = "quiesce RCU; synchronize_rcu_expedited()",
-	OURS,
-	.wait_only = true,
-	.read = &rcu_read,
-	.wait = &rcu_expedited_wait,
-	.thread_enter = rcu_first_section);
+	OURS, .wait_only = true, .read = &rcu_read, .wait = &rcu_expedited_wait, .thread_enter = rcu_first_section);
 
 /* ---- busted: RCU whose updaters do not wait ---- */
 
 TYPE(busted, .rank = 330,
 	.what = "quiesce RCU whose updaters do not wait: torture must notice",
-	.broken = true,
-	.wait_only = true,
-	.read = &rcu_read,
-	.wait = &busted_wait,
-	.retire = &busted_retire,
-	.polled = &busted_polled,
-	.pointer = &rcu_pointer,
-	.init = op_rcu_init,
-	.thread_enter = rcu_first_section,
+	.broken = true, .wait_only = true, .read = &rcu_read, .wait = &busted_wait, .retire = &busted_retire,
+	.polled = &busted_polled, .pointer = &rcu_pointer, .init = op_rcu_init, .thread_enter = rcu_first_section,
 	.stats = op_rcu_stats);

@@ -12,6 +12,4 @@ OP_READ(rcu_call, quiesce_rcu_read_lock(), rcu_dereference(t->ptr), quiesce_rcu_
 
 TYPE(rcu_call, .rank = 320,
 	.what = "quiesce RCU through exported functions, not inlined",
-	.fence_modes = true,
-	.read = &rcu_call_read,
-	.init = op_rcu_init);
+	.fence_modes = true, .read = &rcu_call_read, .init = op_rcu_init);

@@ -80,11 +80,7 @@ const op_reclaim reclaim = { RETIRE_PRODUCERS(cpp), .read = read, .hold = hold, 
 
 TYPE(hazard_pointer, .rank = 550, .groups = RUN_TABLE | REPORT,
 	.what = "the C++ face of quiesce: retire() of an object with a deleter of its own",
-	.fence_modes = true,
-	.reclaim = &reclaim,
-	.init = op_rcu_init,
-	.thread_enter = thread_enter,
-	.thread_exit = thread_exit,
-	.stats = op_rcu_stats);
+	.fence_modes = true, .reclaim = &reclaim, .init = op_rcu_init, .thread_enter = thread_enter,
+	.thread_exit = thread_exit, .stats = op_rcu_stats);
 
 } // namespace

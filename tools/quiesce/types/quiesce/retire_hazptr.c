@@ -107,8 +107,7 @@ static const struct op_reclaim hazptr_reclaim = {
 };
 TYPE(hazptr, .rank = 500, .groups = RUN_TABLE | REPORT,
 	.what = "call_hazptr() of quiesce: callbacks run in its helper thread",
-	.reclaim = &hazptr_reclaim,
-	OP_COMMON);
+	.reclaim = &hazptr_reclaim, OP_COMMON);
 
 #define CALL_INLINE(object) call_hazptr_inline((struct hazptr_head *)(object), end_object)
 #define CALL_INLINE_GIVEN(object) call_hazptr_inline((struct hazptr_head *)(void *)(object), end_given)
@@ -120,8 +119,7 @@ static const struct op_reclaim hazptr_inline_reclaim = {
 };
 TYPE(hazptr_inline, .rank = 510,
 	.what = "call_hazptr_inline() of quiesce: callbacks run where objects are retired",
-	.reclaim = &hazptr_inline_reclaim,
-	OP_COMMON);
+	.reclaim = &hazptr_inline_reclaim, OP_COMMON);
 
 /* ---- kfree_hazptr(): without a callback, only the library counts frees ---- */
 
@@ -145,8 +143,7 @@ static const struct op_reclaim hazptr_free_reclaim = {
 };
 TYPE(hazptr_free, .rank = 520, .groups = RUN_SIX | RUN_TABLE | REPORT,
 	.what = "kfree_hazptr() of quiesce; counted by its statistics",
-	.reclaim = &hazptr_free_reclaim,
-	OP_COMMON);
+	.reclaim = &hazptr_free_reclaim, OP_COMMON);
 
 /* ---- a cohort ---- */
 
@@ -164,8 +161,7 @@ static const struct op_reclaim hazptr_cohort_reclaim = {
 };
 TYPE(hazptr_cohort, .rank = 530,
 	.what = "call_hazptr_cohort() of quiesce, one cohort for all threads",
-	.reclaim = &hazptr_cohort_reclaim,
-	OP_COMMON);
+	.reclaim = &hazptr_cohort_reclaim, OP_COMMON);
 
 /* ---- one scan for all objects, for --scan: the waiter of a cohort reclaims what callbacks retire into it ---- */
 
@@ -194,8 +190,7 @@ static void list_give(char *first, size_t stride, uint64_t nr)
 static const struct op_reclaim hazptr_list_reclaim = { .give = list_give, .finish = cohort_barrier, SCAN };
 TYPE(hazptr_list, .rank = 540,
 	.what = "all objects of a cohort, in one scan; --scan only",
-	.reclaim = &hazptr_list_reclaim,
-	OP_COMMON);
+	.reclaim = &hazptr_list_reclaim, OP_COMMON);
 
 /* ---- busted: objects are forgotten, calls sleep, or nothing is reclaimed before the end ---- */
 
@@ -216,9 +211,7 @@ RETIRE_PRODUCE(busted, retire_alloc, call_or_forget)
 static const struct op_reclaim busted_reclaim = { RETIRE_PRODUCERS(busted), READERS, .barrier = barrier };
 TYPE(busted_hazptr, .rank = 560,
 	.what = "call_hazptr() that forgets each fiftieth object: must be noticed",
-	.broken = true,
-	.reclaim = &busted_reclaim,
-	OP_COMMON);
+	.broken = true, .reclaim = &busted_reclaim, OP_COMMON);
 
 static __thread struct hazptr_head *hoarded;
 
@@ -245,9 +238,7 @@ static void free_hoard(void)
 static const struct op_reclaim hoard_reclaim = { RETIRE_PRODUCERS(hoard), READERS, .drain = free_hoard };
 TYPE(busted_hoard, .rank = 570,
 	.what = "nothing is freed before the end: must be noticed",
-	.broken = true,
-	.reclaim = &hoard_reclaim,
-	OP_COMMON);
+	.broken = true, .reclaim = &hoard_reclaim, OP_COMMON);
 
 #define STALL_EVERY 500 /* calls between two stalls: the 99.9th percentile of the calls contains one */
 #define STALL_NS 1000000
@@ -266,6 +257,4 @@ RETIRE_PRODUCE(stall, retire_alloc, call_or_stall)
 static const struct op_reclaim stall_reclaim = { RETIRE_PRODUCERS(stall), READERS, .barrier = barrier };
 TYPE(busted_stall, .rank = 580,
 	.what = "call_hazptr() of which each five hundredth sleeps a millisecond: must be noticed",
-	.broken = true,
-	.reclaim = &stall_reclaim,
-	OP_COMMON);
+	.broken = true, .reclaim = &stall_reclaim, OP_COMMON);

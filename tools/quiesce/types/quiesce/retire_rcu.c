@@ -57,12 +57,8 @@ static const struct op_reclaim rcu_free_reclaim = {
 
 TYPE(rcu, .rank = 600, .groups = RUN_TABLE | REPORT,
 	.what = "call_rcu() of quiesce",
-	OURS,
-	.reclaim = &rcu_reclaim,
-	.thread_enter = rcu_first_section);
+	OURS, .reclaim = &rcu_reclaim, .thread_enter = rcu_first_section);
 
 TYPE(rcu_free, .rank = 610, .groups = RUN_SIX | RUN_TABLE | REPORT,
 	.what = "kfree_rcu() of quiesce; counted by its statistics",
-	OURS,
-	.reclaim = &rcu_free_reclaim,
-	.thread_enter = rcu_first_section);
+	OURS, .reclaim = &rcu_free_reclaim, .thread_enter = rcu_first_section);

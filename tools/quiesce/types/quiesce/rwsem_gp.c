@@ -128,12 +128,8 @@ static bool readers_are_fast(void)
 
 static const struct rwlock_op gp_lock = {
 	.what = "for comparison: synchronize_rcu() in each lock and unlock",
-	.thread_enter = thread_enter,
-	.read_lock = read_lock,
-	.read_unlock = read_unlock,
-	.write_lock = plain_write_lock,
-	.write_unlock = plain_write_unlock,
-	.fast = readers_are_fast,
+	.thread_enter = thread_enter, .read_lock = read_lock, .read_unlock = read_unlock,
+	.write_lock = plain_write_lock, .write_unlock = plain_write_unlock, .fast = readers_are_fast,
 };
 
 TYPE(gp, .rank = 700, .groups = RUN_BURST | REPORT_BURST,
@@ -141,12 +137,8 @@ TYPE(gp, .rank = 700, .groups = RUN_BURST | REPORT_BURST,
 
 static const struct rwlock_op expedited_lock = {
 	.what = "for comparison: synchronize_rcu_expedited() in each lock and unlock",
-	.thread_enter = thread_enter,
-	.read_lock = read_lock,
-	.read_unlock = read_unlock,
-	.write_lock = expedited_write_lock,
-	.write_unlock = expedited_write_unlock,
-	.fast = readers_are_fast,
+	.thread_enter = thread_enter, .read_lock = read_lock, .read_unlock = read_unlock,
+	.write_lock = expedited_write_lock, .write_unlock = expedited_write_unlock, .fast = readers_are_fast,
 };
 
 TYPE(expedited, .rank = 710, .groups = RUN_BURST | REPORT_BURST,

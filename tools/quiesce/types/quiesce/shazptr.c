@@ -118,26 +118,13 @@ static void clear(struct op_guard *guard)
 static const struct op_wait target_wait = { .wait = wait_target, .per_object = true };
 
 static const struct op_object shazptr_object = {
-	.lock = lock_object,
-	.unlock = section_unlock,
-	.loop = loop_objects,
-	.wait = wait_object,
-	.protect = protect,
-	.attempt = attempt,
-	.acquire = acquire,
-	.clear = clear,
-	.everything = SHAZPTR_WILDCARD,
+	.lock = lock_object, .unlock = section_unlock, .loop = loop_objects, .wait = wait_object, .protect = protect,
+	.attempt = attempt, .acquire = acquire, .clear = clear, .everything = SHAZPTR_WILDCARD,
 };
 
 static const struct op_object shazptr_wildcard_object = {
-	.lock = lock_wildcard,
-	.unlock = section_unlock,
-	.loop = loop_wildcard,
-	.wait = wait_object,
-	.protect = protect_wildcard,
-	.attempt = protect_wildcard,
-	.acquire = acquire_wildcard,
-	.clear = clear,
+	.lock = lock_wildcard, .unlock = section_unlock, .loop = loop_wildcard, .wait = wait_object,
+	.protect = protect_wildcard, .attempt = protect_wildcard, .acquire = acquire_wildcard, .clear = clear,
 	.everything = SHAZPTR_WILDCARD,
 };
 
@@ -165,8 +152,7 @@ TYPE(shazptr, .rank = 400, .groups = RUN_SIX_WAIT | RUN_READ | RUN_OBJECT | RUN_
 
 TYPE(shazptr_skip_self_scan, .rank = 410, .groups = RUN_WAITS,
 	.what = "quiesce hazard pointers, every wait is left to the scan thread",
-	.wait_only = true,
-	SHAZPTR_TYPE(shazptr, init_skip));
+	.wait_only = true, SHAZPTR_TYPE(shazptr, init_skip));
 
 TYPE(shazptr_wildcard, .rank = 420, .groups = RUN_WAITS,
 	.what = "quiesce hazard pointers, all readers hold the wildcard, which blocks every wait",
@@ -174,31 +160,17 @@ TYPE(shazptr_wildcard, .rank = 420, .groups = RUN_WAITS,
 
 TYPE(shazptr_wildcard_skip_self_scan, .rank = 430,
 	.what = "wildcard readers, every wait is left to the scan thread",
-	.wait_only = true,
-	SHAZPTR_TYPE(shazptr_wildcard, init_skip));
+	.wait_only = true, SHAZPTR_TYPE(shazptr_wildcard, init_skip));
 
 /* ---- busted: updaters do not wait ---- */
 
 static const struct op_object busted_shazptr_object = {
-	.lock = lock_object,
-	.unlock = section_unlock,
-	.loop = loop_objects,
-	.wait = busted_object,
-	.protect = protect,
-	.attempt = attempt,
-	.acquire = acquire,
-	.clear = clear,
-	.everything = SHAZPTR_WILDCARD,
+	.lock = lock_object, .unlock = section_unlock, .loop = loop_objects, .wait = busted_object,
+	.protect = protect, .attempt = attempt, .acquire = acquire, .clear = clear, .everything = SHAZPTR_WILDCARD,
 };
 
 TYPE(busted_shazptr, .rank = 440,
 	.what = "hazard pointers whose updaters do not wait: torture must notice",
-	.broken = true,
-	.wait_only = true,
-	.read = &shazptr_read,
-	.wait = &busted_object_wait,
-	.object = &busted_shazptr_object,
-	.init = op_rcu_init,
-	.thread_enter = first_section,
-	.stats = op_rcu_stats,
+	.broken = true, .wait_only = true, .read = &shazptr_read, .wait = &busted_object_wait,
+	.object = &busted_shazptr_object, .init = op_rcu_init, .thread_enter = first_section, .stats = op_rcu_stats,
 	.slot_kind = slot_kind);

@@ -51,9 +51,5 @@ static const struct op_retire srcu_retire = { .call = retire, .barrier = retire_
 
 TYPE(srcu, .rank = 600, .groups = RUN_READ | RUN_LOCK | REPORT_READ | FAMILY_ALL,
 	.what = "quiesce SRCU, one domain; synchronize_srcu(), call_srcu()",
-	.fence_modes = true,
-	.read = &srcu_read,
-	.wait = &srcu_wait,
-	.retire = &srcu_retire,
-	.init = init,
+	.fence_modes = true, .read = &srcu_read, .wait = &srcu_wait, .retire = &srcu_retire, .init = init,
 	.stats = stats);

@@ -53,15 +53,11 @@ const struct torture_rwsem_ops torture_busted_rwsem_ops = { busted_read, busted_
 
 TYPE(percpu_rwsem, .rank = 620,
 	.what = "quiesce's reader-writer lock with readers counted per CPU",
-	OURS,
-	.torture = &torture_rwsem);
+	OURS, .torture = &torture_rwsem);
 
 TYPE(busted_percpu_rwsem, .rank = 630,
 	.what = "reader-writer lock whose users check and do not count: torture must notice",
-	.broken = true,
-	.init = op_rcu_init,
-	.stats = op_rcu_stats,
-	.torture = &torture_busted_rwsem);
+	.broken = true, .init = op_rcu_init, .stats = op_rcu_stats, .torture = &torture_busted_rwsem);
 
 /* ---- domains ---- */
 
@@ -138,25 +134,13 @@ static const struct op_pointer pointer_ops = { srcu_fetch, srcu_publish };
 
 TYPE(srcu, .rank = 600,
 	.what = "quiesce SRCU: sleeping readers, several domains",
-	OURS,
-	.read = &read_ops,
-	.wait = &wait_ops,
-	.retire = &retire_ops,
-	.polled = &polled_ops,
-	.pointer = &pointer_ops,
-	.torture = &torture_srcu);
+	OURS, .read = &read_ops, .wait = &wait_ops, .retire = &retire_ops, .polled = &polled_ops,
+	.pointer = &pointer_ops, .torture = &torture_srcu);
 
 TYPE(busted_srcu, .rank = 610,
 	.what = "SRCU whose updaters do not wait: torture must notice",
-	.broken = true,
-	.read = &read_ops,
-	.wait = &busted_wait,
-	.retire = &busted_retire,
-	.polled = &busted_polled,
-	.pointer = &pointer_ops,
-	.init = op_rcu_init,
-	.stats = op_rcu_stats,
-	.torture = &torture_srcu);
+	.broken = true, .read = &read_ops, .wait = &busted_wait, .retire = &busted_retire, .polled = &busted_polled,
+	.pointer = &pointer_ops, .init = op_rcu_init, .stats = op_rcu_stats, .torture = &torture_srcu);
 
 /* ---- counts ---- */
 
@@ -199,12 +183,8 @@ const struct torture_ref_ops torture_busted_ref_ops = { busted_count, busted_cou
 
 TYPE(percpu_ref, .rank = 640,
 	.what = "quiesce's reference count per CPU",
-	OURS,
-	.torture = &torture_ref);
+	OURS, .torture = &torture_ref);
 
 TYPE(busted_percpu_ref, .rank = 650,
 	.what = "reference count whose users are not counted: torture must notice",
-	.broken = true,
-	.init = op_rcu_init,
-	.stats = op_rcu_stats,
-	.torture = &torture_busted_ref);
+	.broken = true, .init = op_rcu_init, .stats = op_rcu_stats, .torture = &torture_busted_ref);

@@ -232,9 +232,7 @@ HASH_RUN(brlock, struct chain_table)
 static const struct hash_op brlock_hash = { TABLE, .run = brlock_run };
 TYPE(brlock, .rank = 540, .groups = REPORT,
 	.what = "chains, one big reader's lock: a line for each reader, a fence, a check for a writer",
-	.hash = &brlock_hash,
-	.thread_enter = br_enter,
-	.thread_exit = hash_thread_exit);
+	.hash = &brlock_hash, .thread_enter = br_enter, .thread_exit = hash_thread_exit);
 
 /* ---- brlock_atomic: the older kind: a reader-writer lock for each reader; a writer takes all of them ---- */
 
@@ -270,6 +268,4 @@ HASH_RUN(brlock_atomic, struct chain_table)
 static const struct hash_op brlock_atomic_hash = { TABLE, .run = brlock_atomic_run };
 TYPE(brlock_atomic, .rank = 550,
 	.what = "chains, the older big reader's lock: a reader-writer lock of each reader's own",
-	.hash = &brlock_atomic_hash,
-	.thread_enter = each_enter,
-	.thread_exit = hash_thread_exit);
+	.hash = &brlock_atomic_hash, .thread_enter = each_enter, .thread_exit = hash_thread_exit);

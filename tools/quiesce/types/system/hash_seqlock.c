@@ -145,6 +145,4 @@ static const struct hash_op seqlock_hash = {
 };
 TYPE(seqlock, .rank = 500,
 	.what = "chains, a sequence lock in each bucket; nodes are never freed but with the table",
-	.hash = &seqlock_hash,
-	.thread_enter = hash_thread_enter,
-	.thread_exit = hash_thread_exit);
+	.hash = &seqlock_hash, .thread_enter = hash_thread_enter, .thread_exit = hash_thread_exit);

@@ -35,31 +35,24 @@ TYPE(pthread_mutex, .rank = 1540, .groups = RUN_READ,
 
 static const struct rwlock_op pthread_rwlock_sides = {
 	.what = "pthread reader-writer lock, as it is by default: prefers readers",
-	.read_lock = pthread_rwlock_section_lock,
-	.read_unlock = pthread_rwlock_section_unlock,
-	.write_lock = rwlock_write_lock,
-	.write_unlock = rwlock_write_unlock,
+	.read_lock = pthread_rwlock_section_lock, .read_unlock = pthread_rwlock_section_unlock,
+	.write_lock = rwlock_write_lock, .write_unlock = rwlock_write_unlock,
 };
 
 TYPE(pthread_rwlock, .rank = 1550, .groups = PEER_LOCK | RUN_READ | RUN_LOCK | RUN_BURST | REPORT_READ | REPORT_BURST | FAMILY_LOCK,
 	.what = "one shared pthread reader-writer lock, read side",
-	.read = &pthread_rwlock_read,
-	.rwlock = &pthread_rwlock_sides);
+	.read = &pthread_rwlock_read, .rwlock = &pthread_rwlock_sides);
 
 static const struct rwlock_op pthread_rwlock_writer_sides = {
 	.what = "pthread reader-writer lock of the kind that prefers writers",
-	.read_lock = pthread_rwlock_writer_section_lock,
-	.read_unlock = pthread_rwlock_writer_section_unlock,
-	.write_lock = writer_rwlock_write_lock,
-	.write_unlock = writer_rwlock_write_unlock,
+	.read_lock = pthread_rwlock_writer_section_lock, .read_unlock = pthread_rwlock_writer_section_unlock,
+	.write_lock = writer_rwlock_write_lock, .write_unlock = writer_rwlock_write_unlock,
 };
 
 TYPE(pthread_rwlock_writer, .rank = 1560, .groups = RUN_BURST | REPORT_BURST,
 	.what = "one shared pthread reader-writer lock of the kind that prefers writers, read side",
-	.read = &pthread_rwlock_writer_read,
-	.rwlock = &pthread_rwlock_writer_sides);
+	.read = &pthread_rwlock_writer_read, .rwlock = &pthread_rwlock_writer_sides);
 
 TYPE(pthread_spinlock, .rank = 1530,
 	.what = "one shared pthread spinlock",
-	.read = &pthread_spinlock_read,
-	.init = spinlock_init);
+	.read = &pthread_spinlock_read, .init = spinlock_init);

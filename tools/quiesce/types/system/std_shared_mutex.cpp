@@ -18,15 +18,12 @@ OP_READ(shared_mutex, lock.mutex.lock_shared(), OP_LOAD, lock.mutex.unlock_share
 
 const rwlock_op sides = {
 	.what = "std::shared_mutex of the C++ library",
-	.read_lock = shared_mutex_section_lock,
-	.read_unlock = shared_mutex_section_unlock,
-	.write_lock = [] { lock.mutex.lock(); },
-	.write_unlock = [] { lock.mutex.unlock(); },
+	.read_lock = shared_mutex_section_lock, .read_unlock = shared_mutex_section_unlock,
+	.write_lock = [] { lock.mutex.lock(); }, .write_unlock = [] { lock.mutex.unlock(); },
 };
 
 TYPE(std_shared_mutex, .rank = 1570, .groups = PEER_LOCK | RUN_LOCK | REPORT_READ | REPORT_BURST | FAMILY_LOCK,
 	.what = "one shared std::shared_mutex, read side",
-	.read = &shared_mutex_read,
-	.rwlock = &sides);
+	.read = &shared_mutex_read, .rwlock = &sides);
 
 } // namespace

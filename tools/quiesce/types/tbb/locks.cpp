@@ -64,7 +64,6 @@ TYPE(tbb_rw_mutex, .rank = 1810, .groups = PEER_LOCK | RUN_LOCK | RUN_BURST | RE
 	.read = &plain_read, .rwlock = &plain_sides);
 TYPE(tbb_queuing_rw_mutex, .rank = 1820,
 	.what = "oneTBB's reader-writer lock with a queue, read side",
-	.queue = true,
-	.read = &queuing_read, .rwlock = &queuing_sides);
+	.queue = true, .read = &queuing_read, .rwlock = &queuing_sides);
 
 } // namespace
