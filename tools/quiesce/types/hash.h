@@ -108,7 +108,9 @@ static inline void hash_judge(struct hash_tally *tally, uint64_t key, uint64_t v
  *	bool name_insert(TABLE *table, uint64_t key, uint64_t value);	false: it is there already, or no memory
  *	bool name_remove(TABLE *table, uint64_t key);			false: it is not there
  * each with whatever section or lock it needs inside: one operation, one section. */
-#define HASH_RUN(name, TABLE)                                                                                                   \
+#define HASH_RUN(name, TABLE) HASH_RUN_BY(name, name, TABLE)
+/* The same with other functions, by_lookup(), by_insert() and by_remove(). */
+#define HASH_RUN_BY(name, by, TABLE)                                                                                            \
 	/* Look up from @i on, up to an update, and return its place.  This is a function by itself: beside calls, even those   \
 	 * that are never made, the loop has less registers, and so less lookups are under way in the CPU. */                   \
 	static __attribute__((noinline)) uint64_t name##_lookups(TABLE *table, const uint64_t *word, uint64_t i,                \
@@ -117,7 +119,7 @@ static inline void hash_judge(struct hash_tally *tally, uint64_t key, uint64_t v
 		uint64_t sum = 0;                                                                                               \
                                                                                                                                 \
 		for (; i < nr && quiesce_likely(word[i] <= HASH_KEY); i++) {                                                    \
-			uint64_t known = word[i], value = name##_lookup(table, known);                                          \
+			uint64_t known = word[i], value = by##_lookup(table, known);                                            \
                                                                                                                                 \
 			sum += value;                                                                                           \
 			if (quiesce_unlikely(value != hash_value(known)))                                                       \
@@ -135,9 +137,9 @@ static inline void hash_judge(struct hash_tally *tally, uint64_t key, uint64_t v
 			uint64_t key = word[i] & HASH_KEY;                                                                      \
                                                                                                                                 \
 			if (word[i] & HASH_REMOVE)                                                                              \
-				tally->failed += !name##_remove(table, key);                                                    \
+				tally->failed += !by##_remove(table, key);                                                      \
 			else                                                                                                    \
-				tally->failed += !name##_insert(table, key, hash_value(key));                                   \
+				tally->failed += !by##_insert(table, key, hash_value(key));                                     \
 		}                                                                                                               \
 	}
 

@@ -162,6 +162,15 @@ static inline void retire_use(const struct retire_object *o)
 		}                                                            \
 		return n;                                                    \
 	}
+/* Defines read_protected() by hold() and release(), for a facet that has the three. */
+#define RETIRE_READ                                                          \
+	static void read_protected(void **where)                             \
+	{                                                                    \
+		hold(where);                                                 \
+		release();                                                   \
+	}
+#define RETIRE_READERS .read = read_protected, .hold = hold, .release = release
+
 #define RETIRE_PRODUCERS(name) .produce = name##_produce, .timed = name##_timed
 
 #define RETIRE_GIVE(name, RETIRE)                                            \

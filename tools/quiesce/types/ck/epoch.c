@@ -73,16 +73,9 @@ static void hold(void **where)
 }
 
 OP_FUNCTION(release, ck_epoch_end(record, NULL))
+RETIRE_READ
 
-static void read_protected(void **where)
-{
-	hold(where);
-	release();
-}
-
-static const struct op_reclaim epoch_reclaim = {
-	RETIRE_PRODUCERS(epoch), .read = read_protected, .hold = hold, .release = release, .drain = drain,
-};
+static const struct op_reclaim epoch_reclaim = { RETIRE_PRODUCERS(epoch), RETIRE_READERS, .drain = drain };
 
 TYPE(ck_epoch, .rank = 1110, .groups = PEER_RCU | RUN_TABLE | REPORT,
 	.what = "Concurrency Kit's epochs, polled once in each batch",

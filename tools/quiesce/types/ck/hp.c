@@ -97,16 +97,9 @@ static void hold(void **where)
 }
 
 OP_FUNCTION(release, quiesce_fence_light(RAW); ck_hp_clear(record))
+RETIRE_READ
 
-static void read_protected(void **where)
-{
-	hold(where);
-	release();
-}
-
-static const struct op_reclaim hp_reclaim = {
-	RETIRE_PRODUCERS(hp), .read = read_protected, .hold = hold, .release = release, .drain = drain,
-};
+static const struct op_reclaim hp_reclaim = { RETIRE_PRODUCERS(hp), RETIRE_READERS, .drain = drain };
 
 TYPE(ck_hp, .rank = 1100, .groups = PEER_HAZPTR | RUN_TABLE | REPORT,
 	.what = "Concurrency Kit's hazard pointers, a scan for each batch",

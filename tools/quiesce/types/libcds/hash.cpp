@@ -52,10 +52,7 @@ struct michael_traits : cds::container::michael_map::traits {
 using michael = sized<cds::container::MichaelHashMap<
 	cds::gc::HP, cds::container::MichaelKVList<cds::gc::HP, uint64_t, uint64_t, list_traits>, michael_traits>>;
 
-#define michael_lookup any_lookup
-#define michael_insert any_insert
-#define michael_remove any_remove
-HASH_RUN(michael, michael)
+HASH_RUN_BY(michael, any, michael)
 
 /* The collectors are never destroyed: when the process ends, no thread uses them any more. */
 int init_hp(op_fence)
@@ -80,10 +77,7 @@ struct split_traits : cds::container::split_list::traits {
 };
 using split = sized<cds::container::SplitListMap<rcu, uint64_t, uint64_t, split_traits>>;
 
-#define split_lookup any_lookup
-#define split_insert any_insert
-#define split_remove any_remove
-HASH_RUN(split, split)
+HASH_RUN_BY(split, any, split)
 
 int init_rcu(op_fence)
 {

@@ -56,12 +56,7 @@ static void hold(void **where)
 }
 
 OP_FUNCTION(release, urcu_memb_read_unlock())
-
-static void read_protected(void **where)
-{
-	hold(where);
-	release();
-}
+RETIRE_READ
 
 static void end_object(struct rcu_head *head)
 {
@@ -71,9 +66,7 @@ static void end_object(struct rcu_head *head)
 #define CALL(object) urcu_memb_call_rcu((struct rcu_head *)(object), end_object)
 RETIRE_PRODUCE(memb, retire_alloc, CALL)
 
-static const struct op_reclaim memb_reclaim = {
-	RETIRE_PRODUCERS(memb), .read = read_protected, .hold = hold, .release = release, .barrier = retire_barrier,
-};
+static const struct op_reclaim memb_reclaim = { RETIRE_PRODUCERS(memb), RETIRE_READERS, .barrier = retire_barrier };
 
 TYPE(liburcu_memb, .rank = 1000, .groups = PEER_RCU | RUN_TABLE | REPORT,
 	.what = "call_rcu() of liburcu, membarrier flavour",

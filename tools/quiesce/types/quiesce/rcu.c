@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rcu.c - RCU of quiesce: inlined, expedited, and the deliberately broken type. */
+/* rcu.c - RCU of quiesce: inlined, expedited, and the deliberately broken type; deferred frees; walks. */
 #include <quiesce/control.h>
 #include <quiesce/rcu.h>
 
@@ -7,8 +7,12 @@
 #include "types/busted.h"
 #include "types/loop.h"
 #include "types/registry.h"
+#include "types/retire.h"
+#include "types/walk.h"
+#include "types/walk_section.h"
 
 _Static_assert(sizeof(struct rcu_head) <= sizeof(((struct op_head *)0)->space), "op_head has room for the library's head");
+_Static_assert(sizeof(struct rcu_head) <= sizeof(void *[RETIRE_HEAD_WORDS]), "there is room for the library's head");
 
 OP_READ(rcu, rcu_read_lock(), rcu_dereference(t->ptr), rcu_read_unlock());
 
@@ -94,3 +98,79 @@ TYPE(busted, .rank = 330,
 	.broken = true, .wait_only = true, .read = &rcu_read, .wait = &busted_wait, .retire = &busted_retire,
 	.polled = &busted_polled, .pointer = &rcu_pointer, .init = op_rcu_init, .thread_enter = rcu_first_section,
 	.stats = op_rcu_stats);
+
+/* ---- deferred frees ---- */
+
+static void hold(void **where)
+{
+	rcu_read_lock();
+	retire_use(rcu_dereference(*where));
+}
+
+OP_FUNCTION(release, rcu_read_unlock())
+RETIRE_READ
+
+static void end_object(struct rcu_head *head)
+{
+	retire_free(head);
+}
+
+struct freed_object {
+	struct rcu_head head;
+	char rest[RETIRE_MIN_BYTES - sizeof(struct rcu_head)];
+};
+
+#define CALL(object) call_rcu_sized((struct rcu_head *)(object), end_object, retire_params.bytes)
+#define FREE(object) kfree_rcu((struct freed_object *)(object), head)
+RETIRE_PRODUCE(rcu, retire_alloc, CALL)
+RETIRE_PRODUCE(rcu_free, retire_alloc, FREE)
+
+static uint64_t reclaimed(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof(stats));
+	return stats.callbacks_run;
+}
+
+static const struct op_reclaim rcu_call_reclaim = { RETIRE_PRODUCERS(rcu), RETIRE_READERS, .barrier = retire_barrier };
+static const struct op_reclaim rcu_free_reclaim = {
+	RETIRE_PRODUCERS(rcu_free), RETIRE_READERS, .barrier = retire_barrier, .freed = reclaimed,
+};
+
+TYPE(rcu, .rank = 600, .groups = RUN_TABLE | REPORT,
+	.what = "call_rcu() of quiesce",
+	OURS, .reclaim = &rcu_call_reclaim, .thread_enter = rcu_first_section);
+
+TYPE(rcu_free, .rank = 610, .groups = RUN_SIX | RUN_TABLE | REPORT,
+	.what = "kfree_rcu() of quiesce; counted by its statistics",
+	OURS, .reclaim = &rcu_free_reclaim, .thread_enter = rcu_first_section);
+
+/* ---- walks ---- */
+
+#define WALK_SCHEME rcu
+#define WALK_WHAT "RCU of quiesce, kfree_rcu()"
+#define WALK_RANK 300
+#define WALK_FENCES true
+
+WALK_SECTION(rcu_read_lock(), rcu_read_unlock())
+
+static inline void walk_retire(struct walk_node *node)
+{
+	kfree_rcu(&node->head, rcu);
+}
+
+static uint64_t walk_waiting(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof(stats));
+	return stats.garbage_objects;
+}
+
+#define walk_init op_rcu_init
+#define walk_thread_enter rcu_first_section
+#define walk_barrier retire_barrier
+#define walk_thread_exit NULL
+#define walk_stats op_rcu_stats
+#include "types/walk_types.h"

@@ -67,16 +67,11 @@ void hold(void **where)
 }
 
 OP_FUNCTION(release, mine->reset_protection())
-
-void read(void **where)
-{
-	hold(where);
-	release();
-}
+RETIRE_READ
 
 OP_FUNCTION(barrier, hazptr_barrier())
 
-const op_reclaim reclaim = { RETIRE_PRODUCERS(cpp), .read = read, .hold = hold, .release = release, .barrier = barrier };
+const op_reclaim reclaim = { RETIRE_PRODUCERS(cpp), RETIRE_READERS, .barrier = barrier };
 
 TYPE(hazard_pointer, .rank = 550, .groups = RUN_TABLE | REPORT,
 	.what = "the C++ face of quiesce: retire() of an object with a deleter of its own",

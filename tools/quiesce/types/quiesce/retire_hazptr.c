@@ -24,18 +24,13 @@ static void thread_enter(void)
 
 OP_FUNCTION(thread_exit, hazptr_free(NULL, slot))
 
-static void read_protected(void **where)
-{
-	retire_use(hazptr_protect(slot, where));
-	hazptr_clear(slot);
-}
-
 static void hold(void **where)
 {
 	retire_use(hazptr_protect(slot, where));
 }
 
 OP_FUNCTION(release, hazptr_clear(slot))
+RETIRE_READ
 
 /* ---- slots in use, for --scan ---- */
 
@@ -94,20 +89,14 @@ RETIRE_PRODUCE(hazptr, retire_alloc, CALL)
 
 OP_FUNCTION(barrier, hazptr_barrier())
 
-#define READERS .read = read_protected, .hold = hold, .release = release
-#define OP_COMMON                  \
-	.fence_modes = true,       \
-	.init = op_rcu_init,       \
-	.stats = op_rcu_stats,     \
-	.thread_enter = thread_enter, \
-	.thread_exit = thread_exit
+#define THREADS OURS, .thread_enter = thread_enter, .thread_exit = thread_exit
 
 static const struct op_reclaim hazptr_reclaim = {
-	RETIRE_PRODUCERS(hazptr), READERS, .barrier = barrier,
+	RETIRE_PRODUCERS(hazptr), RETIRE_READERS, .barrier = barrier,
 };
 TYPE(hazptr, .rank = 500, .groups = RUN_TABLE | REPORT,
 	.what = "call_hazptr() of quiesce: callbacks run in its helper thread",
-	.reclaim = &hazptr_reclaim, OP_COMMON);
+	.reclaim = &hazptr_reclaim, THREADS);
 
 #define CALL_INLINE(object) call_hazptr_inline((struct hazptr_head *)(object), end_object)
 #define CALL_INLINE_GIVEN(object) call_hazptr_inline((struct hazptr_head *)(void *)(object), end_given)
@@ -115,11 +104,11 @@ RETIRE_PRODUCE(hazptr_inline, retire_alloc, CALL_INLINE)
 RETIRE_GIVE(hazptr_inline, CALL_INLINE_GIVEN)
 
 static const struct op_reclaim hazptr_inline_reclaim = {
-	RETIRE_PRODUCERS(hazptr_inline), READERS, .barrier = barrier, .give = hazptr_inline_give, SCAN,
+	RETIRE_PRODUCERS(hazptr_inline), RETIRE_READERS, .barrier = barrier, .give = hazptr_inline_give, SCAN,
 };
 TYPE(hazptr_inline, .rank = 510,
 	.what = "call_hazptr_inline() of quiesce: callbacks run where objects are retired",
-	.reclaim = &hazptr_inline_reclaim, OP_COMMON);
+	.reclaim = &hazptr_inline_reclaim, THREADS);
 
 /* ---- kfree_hazptr(): without a callback, only the library counts frees ---- */
 
@@ -139,11 +128,11 @@ static uint64_t reclaimed(void)
 }
 
 static const struct op_reclaim hazptr_free_reclaim = {
-	RETIRE_PRODUCERS(hazptr_free), READERS, .barrier = barrier, .freed = reclaimed,
+	RETIRE_PRODUCERS(hazptr_free), RETIRE_READERS, .barrier = barrier, .freed = reclaimed,
 };
 TYPE(hazptr_free, .rank = 520, .groups = RUN_SIX | RUN_TABLE | REPORT,
 	.what = "kfree_hazptr() of quiesce; counted by its statistics",
-	.reclaim = &hazptr_free_reclaim, OP_COMMON);
+	.reclaim = &hazptr_free_reclaim, THREADS);
 
 /* ---- a cohort ---- */
 
@@ -157,11 +146,11 @@ RETIRE_GIVE(hazptr_cohort, CALL_COHORT_GIVEN)
 OP_FUNCTION(cohort_barrier, synchronize_hazptr_cohort(&cohort))
 
 static const struct op_reclaim hazptr_cohort_reclaim = {
-	RETIRE_PRODUCERS(hazptr_cohort), READERS, .barrier = cohort_barrier, .give = hazptr_cohort_give, SCAN,
+	RETIRE_PRODUCERS(hazptr_cohort), RETIRE_READERS, .barrier = cohort_barrier, .give = hazptr_cohort_give, SCAN,
 };
 TYPE(hazptr_cohort, .rank = 530,
 	.what = "call_hazptr_cohort() of quiesce, one cohort for all threads",
-	.reclaim = &hazptr_cohort_reclaim, OP_COMMON);
+	.reclaim = &hazptr_cohort_reclaim, THREADS);
 
 /* ---- one scan for all objects, for --scan: the waiter of a cohort reclaims what callbacks retire into it ---- */
 
@@ -190,7 +179,7 @@ static void list_give(char *first, size_t stride, uint64_t nr)
 static const struct op_reclaim hazptr_list_reclaim = { .give = list_give, .finish = cohort_barrier, SCAN };
 TYPE(hazptr_list, .rank = 540,
 	.what = "all objects of a cohort, in one scan; --scan only",
-	.reclaim = &hazptr_list_reclaim, OP_COMMON);
+	.reclaim = &hazptr_list_reclaim, THREADS);
 
 /* ---- busted: objects are forgotten, calls sleep, or nothing is reclaimed before the end ---- */
 
@@ -208,10 +197,10 @@ static void call_or_forget(struct retire_object *o)
 
 RETIRE_PRODUCE(busted, retire_alloc, call_or_forget)
 
-static const struct op_reclaim busted_reclaim = { RETIRE_PRODUCERS(busted), READERS, .barrier = barrier };
+static const struct op_reclaim busted_reclaim = { RETIRE_PRODUCERS(busted), RETIRE_READERS, .barrier = barrier };
 TYPE(busted_hazptr, .rank = 560,
 	.what = "call_hazptr() that forgets each fiftieth object: must be noticed",
-	.broken = true, .reclaim = &busted_reclaim, OP_COMMON);
+	.broken = true, .reclaim = &busted_reclaim, THREADS);
 
 static __thread struct hazptr_head *hoarded;
 
@@ -235,10 +224,10 @@ static void free_hoard(void)
 	}
 }
 
-static const struct op_reclaim hoard_reclaim = { RETIRE_PRODUCERS(hoard), READERS, .drain = free_hoard };
+static const struct op_reclaim hoard_reclaim = { RETIRE_PRODUCERS(hoard), RETIRE_READERS, .drain = free_hoard };
 TYPE(busted_hoard, .rank = 570,
 	.what = "nothing is freed before the end: must be noticed",
-	.broken = true, .reclaim = &hoard_reclaim, OP_COMMON);
+	.broken = true, .reclaim = &hoard_reclaim, THREADS);
 
 #define STALL_EVERY 500 /* calls between two stalls: the 99.9th percentile of the calls contains one */
 #define STALL_NS 1000000
@@ -254,7 +243,7 @@ static void call_or_stall(struct retire_object *o)
 
 RETIRE_PRODUCE(stall, retire_alloc, call_or_stall)
 
-static const struct op_reclaim stall_reclaim = { RETIRE_PRODUCERS(stall), READERS, .barrier = barrier };
+static const struct op_reclaim stall_reclaim = { RETIRE_PRODUCERS(stall), RETIRE_READERS, .barrier = barrier };
 TYPE(busted_stall, .rank = 580,
 	.what = "call_hazptr() of which each five hundredth sleeps a millisecond: must be noticed",
-	.broken = true, .reclaim = &stall_reclaim, OP_COMMON);
+	.broken = true, .reclaim = &stall_reclaim, THREADS);

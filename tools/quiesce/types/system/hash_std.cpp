@@ -53,18 +53,9 @@ template <class Table> bool any_remove(Table *t, uint64_t key)
 {
 	return t->remove(key);
 }
-#define mutex_lookup any_lookup
-#define mutex_insert any_insert
-#define mutex_remove any_remove
-#define shared_mutex_lookup any_lookup
-#define shared_mutex_insert any_insert
-#define shared_mutex_remove any_remove
-#define map_lookup any_lookup
-#define map_insert any_insert
-#define map_remove any_remove
-HASH_RUN(mutex, exclusive)
-HASH_RUN(shared_mutex, shared)
-HASH_RUN(map, shared_ordered)
+HASH_RUN_BY(mutex, any, exclusive)
+HASH_RUN_BY(shared_mutex, any, shared)
+HASH_RUN_BY(map, any, shared_ordered)
 
 const hash_op mutex_hash = HASH_OF(exclusive, mutex);
 const hash_op shared_mutex_hash = HASH_OF(shared, shared_mutex);
