@@ -50,11 +50,11 @@ TYPE(other_lock, .rank = 1850, .what = "a type of a peer that follows a checklis
 # Each file that the checklist names, with the text behind which a line is added (None: the file is new), and that line.
 TYPE = {
     "tools/quiesce/types/quiesce/X.c": (None, TYPE_C),
-    "tools/meson.build": ("'quiesce/types/quiesce/percpu_ref.c',", " 'quiesce/types/quiesce/checked.c',"),
+    "tools/meson.build": ("'percpu_ref',", " 'checked',"),
 }
 PEER = {
     "tools/quiesce/types/X/*.c": (None, PEER_C),
-    "tools/peers/meson.build": ("peers = {\n", "  'other': ['another library', [threads], files('../quiesce/types/other/other.c')],\n"),
+    "tools/peers/meson.build": ("peers = {\n", "  'other': ['another library', [threads], ['other.c']],\n"),
     "scripts/bootstrap.sh": ("run  - pc:tbb libtbb-dev\n", "run  - cmd:true coreutils\n"),
 }
 MOST_ROWS = 5
