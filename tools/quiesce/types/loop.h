@@ -73,6 +73,18 @@
 	}                                                                                               \
 	OP_PADS(OP_LOOP_KEPT, name)
 
+/* Defines what OP_SECTION_KEPT() needs for a @kept that is the value of a variable. */
+#define OP_KEPT(name, TYPE, VALUE)                                                                      \
+	typedef TYPE name##_kept;                                                                       \
+	static TYPE name##_begin(void)                                                                  \
+	{                                                                                               \
+		return VALUE;                                                                           \
+	}                                                                                               \
+	static void name##_end(TYPE kept)                                                               \
+	{                                                                                               \
+		(void)kept;                                                                             \
+	}
+
 /* Defines name_read from the loops and the functions that enter and leave a section. */
 #define OP_READ_OPS(name, LOCK_FN, UNLOCK_FN)                                                           \
 	static const struct op_read name##_read = {                                                     \

@@ -146,28 +146,16 @@ struct op {
 		__VA_ARGS__;          \
 	}
 
-static inline void op_thread_enter(const struct op *op)
-{
-	if (op->thread_enter)
-		op->thread_enter();
-}
-
-static inline void op_thread_exit(const struct op *op)
-{
-	if (op->thread_exit)
-		op->thread_exit();
-}
-
-static inline void op_sleep_begin(const struct op *op)
-{
-	if (op->sleep_begin)
-		op->sleep_begin();
-}
-
-static inline void op_sleep_end(const struct op *op)
-{
-	if (op->sleep_end)
-		op->sleep_end();
-}
+/* Defines op_X(op), which calls op->X where the type has it. */
+#define OP_OPTIONAL(call)                                        \
+	static inline void op_##call(const struct op *op)        \
+	{                                                        \
+		if (op->call)                                    \
+			op->call();                              \
+	}
+OP_OPTIONAL(thread_enter)
+OP_OPTIONAL(thread_exit)
+OP_OPTIONAL(sleep_begin)
+OP_OPTIONAL(sleep_end)
 
 #endif

@@ -58,17 +58,7 @@ static inline __attribute__((always_inline)) struct op_item *protect(ck_hp_recor
 	}
 }
 
-typedef ck_hp_record_t *ck_hp_kept;
-
-static ck_hp_record_t *ck_hp_begin(void)
-{
-	return record;
-}
-
-static void ck_hp_end(ck_hp_record_t *kept)
-{
-	(void)kept;
-}
+OP_KEPT(ck_hp, ck_hp_record_t *, record)
 
 OP_SECTION_KEPT(ck_hp, protect(kept, &t->ptr), ck_hp_set(kept, 0, NULL))
 OP_FUNCTION(section_lock, protect(record, &op_target.ptr))

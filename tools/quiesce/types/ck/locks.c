@@ -38,17 +38,7 @@ static __thread struct {
 OP_FUNCTION(brlock_enter, ck_brlock_read_register(&brlock, &mine.reader))
 OP_FUNCTION(brlock_exit, ck_brlock_read_unregister(&brlock, &mine.reader))
 
-typedef ck_brlock_reader_t *ck_brlock_kept;
-
-static ck_brlock_reader_t *ck_brlock_begin(void)
-{
-	return &mine.reader;
-}
-
-static void ck_brlock_end(ck_brlock_reader_t *kept)
-{
-	(void)kept;
-}
+OP_KEPT(ck_brlock, ck_brlock_reader_t *, &mine.reader)
 
 OP_SECTION_KEPT(ck_brlock, (ck_brlock_read_lock(&brlock, kept), OP_LOAD), ck_brlock_read_unlock(kept))
 
@@ -88,17 +78,7 @@ static void bytelock_exit(void)
 		__atomic_fetch_and(&bytes_taken, ~(1ull << (number - 1)), __ATOMIC_RELEASE); /* raw: a byte has one user at a time. */
 }
 
-typedef unsigned int ck_bytelock_kept;
-
-static unsigned int ck_bytelock_begin(void)
-{
-	return number;
-}
-
-static void ck_bytelock_end(unsigned int kept)
-{
-	(void)kept;
-}
+OP_KEPT(ck_bytelock, unsigned int, number)
 
 OP_SECTION_KEPT(ck_bytelock, (ck_bytelock_read_lock(&bytelock, kept), OP_LOAD), ck_bytelock_read_unlock(&bytelock, kept))
 

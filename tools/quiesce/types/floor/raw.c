@@ -147,19 +147,20 @@ TYPE(raw_hp_bitmask, .rank = 150,
 static uint64_t wake __attribute__((aligned(64)));
 static __thread uint64_t woken __attribute__((tls_model("initial-exec")));
 
-static __attribute__((noinline, cold)) void clear_slow(void)
-{
-	woken++;
-	HAZARD_CLEAR();
-}
-
-static inline __attribute__((always_inline)) void clear_and_wake(void)
-{
-	if (quiesce_unlikely(quiesce_load_relaxed(&wake)))
-		clear_slow();
-	else
-		HAZARD_CLEAR();
-}
+#define CLEAR_AND_WAKE(name, CLEAR)                                          \
+	static __attribute__((noinline, cold)) void name##_slow(void)        \
+	{                                                                    \
+		woken++;                                                     \
+		CLEAR();                                                     \
+	}                                                                    \
+	static inline __attribute__((always_inline)) void name(void)         \
+	{                                                                    \
+		if (quiesce_unlikely(quiesce_load_relaxed(&wake)))           \
+			name##_slow();                                       \
+		else                                                         \
+			CLEAR();                                             \
+	}
+CLEAR_AND_WAKE(clear_and_wake, HAZARD_CLEAR)
 
 /* Another thread scans the slot, which may outlive its owner: so the owner has a pointer to it. */
 static __thread struct op_item **slot_at __attribute__((tls_model("initial-exec"), aligned(64)));
@@ -168,19 +169,7 @@ OP_FUNCTION(fence_slot_enter, slot_at = &slot)
 
 #define FENCED_CLEAR() __atomic_store_n(slot_at, NULL, __ATOMIC_RELEASE) /* raw: the bare release store of a clear. */
 
-static __attribute__((noinline, cold)) void fenced_clear_slow(void)
-{
-	woken++;
-	FENCED_CLEAR();
-}
-
-static inline __attribute__((always_inline)) void fenced_clear_and_wake(void)
-{
-	if (quiesce_unlikely(quiesce_load_relaxed(&wake)))
-		fenced_clear_slow();
-	else
-		FENCED_CLEAR();
-}
+CLEAR_AND_WAKE(fenced_clear_and_wake, FENCED_CLEAR)
 
 static inline __attribute__((always_inline)) struct op_item *fence_protect(struct op_item **where)
 {

@@ -22,17 +22,7 @@ static __thread bool context_open __attribute__((tls_model("initial-exec")));
 
 /* ---- sections ---- */
 
-typedef hazptr_t *hazptr_kept;
-
-static hazptr_t *hazptr_begin(void)
-{
-	return mine;
-}
-
-static void hazptr_end(hazptr_t *kept)
-{
-	(void)kept;
-}
+OP_KEPT(hazptr, hazptr_t *, mine)
 
 static inline __attribute__((always_inline)) struct op_item *tryprotect(hazptr_t *slot, struct op_item **where)
 {
@@ -52,17 +42,7 @@ OP_SECTION_KEPT(hazptr_tryprotect, tryprotect(kept, &t->ptr), hazptr_clear(kept)
 OP_SECTION(hazptr_alloc, hazptr_t *slot = hazptr_alloc(NULL), hazptr_protect(slot, &t->ptr), hazptr_free(NULL, slot))
 
 /* As in a program that keeps a context for each thread: the loop knows its address, and that it is there. */
-typedef struct hazptr_context *hazptr_context_kept;
-
-static struct hazptr_context *hazptr_context_begin(void)
-{
-	return &context;
-}
-
-static void hazptr_context_end(struct hazptr_context *kept)
-{
-	(void)kept;
-}
+OP_KEPT(hazptr_context, struct hazptr_context *, &context)
 
 static inline __attribute__((always_inline)) uint64_t hazptr_context_section(struct op_target *t, struct hazptr_context *kept)
 {
@@ -235,17 +215,9 @@ static void clear(struct op_guard *guard)
 
 static const struct op_wait target_wait = { .wait = wait_target, .per_object = true };
 
-#define HAZPTR_OBJECT(WAIT)          \
-	.enter = context_enter,      \
-	.exit = context_exit,        \
-	.lock = lock_object,         \
-	.unlock = section_unlock,    \
-	.loop = loop_objects,        \
-	.wait = WAIT,                \
-	.protect = protect,          \
-	.attempt = attempt,          \
-	.acquire = acquire,          \
-	.clear = clear
+#define HAZPTR_OBJECT(WAIT)                                                                                     \
+	.enter = context_enter, .exit = context_exit, .lock = lock_object, .unlock = section_unlock,            \
+	.loop = loop_objects, .wait = WAIT, .protect = protect, .attempt = attempt, .acquire = acquire, .clear = clear
 
 static const struct op_object hazptr_object = { HAZPTR_OBJECT(wait_object) };
 
@@ -289,12 +261,7 @@ TYPE(hazptr, .rank = 500, .groups = RUN_SIX | RUN_READ | RUN_OBJECT | RUN_WAIT |
 	OURS, .read = &hazptr_read, .wait = &target_wait, .retire = &hazptr_retirement, .object = &hazptr_object,
 	.thread_enter = thread_enter, .thread_exit = thread_exit);
 
-#define HAZPTR_READ_TYPE(NAME, ENTER, EXIT)     \
-	.fence_modes = true,                    \
-	.read = &NAME##_read,                   \
-	.init = op_rcu_init,                    \
-	.thread_enter = ENTER,                  \
-	.thread_exit = EXIT
+#define HAZPTR_READ_TYPE(NAME, ENTER, EXIT) OURS, .read = &NAME##_read, .thread_enter = ENTER, .thread_exit = EXIT
 
 TYPE(hazptr_tryprotect, .rank = 510,
 	.what = "quiesce hazard pointers, a slot in hand; hazptr_tryprotect(), again until it succeeds",

@@ -117,10 +117,10 @@ static void clear(struct op_guard *guard)
 
 static const struct op_wait target_wait = { .wait = wait_target, .per_object = true };
 
-static const struct op_object shazptr_object = {
-	.lock = lock_object, .unlock = section_unlock, .loop = loop_objects, .wait = wait_object, .protect = protect,
-	.attempt = attempt, .acquire = acquire, .clear = clear, .everything = SHAZPTR_WILDCARD,
-};
+#define SHAZPTR_OBJECT(WAIT)                                                                                    \
+	.lock = lock_object, .unlock = section_unlock, .loop = loop_objects, .wait = WAIT, .protect = protect,   \
+	.attempt = attempt, .acquire = acquire, .clear = clear, .everything = SHAZPTR_WILDCARD
+static const struct op_object shazptr_object = { SHAZPTR_OBJECT(wait_object) };
 
 static const struct op_object shazptr_wildcard_object = {
 	.lock = lock_wildcard, .unlock = section_unlock, .loop = loop_wildcard, .wait = wait_object,
@@ -136,15 +136,9 @@ static int init_skip(enum op_fence fence)
 	return op_rcu_init(fence);
 }
 
-#define SHAZPTR_TYPE(READERS, INIT)          \
-	.fence_modes = true,                 \
-	.read = &READERS##_read,             \
-	.wait = &target_wait,                \
-	.object = &READERS##_object,         \
-	.init = INIT,                        \
-	.thread_enter = first_section,       \
-	.stats = op_rcu_stats,               \
-	.slot_kind = slot_kind
+#define SHAZPTR_TYPE(READERS, INIT)                                                                            \
+	.fence_modes = true, .read = &READERS##_read, .wait = &target_wait, .object = &READERS##_object,        \
+	.init = INIT, .thread_enter = first_section, .stats = op_rcu_stats, .slot_kind = slot_kind
 
 TYPE(shazptr, .rank = 400, .groups = RUN_SIX_WAIT | RUN_READ | RUN_OBJECT | RUN_WAITS | REPORT_READ | REPORT_WAIT | FAMILY_OBJECT,
 	.what = "quiesce hazard pointers; synchronize_shazptr() of one object",
@@ -164,10 +158,7 @@ TYPE(shazptr_wildcard_skip_self_scan, .rank = 430,
 
 /* ---- busted: updaters do not wait ---- */
 
-static const struct op_object busted_shazptr_object = {
-	.lock = lock_object, .unlock = section_unlock, .loop = loop_objects, .wait = busted_object,
-	.protect = protect, .attempt = attempt, .acquire = acquire, .clear = clear, .everything = SHAZPTR_WILDCARD,
-};
+static const struct op_object busted_shazptr_object = { SHAZPTR_OBJECT(busted_object) };
 
 TYPE(busted_shazptr, .rank = 440,
 	.what = "hazard pointers whose updaters do not wait: torture must notice",
