@@ -5,8 +5,8 @@
 #include <quiesce/control.h>
 
 #include "hogs.h"
+#include "inventory.h"
 #include "tool.h"
-#include "types/types.h"
 
 static const struct subcommand *const commands[] = {
 	&refscale_command, &rcuscale_command, &retirescale_command, &rwscale_command, &hashscale_command,
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--version"))
 		return version();
 	if (!strcmp(argv[1], "types"))
-		return types_main(commands, NR_COMMANDS);
+		return inventory(commands, NR_COMMANDS);
 	for (size_t i = 0; i < NR_COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i]->name)) {
 			options_parse(commands[i], argc - 1, argv + 1, &options);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* types.c - `quiesce types`: the types of each subcommand and their groups as JSON, for scripts. */
-#include "types.h"
+/* inventory.c - `quiesce types`: the types of each subcommand and their groups as JSON, for scripts. */
+#include "inventory.h"
 
 #include <jansson.h>
 
-#include "peers.h"
-#include "registry.h"
+#include "types/peers.h"
+#include "types/registry.h"
 
 #define TYPE_GROUP_NAME(name) #name,
 static const char *const group_name[] = { TYPE_GROUPS(TYPE_GROUP_NAME) };
@@ -34,7 +34,7 @@ static void add_types(json_t *list, const struct subcommand *command)
 	}
 }
 
-int types_main(const struct subcommand *const *commands, size_t nr)
+int inventory(const struct subcommand *const *commands, size_t nr)
 {
 	json_t *types = json_array(), *names = json_array(), *root;
 
