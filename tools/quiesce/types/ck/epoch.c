@@ -39,11 +39,10 @@ OP_FUNCTION(drain, ck_epoch_barrier(record))
 
 OP_READ(ck_epoch, ck_epoch_begin(record, NULL), OP_LOAD, ck_epoch_end(record, NULL));
 OP_FUNCTION(epoch_wait, ck_epoch_synchronize(record))
-static const struct op_wait ck_epoch_wait = { .wait = epoch_wait };
 
 TYPE(ck_epoch, .rank = 1100, .groups = PEER_RCU | RUN_READ | RUN_WAIT | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "Concurrency Kit's epochs, inlined",
-	.read = &ck_epoch_read, .wait = &ck_epoch_wait, THREADS);
+	.read = &ck_epoch_read, .wait = &(const struct op_wait){ .wait = epoch_wait }, THREADS);
 
 /* ---- deferred frees, polled once in each batch ---- */
 
@@ -75,11 +74,9 @@ static void hold(void **where)
 OP_FUNCTION(release, ck_epoch_end(record, NULL))
 RETIRE_READ
 
-static const struct op_reclaim epoch_reclaim = { RETIRE_PRODUCERS(epoch), RETIRE_READERS, .drain = drain };
-
 TYPE(ck_epoch, .rank = 1110, .groups = PEER_RCU | RUN_TABLE | REPORT,
 	.what = "Concurrency Kit's epochs, polled once in each batch",
-	.reclaim = &epoch_reclaim, THREADS);
+	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(epoch), RETIRE_READERS, .drain = drain }, THREADS);
 
 /* ---- walks ---- */
 

@@ -122,7 +122,6 @@ static bool ck_remove(ck_ht_t *t, uint64_t key)
 
 HASH_RUN(ck, ck_ht_t)
 
-static const struct hash_op ck_hash = { .create = create, .destroy = destroy, .run = ck_run, .barrier = barrier };
 TYPE(ck_ht, .rank = 1100, .groups = PEER_TABLE | RUN_TABLE | REPORT,
 	.what = "Concurrency Kit's ck_ht: one writer, so a mutex around updates; old arrays are kept until no reader is inside",
-	.hash = &ck_hash);
+	.hash = &(const struct hash_op){ .create = create, .destroy = destroy, .run = ck_run, .barrier = barrier });

@@ -89,11 +89,9 @@ static void hold(void **where)
 OP_FUNCTION(release, quiesce_fence_light(RAW); ck_hp_clear(record))
 RETIRE_READ
 
-static const struct op_reclaim hp_reclaim = { RETIRE_PRODUCERS(hp), RETIRE_READERS, .drain = drain };
-
 TYPE(ck_hp, .rank = 1100, .groups = PEER_HAZPTR | RUN_TABLE | REPORT,
 	.what = "Concurrency Kit's hazard pointers, a scan for each batch",
-	.reclaim = &hp_reclaim, THREADS);
+	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(hp), RETIRE_READERS, .drain = drain }, THREADS);
 
 /* ---- walks ---- */
 

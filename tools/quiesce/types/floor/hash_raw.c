@@ -116,13 +116,9 @@ static bool open_remove(struct open_table *t, uint64_t key)
 
 HASH_RUN(open, struct open_table)
 
-static const struct hash_op open_hash = {
-	.create = open_create, .destroy = open_destroy, .run = open_run, .mapped = open_mapped,
-};
-
 TYPE(raw_open_addressing, .rank = 100, .groups = RUN_TABLE,
 	.what = "limit: pairs in cache lines of four, at most half full, no synchronisation",
-	.hash = &open_hash);
+	.hash = &(const struct hash_op){ .create = open_create, .destroy = open_destroy, .run = open_run, .mapped = open_mapped });
 
 /* ---- chains: a node for each pair, from the allocator ---- */
 
@@ -234,8 +230,6 @@ static inline uint64_t busted_lookup(struct open_table *t, uint64_t key)
 #define busted_remove open_remove
 HASH_RUN(busted, struct open_table)
 
-static const struct hash_op busted_hash = { .create = open_create, .destroy = open_destroy, .run = busted_run };
-
 TYPE(busted, .rank = 120,
 	.what = "does not find some keys: hashscale must notice",
-	.broken = true, .hash = &busted_hash);
+	.broken = true, .hash = &(const struct hash_op){ .create = open_create, .destroy = open_destroy, .run = busted_run });

@@ -20,8 +20,6 @@ static const struct op_read noop_read = {
 	.loop = { noop_loop0, noop_loop1, noop_loop2, noop_loop3 }, .lock = nothing, .unlock = nothing,
 };
 
-static const struct op_wait noop_wait = { .wait = nothing };
-
 TYPE(noop, .rank = 100, .groups = RUN_READ | RUN_WAITS,
 	.what = "nothing: the empty loop, and a wait that returns at once",
-	.read = &noop_read, .wait = &noop_wait);
+	.read = &noop_read, .wait = &(const struct op_wait){ .wait = nothing });

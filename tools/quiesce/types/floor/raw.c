@@ -217,11 +217,9 @@ static void raw_membarrier_wait(void)
 	syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
-static const struct op_wait raw_membarrier_ops = { .wait = raw_membarrier_wait };
-
 TYPE(raw_membarrier, .rank = 220, .groups = RUN_READ | RUN_WAITS,
 	.what = "floor: one expedited membarrier, without a wait",
 	.wait_only = true,
 	.read = &raw_flag_read, /* the readers that the system call interrupts */
-	.wait = &raw_membarrier_ops,
+	.wait = &(const struct op_wait){ .wait = raw_membarrier_wait },
 	.init = raw_membarrier_init);

@@ -66,11 +66,9 @@ static void end_object(struct rcu_head *head)
 #define CALL(object) urcu_memb_call_rcu((struct rcu_head *)(object), end_object)
 RETIRE_PRODUCE(memb, retire_alloc, CALL)
 
-static const struct op_reclaim memb_reclaim = { RETIRE_PRODUCERS(memb), RETIRE_READERS, .barrier = retire_barrier };
-
 TYPE(liburcu_memb, .rank = 1000, .groups = PEER_RCU | RUN_TABLE | REPORT,
 	.what = "call_rcu() of liburcu, membarrier flavour",
-	.reclaim = &memb_reclaim, THREADS);
+	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(memb), RETIRE_READERS, .barrier = retire_barrier }, THREADS);
 
 /* ---- walks ---- */
 

@@ -41,9 +41,8 @@ static const struct op_read liburcu_qsbr_read = {
 	.loop = { liburcu_qsbr_loop0, liburcu_qsbr_loop1, liburcu_qsbr_loop2, liburcu_qsbr_loop3 }, .lock = lock,
 	.unlock = unlock,
 };
-static const struct op_wait liburcu_qsbr_wait = { .wait = wait_plain };
 
 TYPE(liburcu_qsbr, .rank = 1020, .groups = PEER_RCU | RUN_READ | RUN_WAIT | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "liburcu's quiescent-state flavour, one quiescent state per 512 sections",
-	.read = &liburcu_qsbr_read, .wait = &liburcu_qsbr_wait, .thread_enter = thread_enter,
+	.read = &liburcu_qsbr_read, .wait = &(const struct op_wait){ .wait = wait_plain }, .thread_enter = thread_enter,
 	.thread_exit = thread_exit, .sleep_begin = sleep_begin, .sleep_end = sleep_end);

@@ -62,10 +62,9 @@ OP_FUNCTION(barrier, rcu_barrier())
 #define MAP .create = create, .destroy = destroy, .barrier = barrier, .mapped = mapped, .grows = true
 #define OP .fence_modes = true, .init = op_rcu_init, .thread_enter = rcu_first_section, .stats = op_rcu_stats
 
-static const struct hash_op hashmap_hash = { MAP, .run = map_run, .resize = resize };
 TYPE(hashmap, .rank = 300, .groups = RUN_TABLE | REPORT,
 	.what = "hashmap of quiesce, grown by itself: pairs in the buckets; its own hash",
-	.hash = &hashmap_hash, OP);
+	.hash = &(const struct hash_op){ MAP, .run = map_run, .resize = resize }, OP);
 
 /* ---- hashmap updated by functions ---- */
 
@@ -102,7 +101,6 @@ static inline bool map_update_remove(struct hashmap *map, uint64_t key)
 
 HASH_RUN(map_update, struct hashmap)
 
-static const struct hash_op hashmap_update_hash = { MAP, .run = map_update_run };
 TYPE(hashmap_update, .rank = 310,
 	.what = "hashmap of quiesce, inserts and removes by functions: hashmap_update()",
-	.hash = &hashmap_update_hash, OP);
+	.hash = &(const struct hash_op){ MAP, .run = map_update_run }, OP);

@@ -219,8 +219,6 @@ static const struct op_wait target_wait = { .wait = wait_target, .per_object = t
 	.enter = context_enter, .exit = context_exit, .lock = lock_object, .unlock = section_unlock,            \
 	.loop = loop_objects, .wait = WAIT, .protect = protect, .attempt = attempt, .acquire = acquire, .clear = clear
 
-static const struct op_object hazptr_object = { HAZPTR_OBJECT(wait_object) };
-
 /* ---- deferred reclamation ---- */
 
 static void run_callback(struct hazptr_head *head)
@@ -252,13 +250,13 @@ static void retire_together(struct op_head **heads, int nr)
 	synchronize_hazptr_cohort(&cohort);
 }
 
-static const struct op_retire hazptr_retirement = { retire, retire_barrier, retire_together };
-
 /* ---- types ---- */
 
 TYPE(hazptr, .rank = 500, .groups = RUN_SIX | RUN_READ | RUN_OBJECT | RUN_WAIT | REPORT_READ | REPORT_WAIT | FAMILY_OBJECT,
 	.what = "quiesce hazard pointers, a slot in hand; synchronize_hazptr() of one object, call_hazptr()",
-	OURS, .read = &hazptr_read, .wait = &target_wait, .retire = &hazptr_retirement, .object = &hazptr_object,
+	OURS, .read = &hazptr_read, .wait = &target_wait,
+	.retire = &(const struct op_retire){ retire, retire_barrier, retire_together },
+	.object = &(const struct op_object){ HAZPTR_OBJECT(wait_object) },
 	.thread_enter = thread_enter, .thread_exit = thread_exit);
 
 #define HAZPTR_READ_TYPE(NAME, ENTER, EXIT) OURS, .read = &NAME##_read, .thread_enter = ENTER, .thread_exit = EXIT
@@ -283,11 +281,9 @@ static void busted_together(struct op_head **heads, int nr)
 		heads[i]->fn(heads[i]);
 }
 
-static const struct op_object busted_hazptr_object = { HAZPTR_OBJECT(busted_object) };
-static const struct op_retire busted_retirement = { busted_call, busted_nothing, busted_together };
-
 TYPE(busted_hazptr, .rank = 570,
 	.what = "hazard pointers whose updaters free at once: torture must notice",
 	.broken = true, .wait_only = true, .read = &hazptr_read, .wait = &busted_object_wait,
-	.retire = &busted_retirement, .object = &busted_hazptr_object, .init = op_rcu_init,
+	.retire = &(const struct op_retire){ busted_call, busted_nothing, busted_together },
+	.object = &(const struct op_object){ HAZPTR_OBJECT(busted_object) }, .init = op_rcu_init,
 	.thread_enter = thread_enter, .thread_exit = thread_exit, .stats = op_rcu_stats);

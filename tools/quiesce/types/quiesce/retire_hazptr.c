@@ -91,12 +91,9 @@ OP_FUNCTION(barrier, hazptr_barrier())
 
 #define THREADS OURS, .thread_enter = thread_enter, .thread_exit = thread_exit
 
-static const struct op_reclaim hazptr_reclaim = {
-	RETIRE_PRODUCERS(hazptr), RETIRE_READERS, .barrier = barrier,
-};
 TYPE(hazptr, .rank = 500, .groups = RUN_TABLE | REPORT,
 	.what = "call_hazptr() of quiesce: callbacks run in its helper thread",
-	.reclaim = &hazptr_reclaim, THREADS);
+	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(hazptr), RETIRE_READERS, .barrier = barrier }, THREADS);
 
 #define CALL_INLINE(object) call_hazptr_inline((struct hazptr_head *)(object), end_object)
 #define CALL_INLINE_GIVEN(object) call_hazptr_inline((struct hazptr_head *)(void *)(object), end_given)
@@ -176,10 +173,9 @@ static void list_give(char *first, size_t stride, uint64_t nr)
 	hazptr_barrier();
 }
 
-static const struct op_reclaim hazptr_list_reclaim = { .give = list_give, .finish = cohort_barrier, SCAN };
 TYPE(hazptr_list, .rank = 540,
 	.what = "all objects of a cohort, in one scan; --scan only",
-	.reclaim = &hazptr_list_reclaim, THREADS);
+	.reclaim = &(const struct op_reclaim){ .give = list_give, .finish = cohort_barrier, SCAN }, THREADS);
 
 /* ---- busted: objects are forgotten, calls sleep, or nothing is reclaimed before the end ---- */
 

@@ -158,10 +158,9 @@ TYPE(shazptr_wildcard_skip_self_scan, .rank = 430,
 
 /* ---- busted: updaters do not wait ---- */
 
-static const struct op_object busted_shazptr_object = { SHAZPTR_OBJECT(busted_object) };
-
 TYPE(busted_shazptr, .rank = 440,
 	.what = "hazard pointers whose updaters do not wait: torture must notice",
 	.broken = true, .wait_only = true, .read = &shazptr_read, .wait = &busted_object_wait,
-	.object = &busted_shazptr_object, .init = op_rcu_init, .thread_enter = first_section, .stats = op_rcu_stats,
+	.object = &(const struct op_object){ SHAZPTR_OBJECT(busted_object) },
+	.init = op_rcu_init, .thread_enter = first_section, .stats = op_rcu_stats,
 	.slot_kind = slot_kind);

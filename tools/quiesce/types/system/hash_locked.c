@@ -92,10 +92,9 @@ LOOKUP(spinlock, SPIN_LOCK, SPIN_UNLOCK)
 UPDATES(spinlock, NODE, SPIN_LOCK, SPIN_UNLOCK, free)
 HASH_RUN(spinlock, struct chain_table)
 
-static const struct hash_op spinlock_hash = { TABLE, .run = spinlock_run };
 TYPE(spinlock, .rank = 510, .groups = PEER_TABLE | RUN_TABLE | REPORT,
 	.what = "chains, a spinlock in each bucket",
-	.hash = &spinlock_hash);
+	.hash = &(const struct hash_op){ TABLE, .run = spinlock_run });
 
 /* ---- rwlock ---- */
 
@@ -107,10 +106,9 @@ LOOKUP(rwlock, READ_LOCK, READ_UNLOCK)
 UPDATES(rwlock, NODE, WRITE_LOCK, WRITE_UNLOCK, free)
 HASH_RUN(rwlock, struct chain_table)
 
-static const struct hash_op rwlock_hash = { TABLE, .run = rwlock_run };
 TYPE(rwlock, .rank = 530, .groups = RUN_TABLE | REPORT,
 	.what = "chains, a fair reader-writer lock of our own, by tickets, in each bucket",
-	.hash = &rwlock_hash);
+	.hash = &(const struct hash_op){ TABLE, .run = rwlock_run });
 
 /* ---- refcnt: the lock only protects the counting of a reference to the
  * element, which is then read without the lock ---- */
@@ -157,10 +155,9 @@ static inline uint64_t refcnt_lookup(struct chain_table *t, uint64_t key)
 UPDATES(refcnt, new_counted, SPIN_LOCK, SPIN_UNLOCK, put)
 HASH_RUN(refcnt, struct chain_table)
 
-static const struct hash_op refcnt_hash = { TABLE, .run = refcnt_run };
 TYPE(refcnt, .rank = 520, .groups = RUN_TABLE | REPORT,
 	.what = "chains, a spinlock in each bucket, under which a reference to the element is counted",
-	.hash = &refcnt_hash);
+	.hash = &(const struct hash_op){ TABLE, .run = refcnt_run });
 
 /* ---- brlock: one lock for the table; readers use a line of their own thread's, a writer all of them ---- */
 
@@ -229,10 +226,9 @@ LOOKUP(brlock, BR_READ_LOCK, BR_READ_UNLOCK)
 UPDATES(brlock, NODE, BR_WRITE_LOCK, BR_WRITE_UNLOCK, free)
 HASH_RUN(brlock, struct chain_table)
 
-static const struct hash_op brlock_hash = { TABLE, .run = brlock_run };
 TYPE(brlock, .rank = 540, .groups = REPORT,
 	.what = "chains, one big reader's lock: a line for each reader, a fence, a check for a writer",
-	.hash = &brlock_hash, .thread_enter = br_enter, .thread_exit = hash_thread_exit);
+	.hash = &(const struct hash_op){ TABLE, .run = brlock_run }, .thread_enter = br_enter, .thread_exit = hash_thread_exit);
 
 /* ---- brlock_atomic: the older kind: a reader-writer lock for each reader; a writer takes all of them ---- */
 
