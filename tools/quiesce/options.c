@@ -356,7 +356,7 @@ static void type_help(struct help *help, const struct subcommand *command)
 		return;
 	help_add(help, "\n\nTypes:\n");
 	for (int i = 0, nr = types_all(command->fits, types, MAX_TYPES); i < nr; i++)
-		help_row(help, types[i]->name, command->accepts & OPT_RWLOCK ? types[i]->rwlock->what : types[i]->what);
+		help_row(help, types[i]->name, command == &rwscale_command ? types[i]->rwlock->what : types[i]->what);
 	if (!(command->accepts & OPT_SCENARIO))
 		return;
 	help_add(help, "\nScenarios:\n");
