@@ -23,7 +23,7 @@ static json_t *groups_of(const struct op *op)
 static void add_types(json_t *list, const struct subcommand *command)
 {
 	const struct op *types[MAX_TYPES];
-	int nr = types_all(command->fits, types, MAX_TYPES);
+	int nr = command->fits ? types_all(command->fits, types, MAX_TYPES) : 0;
 
 	for (int i = 0; i < nr; i++) {
 		const struct peer *peer = peer_of(types[i]->name);
