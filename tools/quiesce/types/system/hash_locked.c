@@ -7,65 +7,6 @@
 
 #include "types/floor/hash_chain.h"
 
-/* ---- updates, between the lock and the unlock of a writer ---- */
-
-static struct chain_node *new_node(size_t size, uint64_t key, uint64_t value)
-{
-	struct chain_node *n = malloc(size);
-
-	if (n)
-		*n = (struct chain_node){ NULL, key, value };
-	return n;
-}
-
-static bool link_node(struct chain_bucket *b, struct chain_node *n)
-{
-	if (chain_find(b, n->key))
-		return false;
-	n->next = b->head;
-	b->head = n;
-	return true;
-}
-
-static struct chain_node *unlink_node(struct chain_bucket *b, uint64_t key)
-{
-	struct chain_node **at = chain_place(b, key), *n = *at;
-
-	if (n)
-		*at = n->next;
-	return n;
-}
-
-/* Allocates before the lock is taken, and frees after it was released. */
-#define UPDATES(name, NODE, WRITE_LOCK, WRITE_UNLOCK, FREE)                                      \
-	static bool name##_insert(struct chain_table *t, uint64_t key, uint64_t value)           \
-	{                                                                                        \
-		struct chain_bucket *b = chain_bucket(t, key);                                   \
-		struct chain_node *n = NODE(key, value);                                         \
-		bool linked;                                                                     \
-                                                                                                 \
-		if (!n)                                                                          \
-			return false;                                                            \
-		WRITE_LOCK(b);                                                                   \
-		linked = link_node(b, n);                                                        \
-		WRITE_UNLOCK(b);                                                                 \
-		if (!linked)                                                                     \
-			free(n);                                                                 \
-		return linked;                                                                   \
-	}                                                                                        \
-	static bool name##_remove(struct chain_table *t, uint64_t key)                           \
-	{                                                                                        \
-		struct chain_bucket *b = chain_bucket(t, key);                                   \
-		struct chain_node *n;                                                            \
-                                                                                                 \
-		WRITE_LOCK(b);                                                                   \
-		n = unlink_node(b, key);                                                         \
-		WRITE_UNLOCK(b);                                                                 \
-		if (n)                                                                           \
-			FREE(n);                                                                 \
-		return n != NULL;                                                                \
-	}
-
 /* Looks up under the lock. */
 #define LOOKUP(name, READ_LOCK, READ_UNLOCK)                                                     \
 	static inline uint64_t name##_lookup(struct chain_table *t, uint64_t key)                \
@@ -81,20 +22,15 @@ static struct chain_node *unlink_node(struct chain_bucket *b, uint64_t key)
 		return value;                                                                    \
 	}
 
-#define NODE(key, value) new_node(sizeof(struct chain_node), (key), (value))
-#define TABLE .create = chain_create, .destroy = chain_destroy, .mapped = chain_mapped
-
 /* ---- spinlock ---- */
 
-#define SPIN_LOCK(b) hash_spin_lock(&(b)->spin)
-#define SPIN_UNLOCK(b) hash_spin_unlock(&(b)->spin)
-LOOKUP(spinlock, SPIN_LOCK, SPIN_UNLOCK)
-UPDATES(spinlock, NODE, SPIN_LOCK, SPIN_UNLOCK, free)
+LOOKUP(spinlock, CHAIN_LOCK, CHAIN_UNLOCK)
+CHAIN_UPDATES(spinlock, CHAIN_NODE, CHAIN_LOCK, CHAIN_UNLOCK, free, false)
 HASH_RUN(spinlock, struct chain_table)
 
 TYPE(spinlock, .rank = 510, .groups = PEER_TABLE | RUN_TABLE | REPORT,
 	.what = "chains, a spinlock in each bucket",
-	.hash = &(const struct hash_op){ TABLE, .run = spinlock_run });
+	.hash = &(const struct hash_op){ CHAIN_TABLE, .run = spinlock_run });
 
 /* ---- rwlock ---- */
 
@@ -103,12 +39,12 @@ TYPE(spinlock, .rank = 510, .groups = PEER_TABLE | RUN_TABLE | REPORT,
 #define WRITE_LOCK(b) hash_write_lock(&(b)->rw)
 #define WRITE_UNLOCK(b) hash_write_unlock(&(b)->rw)
 LOOKUP(rwlock, READ_LOCK, READ_UNLOCK)
-UPDATES(rwlock, NODE, WRITE_LOCK, WRITE_UNLOCK, free)
+CHAIN_UPDATES(rwlock, CHAIN_NODE, WRITE_LOCK, WRITE_UNLOCK, free, false)
 HASH_RUN(rwlock, struct chain_table)
 
 TYPE(rwlock, .rank = 530, .groups = RUN_TABLE | REPORT,
 	.what = "chains, a fair reader-writer lock of our own, by tickets, in each bucket",
-	.hash = &(const struct hash_op){ TABLE, .run = rwlock_run });
+	.hash = &(const struct hash_op){ CHAIN_TABLE, .run = rwlock_run });
 
 /* ---- refcnt: the lock only protects the counting of a reference to the
  * element, which is then read without the lock ---- */
@@ -120,7 +56,7 @@ struct counted_node {
 
 static struct chain_node *new_counted(uint64_t key, uint64_t value)
 {
-	struct chain_node *n = new_node(sizeof(struct counted_node), key, value);
+	struct chain_node *n = chain_node_new(sizeof(struct counted_node), key, value);
 
 	if (n)
 		((struct counted_node *)n)->references = 1;
@@ -140,11 +76,11 @@ static inline uint64_t refcnt_lookup(struct chain_table *t, uint64_t key)
 	struct chain_node *n;
 	uint64_t value;
 
-	SPIN_LOCK(b);
+	CHAIN_LOCK(b);
 	n = chain_find(b, key);
 	if (n)
 		(void)quiesce_fetch_add_relaxed(&((struct counted_node *)n)->references, (uint64_t)1);
-	SPIN_UNLOCK(b);
+	CHAIN_UNLOCK(b);
 	if (!n)
 		return 0;
 	value = n->value;
@@ -152,12 +88,12 @@ static inline uint64_t refcnt_lookup(struct chain_table *t, uint64_t key)
 	return value;
 }
 
-UPDATES(refcnt, new_counted, SPIN_LOCK, SPIN_UNLOCK, put)
+CHAIN_UPDATES(refcnt, new_counted, CHAIN_LOCK, CHAIN_UNLOCK, put, false)
 HASH_RUN(refcnt, struct chain_table)
 
 TYPE(refcnt, .rank = 520, .groups = RUN_TABLE | REPORT,
 	.what = "chains, a spinlock in each bucket, under which a reference to the element is counted",
-	.hash = &(const struct hash_op){ TABLE, .run = refcnt_run });
+	.hash = &(const struct hash_op){ CHAIN_TABLE, .run = refcnt_run });
 
 /* ---- brlock: one lock for the table; readers use a line of their own thread's, a writer all of them ---- */
 
@@ -223,12 +159,12 @@ OP_FUNCTION(br_write_unlock, hash_spin_unlock(&writer))
 #define BR_WRITE_LOCK(b) br_write_lock()
 #define BR_WRITE_UNLOCK(b) br_write_unlock()
 LOOKUP(brlock, BR_READ_LOCK, BR_READ_UNLOCK)
-UPDATES(brlock, NODE, BR_WRITE_LOCK, BR_WRITE_UNLOCK, free)
+CHAIN_UPDATES(brlock, CHAIN_NODE, BR_WRITE_LOCK, BR_WRITE_UNLOCK, free, false)
 HASH_RUN(brlock, struct chain_table)
 
 TYPE(brlock, .rank = 540, .groups = REPORT,
 	.what = "chains, one big reader's lock: a line for each reader, a fence, a check for a writer",
-	.hash = &(const struct hash_op){ TABLE, .run = brlock_run }, .thread_enter = br_enter, .thread_exit = hash_thread_exit);
+	.hash = &(const struct hash_op){ CHAIN_TABLE, .run = brlock_run }, .thread_enter = br_enter, .thread_exit = hash_thread_exit);
 
 /* ---- brlock_atomic: the older kind: a reader-writer lock for each reader; a writer takes all of them ---- */
 
@@ -258,10 +194,10 @@ static void each_enter(void)
 #define EACH_WRITE_LOCK(b) br_write_lock_all()
 #define EACH_WRITE_UNLOCK(b) br_write_unlock_all()
 LOOKUP(brlock_atomic, EACH_READ_LOCK, EACH_READ_UNLOCK)
-UPDATES(brlock_atomic, NODE, EACH_WRITE_LOCK, EACH_WRITE_UNLOCK, free)
+CHAIN_UPDATES(brlock_atomic, CHAIN_NODE, EACH_WRITE_LOCK, EACH_WRITE_UNLOCK, free, false)
 HASH_RUN(brlock_atomic, struct chain_table)
 
-static const struct hash_op brlock_atomic_hash = { TABLE, .run = brlock_atomic_run };
+static const struct hash_op brlock_atomic_hash = { CHAIN_TABLE, .run = brlock_atomic_run };
 TYPE(brlock_atomic, .rank = 550,
 	.what = "chains, the older big reader's lock: a reader-writer lock of each reader's own",
 	.hash = &brlock_atomic_hash, .thread_enter = each_enter, .thread_exit = hash_thread_exit);
