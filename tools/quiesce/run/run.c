@@ -24,7 +24,7 @@ int run_document_readers(void)
 	return cpus_online() > 2 ? cpus_online() : 2;
 }
 
-bool run_listed(const char *const *list, const char *name)
+static bool is_listed(const char *const *list, const char *name)
 {
 	for (; *list; list++)
 		if (!strcmp(*list, name))
@@ -42,8 +42,8 @@ enum op_fence run_default_fence(void)
 
 /* ---- which types ---- */
 
-const char *const run_document_types[] = { "rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard",
-					   "shazptr_wildcard_skip_self_scan", NULL };
+static const char *const document_types[] = { "rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard",
+					      "shazptr_wildcard_skip_self_scan", NULL };
 
 /* Tables have two sizes: one fits into the caches, one does not. */
 static const struct hash_plan hash_plan = {
@@ -95,7 +95,7 @@ static void yardsticks_first(const struct op **types, int nr)
 	int first = 0;
 
 	for (int i = 0; i < nr; i++)
-		if (run_listed(yardsticks, types[i]->name)) {
+		if (is_listed(yardsticks, types[i]->name)) {
 			const struct op *other = types[first];
 
 			types[first++] = types[i];
@@ -108,7 +108,7 @@ static int choose_types(const struct options *options, const struct part *part, 
 	int nr = options_types(options, part->command, types), kept = 0;
 
 	for (int i = 0; i < nr; i++)
-		if (part->groups ? types[i]->groups & part->groups : run_listed(run_document_types, types[i]->name))
+		if (part->groups ? types[i]->groups & part->groups : is_listed(document_types, types[i]->name))
 			types[kept++] = types[i];
 	yardsticks_first(types, kept);
 	return kept;

@@ -14,9 +14,6 @@
 /* Returns the number of readers beside the updater in the document's table. */
 int run_document_readers(void);
 
-/* True if @name is in @list, which ends with NULL. */
-bool run_listed(const char *const *list, const char *name);
-extern const char *const run_document_types[]; /* with the figures that were published of them */
 /* Prints the lines before the first table; initialises @s. */
 void run_print_head(struct sheet *s);
 /* Each prints what @results have of it, or nothing. */

@@ -8,32 +8,7 @@
 #include "types/hash.h"
 #include "types/registry.h"
 
-static void *create(uint64_t nr_keys)
-{
-	struct hashmap *map = malloc(sizeof(*map));
-
-	(void)nr_keys; /* the table grows by itself */
-	if (map)
-		hashmap_init(map);
-	return map;
-}
-
-static void destroy(void *table)
-{
-	hashmap_destroy(table);
-	rcu_barrier(); /* callbacks of the resize use the table's memory */
-	free(table);
-}
-
-static uint64_t mapped(const void *table)
-{
-	return hash_ours_mapped(&((const struct hashmap *)table)->table);
-}
-
-static bool resize(void *table, uint64_t nr_keys)
-{
-	return hash_ours_resize(&((struct hashmap *)table)->table, nr_keys);
-}
+HASH_OURS(struct hashmap, hashmap_init(t), hashmap_destroy(t))
 
 static inline uint64_t map_lookup(struct hashmap *map, uint64_t key)
 {

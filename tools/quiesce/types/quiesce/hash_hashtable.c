@@ -22,38 +22,13 @@ struct protected_object {
 /* All types of hashscale use this hash function. */
 HASHTABLE_TYPE_HASHED(object, struct object, key, hash_mix(*(const uint64_t *)key ^ seed));
 
-static void *create(uint64_t nr_keys)
-{
-	struct hashtable *t = malloc(sizeof(*t));
-
-	(void)nr_keys; /* the table grows by itself */
-	if (t)
-		hashtable_init(t, &object_type);
-	return t;
-}
-
 static void drop(void *object, void *arg)
 {
 	(void)arg;
 	free(object); /* no other thread uses the table */
 }
 
-static void destroy(void *table)
-{
-	hashtable_destroy(table, drop, NULL);
-	rcu_barrier(); /* callbacks of the resize use the table's memory */
-	free(table);
-}
-
-static uint64_t mapped(const void *table)
-{
-	return hash_ours_mapped(&((const struct hashtable *)table)->table);
-}
-
-static bool resize(void *table, uint64_t nr_keys)
-{
-	return hash_ours_resize(&((struct hashtable *)table)->table, nr_keys);
-}
+HASH_OURS(struct hashtable, hashtable_init(t, &object_type), hashtable_destroy(t, drop, NULL))
 
 static inline uint64_t hashtable_rcu_lookup(struct hashtable *t, uint64_t key)
 {

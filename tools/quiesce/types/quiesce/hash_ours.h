@@ -42,4 +42,32 @@ static inline bool hash_ours_resize(struct quiesce__table *table, uint64_t nr_ke
 	       hash_ours_lines(table) == quiesce_load_relaxed(&table->min_lines); /* Relaxed: the calling thread wrote it. */
 }
 
+/* Defines create(), destroy(), mapped() and resize() of a table of @TYPE, which grows by itself; INIT and END are statements on @t. */
+#define HASH_OURS(TYPE, INIT, END)                                                             \
+	static void *create(uint64_t nr_keys)                                                  \
+	{                                                                                      \
+		TYPE *t = malloc(sizeof(*t));                                                  \
+                                                                                               \
+		(void)nr_keys;                                                                 \
+		if (t)                                                                         \
+			INIT;                                                                  \
+		return t;                                                                      \
+	}                                                                                      \
+	static void destroy(void *table)                                                       \
+	{                                                                                      \
+		TYPE *t = table;                                                               \
+                                                                                               \
+		END;                                                                           \
+		rcu_barrier(); /* callbacks of the resize use the table's memory */            \
+		free(t);                                                                       \
+	}                                                                                      \
+	static uint64_t mapped(const void *table)                                              \
+	{                                                                                      \
+		return hash_ours_mapped(&((const TYPE *)table)->table);                        \
+	}                                                                                      \
+	static bool resize(void *table, uint64_t nr_keys)                                      \
+	{                                                                                      \
+		return hash_ours_resize(&((TYPE *)table)->table, nr_keys);                     \
+	}
+
 #endif
