@@ -15,7 +15,7 @@ import tempfile
 
 from tap import Tap, execute
 
-PEERS = {"liburcu": "liburcu_memb", "ck": "ck_epoch", "libcds": "libcds_hp", "tbb": "tbb_rw_mutex"}  # with a type of each
+PEERS = {}  # with a type of each: any name with its prefix where the module was not built
 OURS = ["rcu", "shazptr", "hazptr", "noop"]
 ONCE = ["--runs=1", "--readers=1", "--loops=100"]
 
@@ -63,9 +63,9 @@ def of(types, peer):
 def check_files(tap, tool, modules):
     text = execute(["readelf", "-dW", tool]).stdout
     needed = re.findall(r"NEEDED.*\[(.*)\]", text)
-    tap.result(needed and not [n for n in needed if re.match("liburcu|libck|libcds|libtbb", n)], "the tool is not linked with peers", text)
+    tap.result(needed and not [n for n in needed if re.match("|".join(f"(lib)?{p}" for p in PEERS), n)], "the tool is not linked with peers", text)
     for module in modules:
-        # As fast as in a program that is linked with the library: see tools/peers/meson.build and ops/liburcu.h.
+        # As fast as in a program that is linked with the library: see tools/peers/meson.build and types/liburcu/own.h.
         relocations = execute(["readelf", "-rW", module]).stdout
         tap.result("Relocation section" in relocations and not re.search("DTPMOD|TLSDESC|__tls_get_addr", relocations),
                    f"{module.name}: no call to find a thread-local variable", relocations)
@@ -145,6 +145,8 @@ def main():
         del os.environ[name]
     tool = pathlib.Path(os.path.realpath(opt.tool))
     modules = sorted((tool.parent / "peers").glob("*.so"))
+    known = json.loads(execute([tool, "types"]).stdout)
+    PEERS.update({p: next((t["type"] for t in known["types"] if t["subcommand"] == "refscale" and t.get("peer") == p), f"{p}_x") for p in known["peers"]})
     names = [n for n in PEERS if n in [m.stem for m in modules]]
     tap = Tap()
     check_files(tap, tool, modules)

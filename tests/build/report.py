@@ -33,6 +33,10 @@ def document():
     part = {"command": "quiesce x", "seconds": 1}
     return {"schema": 1, "report": 1, "quick": True, "date": "2026-01-01", "version": "0.1.0", "notes": ["something was <left> out"],
             "host": {"cpu": "CPU", "cores": 2, "kernel": "6.18", "build": "release"},
+            "peers": ["liburcu", "ck"],
+            "types": [{"subcommand": "refscale", "type": name, "groups": groups} for name, groups in (
+                ("rcu", ["FAMILY_ALL"]), ("liburcu_memb", ["FAMILY_ALL", "PEER_RCU"]), ("hazptr", ["FAMILY_OBJECT"]),
+                ("ck_hp", ["FAMILY_OBJECT", "PEER_HAZPTR"]), ("libcds_hp", ["FAMILY_OBJECT", "PEER_HAZPTR"]))],
             "cases": [{"name": "timers", "what": "ids", "document": None, "honesty": "small", "built": True}],
             "parts": {"reads": {**part, "rows": reads}, "tables": {**part, "rows": tables},
                       "study": {**part, "rows": study, "shapes": [{"case": "timers", "what": "a / b", "published": "24", "median": 20.0,
@@ -111,8 +115,8 @@ FAKE = """#!/bin/sh
 # A tool that has measured something as soon as it is asked to end, and takes a second SIGINT for a wish to end at once.
 case "$1 $2" in
 --version*) echo quiesce 0 ;;
-*--help) printf 'x\\n\\nTypes:\\n  rcu                deep\\n                     description\\n' ;;
 doctor*) echo '{"doctor": []}' ;;
+"types ") echo '{"peers": [], "types": [{"subcommand": "refscale", "type": "rcu", "groups": ["REPORT_READ"]}]}' ;;
 "study --json") echo '{"host": {}, "cases": [{"name": "timers", "built": true}, {"name": "label", "built": false}]}' ;;
 *)
 	echo "$@" >>"$LOG"

@@ -17,10 +17,10 @@
 
 #include <quiesce/atomic.h>
 
-#include "ops/op.h"
-#include "ops/rwlock.h"
-#include "peers.h"
 #include "place.h"
+#include "types/peers.h"
+#include "types/registry.h"
+#include "types/rwlock.h"
 
 #define READERS 70    /* more than the bytes of a byte lock */
 #define NOT_MS 10     /* no thread may enter for this long */
@@ -30,11 +30,12 @@
 #define HANG_S 60
 static int patience_ms = 30000; /* time limit of threads that have to enter */
 
+static const char *name;
 static const struct rwlock_op *lock;
 
 static void fail(const char *what)
 {
-	printf("# %s: %s\n", lock->name, what);
+	printf("# %s: %s\n", name, what);
 	fflush(stdout);
 	_exit(1);
 }
@@ -278,7 +279,7 @@ static int status_of(const struct check *check)
 	}
 	if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status))
 		return WEXITSTATUS(status);
-	printf("# %s: status %x\n", lock->name, (unsigned int)status);
+	printf("# %s: status %x\n", name, (unsigned int)status);
 	return -1;
 }
 
@@ -287,14 +288,15 @@ static int nr_tests, nr_failed;
 static void result(bool good, const struct check *check)
 {
 	nr_failed += !good;
-	printf("%sok %d - %s: %s\n", good ? "" : "not ", ++nr_tests, lock->name, check->name);
+	printf("%sok %d - %s: %s\n", good ? "" : "not ", ++nr_tests, name, check->name);
 }
 
 /* Check that a wrong lock is found; it may pass by luck, but not often. */
-static void found(const struct rwlock_op *bad, const struct check *check)
+static void found(const char *what, const struct rwlock_op *bad, const struct check *check)
 {
 	int status = 0;
 
+	name = what;
 	lock = bad;
 	for (int i = 0; i < 20 && status == 0; i++)
 		status = status_of(check);
@@ -305,40 +307,45 @@ static void nothing(void)
 {
 }
 
+static bool is_lock(const struct op *op)
+{
+	return op->rwlock && !op->broken;
+}
+
 /* The argument is the tool, beside which the peers' modules are. */
 int main(int argc, char **argv)
 {
-	const struct rwlock_op *model = &rwlock_op_pthread_rwlock;
+	const struct rwlock_op *model = type_find(is_lock, "pthread_rwlock")->rwlock;
 	struct rwlock_op bad[] = { *model, *model, *model, *model };
+	const struct op *types[128];
+	int nr;
 
 	if (argc > 1)
 		place_beside(argv[1]);
 	for (struct peer *peer = peers; peer->name; peer++)
 		if (peer_load(peer))
 			printf("# %s: %s\n", peer->name, peer_load(peer));
-	for (const struct op *const *op = rwlock_types; *op; op++)
-		for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && !(*op)->absent && !(*op)->broken; i++) {
-			lock = (*op)->rwlock;
+	nr = types_all(is_lock, types, 128);
+	for (int k = 0; k < nr; k++)
+		for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+			name = types[k]->name;
+			lock = types[k]->rwlock;
 			result(status_of(&checks[i]) == 0, &checks[i]);
 		}
 
 	/* The checks can fail. */
 	patience_ms = 20;
-	bad[0].name = "finds readers that lock nothing";
 	bad[0].read_lock = bad[0].read_unlock = nothing;
-	bad[1].name = "finds readers that exclude each other";
 	bad[1].read_lock = model->write_lock;
-	bad[2].name = "finds writers that share";
 	bad[2].write_lock = model->read_lock;
-	bad[3].name = "finds writers that lock nothing";
 	bad[3].write_lock = bad[3].write_unlock = nothing;
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-		found(&bad[0], &checks[i]);
-		found(&bad[3], &checks[i]);
+		found("finds readers that lock nothing", &bad[0], &checks[i]);
+		found("finds writers that lock nothing", &bad[3], &checks[i]);
 	}
-	found(&bad[1], &checks[0]);
-	found(&bad[2], &checks[1]);
-	found(&bad[2], &checks[2]);
+	found("finds readers that exclude each other", &bad[1], &checks[0]);
+	found("finds writers that share", &bad[2], &checks[1]);
+	found("finds writers that share", &bad[2], &checks[2]);
 	printf("1..%d\n", nr_tests);
 	return nr_failed != 0;
 }

@@ -7,7 +7,7 @@
 static void bury(struct hazptr_head *head);
 #define WALK_HAZPTR_RETIRE(node) call_hazptr_inline(&(node)->head.hazptr, bury)
 #define op tool_op /* both have a structure of that name */
-#include "walk/walk_hazptr.c"
+#include "types/quiesce/walk_hazptr.c"
 #undef op
 
 #include "record.h"

@@ -6,6 +6,7 @@
 
 #include "emit.h"
 #include "hogs.h"
+#include "inventory.h"
 #include "tool.h"
 
 static const struct subcommand *const commands[] = {
@@ -77,6 +78,8 @@ int main(int argc, char **argv)
 		return help(stdout);
 	if (!strcmp(argv[1], "--version"))
 		return version();
+	if (!strcmp(argv[1], "types"))
+		return inventory(commands, NR_COMMANDS);
 	command = find(argv[1]);
 	if (!command)
 		return unknown(argv[1]);

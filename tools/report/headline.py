@@ -16,30 +16,24 @@ DEFINITIONS = {
     "Reference": "percpu_ref, get and put, CPU time.",
     "Lookup": "in a hashtable of 1000 and of a million objects, time of each of two threads.",
 }
-RCU_PEERS = ("liburcu_memb", "liburcu_qsbr", "liburcu_bp", "ck_epoch")
-HP_PEERS = ("ck_hp", "libcds_hp", "libcds_dhp")
-LOCK_PEERS = ("pthread_rwlock", "std_shared_mutex", "ck_brlock", "tbb_rw_mutex")
-COUNT_PEERS = ("refcnt",)
-TABLE_PEERS = ("liburcu_lfht", "ck_ht", "tbb_hash_map", "libcuckoo", "spinlock")
-
-# Each line has, for each of its figures: its name, part, scenario (each set of keys has its own), type, threads, set of keys, and peers.
+# Each line has, for each of its figures: its name, part, scenario (each set of keys has its own), type, threads, set of keys, and the group of its peers.
 LINES = {
-    "Read": [("RCU", "reads", "read", "rcu", 1, None, RCU_PEERS), ("hazard pointer", "reads", "read", "hazptr", 1, None, HP_PEERS)],
-    "Wait": [("all readers", "waits", "others", "rcu", 64, None, RCU_PEERS), ("one object", "waits", "others", "shazptr", 64, None, RCU_PEERS)],
-    "Retirement": [("RCU", "retires", "idle", "rcu_free", 1, None, RCU_PEERS),
-                   ("hazard pointer", "retires", "idle", "hazptr_free", 1, None, HP_PEERS)],
-    "Read lock": [("", "reads", "read", "percpu_rwsem", 1, None, LOCK_PEERS), ("by two", "reads", "read", "percpu_rwsem", 2, None, LOCK_PEERS)],
-    "Reference": [("", "reads", "read", "percpu_ref", 1, None, COUNT_PEERS), ("by two", "reads", "read", "percpu_ref", 2, None, COUNT_PEERS)],
-    "Lookup": [("of 1000", "tables", "hash", "hashtable", 2, "uniform:1000", TABLE_PEERS),
-               ("of 1M", "tables", "hash", "hashtable", 2, "uniform:1000000", TABLE_PEERS)],
+    "Read": [("RCU", "reads", "read", "rcu", 1, None, "PEER_RCU"), ("hazard pointer", "reads", "read", "hazptr", 1, None, "PEER_HAZPTR")],
+    "Wait": [("all readers", "waits", "others", "rcu", 64, None, "PEER_RCU"), ("one object", "waits", "others", "shazptr", 64, None, "PEER_RCU")],
+    "Retirement": [("RCU", "retires", "idle", "rcu_free", 1, None, "PEER_RCU"),
+                   ("hazard pointer", "retires", "idle", "hazptr_free", 1, None, "PEER_HAZPTR")],
+    "Read lock": [("", "reads", "read", "percpu_rwsem", 1, None, "PEER_LOCK"), ("by two", "reads", "read", "percpu_rwsem", 2, None, "PEER_LOCK")],
+    "Reference": [("", "reads", "read", "percpu_ref", 1, None, "PEER_COUNT"), ("by two", "reads", "read", "percpu_ref", 2, None, "PEER_COUNT")],
+    "Lookup": [("of 1000", "tables", "hash", "hashtable", 2, "uniform:1000", "PEER_TABLE"),
+               ("of 1M", "tables", "hash", "hashtable", 2, "uniform:1000000", "PEER_TABLE")],
 }
 # Further cells have a row where a peer is faster.
 MORE = {
-    "Wait, 1 reader": [("all readers", "waits", "others", "rcu", 1, None, RCU_PEERS), ("one object", "waits", "others", "shazptr", 1, None, RCU_PEERS)],
-    "Retirement, stalled": [("RCU", "retires", "stalled", "rcu_free", 1, None, RCU_PEERS),
-                            ("hazard pointer", "retires", "stalled", "hazptr_free", 1, None, HP_PEERS)],
-    "Lookup, 1 thread": [("of 1000", "tables", "hash", "hashtable", 1, "uniform:1000", TABLE_PEERS),
-                         ("of 1M", "tables", "hash", "hashtable", 1, "uniform:1000000", TABLE_PEERS)],
+    "Wait, 1 reader": [("all readers", "waits", "others", "rcu", 1, None, "PEER_RCU"), ("one object", "waits", "others", "shazptr", 1, None, "PEER_RCU")],
+    "Retirement, stalled": [("RCU", "retires", "stalled", "rcu_free", 1, None, "PEER_RCU"),
+                            ("hazard pointer", "retires", "stalled", "hazptr_free", 1, None, "PEER_HAZPTR")],
+    "Lookup, 1 thread": [("of 1000", "tables", "hash", "hashtable", 1, "uniform:1000", "PEER_TABLE"),
+                         ("of 1M", "tables", "hash", "hashtable", 1, "uniform:1000000", "PEER_TABLE")],
 }
 
 
@@ -69,7 +63,8 @@ def cell(document, figure, name):
 
 def best_peer(document, figure):
     """(name, median, 99th percentile) of the fastest peer."""
-    found = [(name, *cell(document, figure, name)) for name in figure[-1] if cell(document, figure, name)]
+    peers = dict.fromkeys(t["type"] for t in document["types"] if figure[-1] in t["groups"])
+    found = [(name, *cell(document, figure, name)) for name in peers if cell(document, figure, name)]
     return min(found, key=lambda f: f[1], default=None)
 
 

@@ -2,36 +2,25 @@
 """Run the subcommands that a report consists of, one after the other, and merge their JSON."""
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-READS = ["raw_load", "rcu", "shazptr", "hazptr", "counted_ptr", "srcu", "percpu_rwsem", "percpu_ref", "liburcu_memb", "liburcu_qsbr",
-         "liburcu_bp", "ck_epoch", "ck_hp", "libcds_hp", "libcds_dhp", "std_atomic_shared_ptr", "refcnt", "seqlock", "pthread_rwlock",
-         "std_shared_mutex", "ck_brlock", "tbb_rw_mutex"]
-WAITS = ["rcu", "rcu_expedited", "shazptr", "hazptr", "liburcu_memb", "liburcu_qsbr", "liburcu_bp", "ck_epoch"]
-RETIRES = ["raw_malloc_free", "hazptr", "hazptr_free", "hazard_pointer", "rcu", "rcu_free", "liburcu_memb", "ck_hp", "ck_epoch", "libcds_hp",
-           "libcds_dhp"]
-TABLES = ["hashmap", "hashtable", "rcu", "hazptr", "spinlock", "refcnt", "rwlock", "brlock", "liburcu_lfht", "ck_ht", "tbb_hash_map",
-          "libcuckoo"]
-LOCKS = ["gp", "expedited", "rcu_sync", "pthread_rwlock", "pthread_rwlock_writer", "std_shared_mutex", "tbb_rw_mutex"]
-
-# Each part has name, title, subcommand, types, further arguments and those of a quick report, approximate seconds and those of a quick report.
+# Each part has name, title, subcommand, the group of its types, further arguments and those of a quick report, approximate seconds and those of a quick report.
 PARTS = [
-    ("reads", "what readers pay", "refscale", READS, ["--readers=1,2,64", "--runs=3"], ["--readers=1,2,64", "--runs=1"], 75, 25),
-    ("waits", "how long updaters wait", "rcuscale", WAITS, ["--scenario=idle,same,others,long", "--readers=1,64", "--runs=3", "--seconds=0.3"],
+    ("reads", "what readers pay", "refscale", "REPORT_READ", ["--readers=1,2,64", "--runs=3"], ["--readers=1,2,64", "--runs=1"], 75, 25),
+    ("waits", "how long updaters wait", "rcuscale", "REPORT_WAIT", ["--scenario=idle,same,others,long", "--readers=1,64", "--runs=3", "--seconds=0.3"],
      ["--scenario=idle,same,others,long", "--readers=1,64", "--runs=1", "--seconds=0.08"], 130, 20),
-    ("retires", "deferred frees, and what waits for them", "retirescale", RETIRES,
+    ("retires", "deferred frees, and what waits for them", "retirescale", "REPORT",
      ["--scenario=idle,stalled", "--threads=1,2", "--runs=5", "--seconds=0.15"],
      ["--scenario=idle,stalled", "--threads=1,2", "--runs=2", "--seconds=0.05"], 60, 10),
-    ("tables", "hash tables", "hashscale", TABLES, ["--keys=uniform:1000,uniform:1000000", "--runs=5", "--seconds=0.1"],
+    ("tables", "hash tables", "hashscale", "REPORT", ["--keys=uniform:1000,uniform:1000000", "--runs=5", "--seconds=0.1"],
      ["--keys=uniform:1000,uniform:1000000", "--runs=1", "--seconds=0.03"], 100, 15),
-    ("bursts", "bursts of writers", "rwscale", LOCKS, ["--readers=2", "--runs=5", "--seconds=0.5"], ["--readers=2", "--runs=2", "--seconds=0.1"],
+    ("bursts", "bursts of writers", "rwscale", "REPORT_BURST", ["--readers=2", "--runs=5", "--seconds=0.5"], ["--readers=2", "--runs=2", "--seconds=0.1"],
      20, 3),
-    ("study", "the case studies", "study", [], ["all"], ["all", "--quick"], 330, 100),
+    ("study", "the case studies", "study", None, ["all"], ["all", "--quick"], 330, 100),
 ]
 
 
@@ -95,11 +84,6 @@ class Tool:
     def ask(self, command):
         return json.loads(self.text(command, "--json"))
 
-    def types(self, command):
-        """The types of this build and machine: peers that they do not have are left out."""
-        text = self.text(command, "--help").partition("\nTypes:\n")[2].split("\n\n")[0]
-        return set(re.findall(r"^  (\S+) ", text, re.M))  # a line with a deeper indent continues a description
-
     def has_light_fences(self):
         return any(d["name"] == "fence mode in force" and d["value"].startswith("light") for d in self.ask("doctor")["doctor"])
 
@@ -131,16 +115,20 @@ class Tool:
             return document, process.returncode
 
 
-def arguments(tool, part, quick, built):
-    """@built: names of the case studies that this build has."""
-    _, _, command, types, full, short, *_ = part
+def types(path):
+    """The types of this build and machine, and the names of peers."""
+    return json.loads(subprocess.run([path, "types"], capture_output=True, text=True, check=True).stdout)
+
+
+def arguments(tool, part, quick, built, known):
+    """@built: names of the case studies that this build has; @known: its types, without those of peers that are not installed."""
+    _, _, command, group, full, short, *_ = part
     args = [command]
     for arg in short if quick else full:
         args += built if arg == "all" else [arg]
     args.append("--json")
-    if types:
-        here = tool.types(command)
-        args.append("--type=" + ",".join(t for t in types if t in here))
+    if group:
+        args.append("--type=" + ",".join(t["type"] for t in known if t["subcommand"] == command and group in t["groups"]))
     if command in ("refscale", "rcuscale", "retirescale", "rwscale"):
         args.append("--fence=light" if tool.has_light_fences() else "--fence=full")
     return args
@@ -159,13 +147,13 @@ def measure(path, signals, quick, only, save):
     built = [case["name"] for case in cases["cases"] if case["built"]]
     result = {"schema": 1, "report": 1, "quick": quick, "date": time.strftime("%Y-%m-%d"), "version": version, "host": cases["host"], "parts": {},
               "notes": [f"study: {case['name']}: its program was not built" for case in cases["cases"] if not case["built"]],
-              "cases": cases["cases"]}
+              "cases": cases["cases"], **types(path)}
     failed = False
     for number, part in enumerate(parts, 1):
         progress.part(number, len(parts), part[1])
         began = time.monotonic()
         try:
-            args = arguments(tool, part, quick, built)
+            args = arguments(tool, part, quick, built, result["types"])
         except Stopped:
             result["notes"].append(f"interrupted: '{part[1]}' and what comes after it is missing")
             break

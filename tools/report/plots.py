@@ -18,7 +18,8 @@ OURS, PEER, RAW = "#0b7285", "#c2571a", "#5f676f"
 INK, GRID = "#212529", "#ced4da"
 WIDTH = 4.7  # inches; 338 points: 10.8 of them are more than 10 pixels on a page that is 360 wide
 SMALL = 10.8
-PEERS = ("liburcu", "ck_", "libcds", "tbb", "std_", "pthread", "libcuckoo", "refcnt", "spinlock", "rwlock", "brlock", "mutex", "refcount",
+peers = ["liburcu", "ck", "libcds", "tbb"]  # with a module each; those of the document that is drawn are added
+PEERS = ("std_", "pthread", "libcuckoo", "refcnt", "spinlock", "rwlock", "brlock", "mutex", "refcount",
          "seqlock", "global_", "bucket_lock", "shared_ptr", "rwlock_whole", "kernel")
 FLOORS = ("raw_", "noop", "unchecked")
 plt.rcParams.update({
@@ -32,7 +33,7 @@ plt.rcParams.update({
 def colour(name):
     if name.startswith(FLOORS):
         return RAW
-    return PEER if name.startswith(PEERS) else OURS
+    return PEER if name.startswith((*PEERS, *peers)) else OURS
 
 
 def short(value):
@@ -126,17 +127,14 @@ def picture(rows, unit, show=short, more=0):
 
 # ---- the families of primitives ----
 
-FAMILIES = [
-    ("Readers of everything: RCU and its like", ["raw_load", "rcu", "srcu", "liburcu_memb", "liburcu_qsbr", "liburcu_bp", "ck_epoch", "seqlock"]),
-    ("Readers of one object: hazard pointers and counts", ["shazptr", "hazptr", "counted_ptr", "percpu_ref", "ck_hp", "libcds_hp", "refcnt",
-                                                           "std_atomic_shared_ptr"]),
-    ("Read locks", ["percpu_rwsem", "pthread_rwlock", "std_shared_mutex", "ck_brlock", "tbb_rw_mutex"]),
-]
+FAMILIES = {"FAMILY_ALL": "Readers of everything: RCU and its like", "FAMILY_OBJECT": "Readers of one object: hazard pointers and counts",
+            "FAMILY_LOCK": "Read locks"}
 
 
-def reads(rows):
+def reads(rows, all_types):
     """Cost by one thread, two and the most, a picture for each family."""
-    for title, types in FAMILIES:
+    for family, title in FAMILIES.items():
+        types = [t["type"] for t in all_types if t["subcommand"] == "refscale" and family in t["groups"]]
         cells = {(r["type"], r["threads"]): r["p50"] for r in rows if r["type"] in types}
         threads = sorted({t for _, t in cells})
         made = []
@@ -309,7 +307,8 @@ def themed(svg, prefix):
 def all_plots(document):
     """(section, title, caption, figure) of each, in the order of the page."""
     parts = document["parts"]
-    for name, make in (("reads", reads), ("waits", waits), ("retires", retires), ("tables", tables), ("bursts", bursts)):
+    peers.extend(document["peers"])
+    for name, make in (("reads", lambda rows: reads(rows, document["types"])), ("waits", waits), ("retires", retires), ("tables", tables), ("bursts", bursts)):
         if parts.get(name, {}).get("rows"):
             for title, caption, figure in make(parts[name]["rows"]):
                 yield name, title, caption, figure

@@ -90,8 +90,11 @@ def main():
         sys.exit(f"quiesce report: its pictures need {' and '.join(missing)} (Debian: apt-get install {' '.join(missing)})")
     import page
     if opt.given:
+        import measure
         listen()
         document, status = json.loads(pathlib.Path(opt.given).read_text(encoding="utf-8")), 0
+        if "types" not in document:  # an older version wrote it
+            document.update(measure.types(opt.tool) if opt.tool else {"peers": [], "types": []})
     else:
         document, status = make(opt.tool, directory, made, opt.quick, opt.only)
     if not document:

@@ -11,13 +11,15 @@
 
 #include "costs.h"
 #include "emit.h"
+#include "types/registry.h"
 #include "team.h"
 
 #define BATCH_NS 100000 /* a batch is long against the clock, short against a time slice */
 #define BATCHES 9       /* batches in each round */
 #define RUNS 5
 
-static const struct op *const types[] = {
+/* They register themselves in the order of their rows. */
+static const struct op *const types[] TYPE_ENTRY = {
 	&cost_cycle.op, &cost_instruction.op,
 	&cost_l1.op, &cost_l2.op, &cost_l2_huge.op, &cost_l3.op, &cost_l3_huge.op, &cost_memory.op, &cost_memory_huge.op,
 	&cost_atomic_inc.op, &cost_cmpxchg_inc.op, &cost_spin_lock.op, &cost_mutex.op,
@@ -33,7 +35,6 @@ static const struct op *const types[] = {
 #if defined(__x86_64__)
 	&cost_tsc.op,
 #endif
-	NULL,
 };
 
 static const struct scenario_info scenarios[] = { [SCENARIO_COST] = { "cost", "ns", "one operation" } };
@@ -134,7 +135,10 @@ static const struct option_row own[] = {
 
 static bool fits(const struct op *op)
 {
-	return op != NULL;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (types[i] == op)
+			return true;
+	return false;
 }
 
 /* The units, and after them the other types that --type names. */
@@ -164,7 +168,6 @@ const struct subcommand costs_command = {
 	       "of 2003. The first three rows are measured whatever --type names. See quiesce-costs(1).",
 	OPTIONS(options_type, options_runs, own),
 	.fits = fits,
-	.types = types,
 	SCENARIOS(scenarios),
 	.columns = costs_columns,
 	.row_threads = costs_threads,

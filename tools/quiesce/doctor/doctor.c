@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "doctor.h"
+#include "types/peers.h"
 #include "emit.h"
-#include "peers.h"
 
 struct findings {
 	json_t *list;

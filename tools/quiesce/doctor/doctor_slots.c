@@ -82,7 +82,7 @@ static void surveyed(struct member *m)
 static void survey_slots(struct findings *f)
 {
 	static const char *const kind[] = { "thread", "cpu_id", "mm_cid", "shared" };
-	struct survey s = { .op = op_find("shazptr") };
+	struct survey s = { .op = command_type(&rcuscale_command, "shazptr") };
 	struct team team = { .nr = THREADS, .body = surveyed, .arg = &s };
 	const char *topic = "slots, tried by 16 threads";
 	char text[128] = "";

@@ -7,7 +7,7 @@
 
 #include "emit.h"
 #include "hashscale.h"
-#include "ops/hash_array.h"
+#include "types/hash_array.h"
 
 #define DEFAULT_CELL_S 0.03 /* seconds of a cell, and the addition for each key */
 #define DEFAULT_KEY_S 1e-7
@@ -389,7 +389,7 @@ int hashscale_child(const struct job *job)
 
 static bool fits(const struct op *op)
 {
-	return op->hash;
+	return op->hash && !op->walk;
 }
 
 void hash_plan_complete(struct hash_plan *plan, const char *const *keys, const double *updates, int nr_updates)
@@ -495,7 +495,6 @@ const struct subcommand hashscale_command = {
 	       "resized. Default: 1 and 2 threads and one for each CPU; 1000 and 1000000 keys; no updates. See quiesce-hashscale(1).",
 	OPTIONS(options_type, options_rounds, options_runs, options_seconds, hash_options_keys, own, hash_options_figure),
 	.fits = fits,
-	.types = hash_types,
 	SCENARIOS(hash_scenarios),
 	.columns = hashscale_columns,
 	.tables = hashscale_tables,

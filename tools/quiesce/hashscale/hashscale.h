@@ -5,7 +5,7 @@
 
 #include "emit.h"
 #include "hash_plan.h"
-#include "ops/hash.h"
+#include "types/hash.h"
 #include "team.h"
 
 /* A configuration is a set of keys and a share of updates. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "hashscale.h"
-#include "ops/hash_array.h"
+#include "types/hash_array.h"
 
 #define BITS 61
 #define BASE (HASH_CHURNED - 1)

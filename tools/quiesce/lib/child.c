@@ -11,7 +11,7 @@
 
 #include "alive.h"
 #include "message.h"
-#include "peers.h"
+#include "types/peers.h"
 #include "tool.h"
 
 static FILE *to_parent;
@@ -109,7 +109,7 @@ static int dispatch(struct wire *wire, const struct subcommand *(*find)(const ch
 	if (!job->op)
 		return EXIT_USAGE;
 	if (job->op->absent) { /* the peer's module has been tried by now */
-		job_send_note("left out: %s", peer_load(peer_of(job->op)));
+		job_send_note("left out: %s", peer_load(peer_of(wire->type)));
 		return EXIT_UNAVAILABLE;
 	}
 	if (job->command->prepare)

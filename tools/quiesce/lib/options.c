@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "number.h"
-#include "ops/rwlock.h"
-#include "peers.h"
+#include "types/peers.h"
+#include "types/registry.h"
+#include "types/rwlock.h"
 #include "tool.h"
 
 #define MAX_OPTIONS 40
@@ -80,40 +81,20 @@ void option_add_number(const char *option, const char *item, double min, double 
 
 /* ---- types ---- */
 
-static const struct op *const *rows_of(const struct subcommand *command)
-{
-	return command->types ? command->types : op_table;
-}
-
-/* The types of @command, with those of every peer whose module can be loaded. */
-static const struct op *const *types_of(const struct subcommand *command)
-{
-	for (const struct op *const *op = rows_of(command); *op; op++)
-		if ((*op)->absent)
-			peer_load(peer_of(*op));
-	return rows_of(command);
-}
-
 const struct op *command_type(const struct subcommand *command, const char *name)
 {
-	for (const struct op *const *op = rows_of(command); *op; op++)
-		if (!strcmp((*op)->name, name)) {
-			if ((*op)->absent)
-				peer_load(peer_of(*op));
-			return *op;
-		}
-	return NULL;
+	return type_find(command->fits, name);
 }
 
 /* Returns the names of the valid types, such as " a b c". */
 static const char *valid_types(void)
 {
 	static char text[MAX_TYPES * 40];
+	const struct op *types[MAX_TYPES];
 	size_t n = 0;
 
-	for (const struct op *const *op = types_of(current); *op; op++)
-		if (current->fits(*op) && n < sizeof(text))
-			n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", (*op)->name);
+	for (int i = 0, nr = types_all(current->fits, types, MAX_TYPES); i < nr && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " %s", types[i]->name);
 	return text;
 }
 
@@ -122,8 +103,8 @@ const struct op *option_type(const char *option, const char *name)
 	const struct op *op = command_type(current, name);
 
 	if (op && op->absent)
-		usage_error("--%s=%s: %s", option, name, peer_load(peer_of(op)));
-	if (!op || !current->fits(op))
+		usage_error("--%s=%s: %s", option, name, peer_load(peer_of(name)));
+	if (!op)
 		usage_error("--%s: unknown type '%s'; valid:%s", option, name, valid_types());
 	return op;
 }
@@ -307,13 +288,14 @@ static bool has_group(const struct subcommand *command, const struct option_row 
 
 static void add_lists(struct help *help, const struct subcommand *command)
 {
+	const struct op *types[MAX_TYPES];
+
 	help_add(help, "%s\v%s", command->what, command->doc);
 	if (!has_group(command, options_type))
 		return;
 	help_add(help, "\n\nTypes:\n");
-	for (const struct op *const *op = types_of(command); *op; op++)
-		if (command->fits(*op))
-			help_row(help, (*op)->name, (*op)->what ? (*op)->what : (*op)->rwlock->what);
+	for (int i = 0, nr = types_all(command->fits, types, MAX_TYPES); i < nr; i++)
+		help_row(help, types[i]->name, command == &rwscale_command ? types[i]->rwlock->what : types[i]->what);
 	if (!has_group(command, options_scenario))
 		return;
 	help_add(help, "\nScenarios:\n");
@@ -387,15 +369,16 @@ void options_parse(const struct subcommand *command, int argc, char **argv, stru
 
 int options_types(const struct options *options, const struct subcommand *command, const struct op *ret[MAX_TYPES])
 {
-	int n = 0;
+	int nr, n = 0;
 
 	for (; n < options->nr_types; n++)
 		ret[n] = options->types[n];
 	if (n)
 		return n;
-	for (const struct op *const *op = types_of(command); *op; op++)
-		if (command->fits(*op) && !(*op)->broken && n < MAX_TYPES)
-			ret[n++] = *op;
+	nr = types_all(command->fits, ret, MAX_TYPES);
+	for (int i = 0; i < nr; i++)
+		if (!ret[i]->broken)
+			ret[n++] = ret[i];
 	return n;
 }
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "ops/op.h"
+#include "types/op.h"
 
 /* Exit statuses. */
 #define EXIT_FAILED 1
@@ -93,7 +93,6 @@ struct subcommand {
 	const char *doc;  /* the text of --help below the options */
 	const struct option_row *const *options; /* OPTIONS() */
 	bool (*fits)(const struct op *op); /* true if a type belongs to the subcommand; NULL: it has no types */
-	const struct op *const *types;     /* the table of its types; NULL: op_table */
 	const struct scenario_info *scenarios; /* SCENARIOS() */
 	int nr_scenarios;
 	bool layouts; /* true: groups of samples are code layouts, whose medians are compared; false: rounds */
@@ -131,7 +130,7 @@ extern const struct subcommand refscale_command, rcuscale_command, retirescale_c
 void options_parse(const struct subcommand *command, int argc, char **argv, struct options *ret);
 /* The types that --type names, or all that fit and are not broken.  Returns their number. */
 int options_types(const struct options *options, const struct subcommand *command, const struct op *ret[MAX_TYPES]);
-/* The type @name of @command, after the module of its peer was loaded; NULL: there is none.  It stays absent if the
+/* The type @name of @command, after the module of its peer was loaded; NULL: there is none.  It is absent if the
  * module cannot be loaded. */
 const struct op *command_type(const struct subcommand *command, const char *name);
 /* True if @fence is to be measured for @op. */

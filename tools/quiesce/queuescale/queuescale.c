@@ -116,7 +116,6 @@ const struct subcommand queuescale_command = {
 	       "over rounds. See quiesce-queuescale(1).",
 	OPTIONS(options_type, options_rounds, options_runs, options_seconds, own),
 	.fits = fits,
-	.types = queue_types,
 	SCENARIOS(scenarios),
 	.columns = columns,
 	.tables = tables,

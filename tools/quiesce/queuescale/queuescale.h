@@ -3,7 +3,7 @@
 #ifndef QUIESCE_TOOL_QUEUESCALE_H
 #define QUIESCE_TOOL_QUEUESCALE_H
 
-#include "ops/queue.h"
+#include "types/queue.h"
 #include "tool.h"
 
 #define QUEUE_MAX_CONSUMERS 4

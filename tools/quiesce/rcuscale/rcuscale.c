@@ -92,7 +92,7 @@ static int child(const struct job *job)
 
 static bool fits(const struct op *op)
 {
-	return op->wait;
+	return op->wait && !op->torture;
 }
 
 static void check(struct options *options)

@@ -185,7 +185,7 @@ static int child(const struct job *job)
 
 static bool fits(const struct op *op)
 {
-	return op->read && !op->wait_only;
+	return op->read && !op->wait_only && !op->torture;
 }
 
 static void title(FILE *out, const struct row *first)

@@ -99,7 +99,6 @@ const struct subcommand retirescale_command = {
 	       "that retires an object. See quiesce-retirescale(1).",
 	OPTIONS(options_type, options_rounds, options_runs, options_scenario, options_seconds, own),
 	.fits = fits,
-	.types = retire_table,
 	SCENARIOS(scenarios),
 	.columns = retirescale_columns,
 	.tables = retirescale_tables,

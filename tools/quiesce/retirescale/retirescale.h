@@ -4,7 +4,7 @@
 #define QUIESCE_TOOL_RETIRESCALE_H
 
 #include "emit.h"
-#include "ops/retire.h"
+#include "types/retire.h"
 
 #define MAX_RETIRING 64 /* most threads */
 #define MAX_BATCH (1 << 20)

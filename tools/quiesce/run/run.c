@@ -26,7 +26,7 @@ int run_document_readers(void)
 	return cpus_online() > 2 ? cpus_online() : 2;
 }
 
-bool run_listed(const char *const *list, const char *name)
+static bool is_listed(const char *const *list, const char *name)
 {
 	for (; *list; list++)
 		if (!strcmp(*list, name))
@@ -44,52 +44,13 @@ enum op_fence run_default_fence(void)
 
 /* ---- which types ---- */
 
-/* The six lines are measured with these types. */
-static const char *const few_reads[] = { "rcu", "hazptr", "percpu_rwsem", "percpu_ref", RUN_YARDSTICK, "liburcu_qsbr", "liburcu_bp",
-					 "ck_epoch", "ck_hp", "libcds_hp", "libcds_dhp", "pthread_rwlock", "std_shared_mutex",
-					 "ck_brlock", "tbb_rw_mutex", "refcnt", NULL };
-static const char *const few_waits[] = { "rcu", "shazptr", RUN_YARDSTICK, "liburcu_qsbr", "liburcu_bp", "ck_epoch", NULL };
-static const char *const few_retires[] = { "rcu_free", "hazptr_free", RUN_YARDSTICK, "ck_hp", "ck_epoch", "libcds_hp", "libcds_dhp", NULL };
-static const char *const few_lookups[] = { "hashtable", "liburcu_lfht", "ck_ht", "tbb_hash_map", "libcuckoo", "spinlock", NULL };
-
-const char *const run_document_types[] = { "rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard",
-					   "shazptr_wildcard_skip_self_scan", NULL };
-
-/* Without the types that are too slow with 64 readers, or that measure the same again: subcommands have those. */
-static const char *const waits[] = { "noop", "raw_membarrier", "rcu", "rcu_expedited", "shazptr", "shazptr_skip_self_scan",
-				     "shazptr_wildcard", "hazptr", RUN_YARDSTICK, "liburcu_qsbr", "liburcu_bp", "ck_epoch", NULL };
-/* Without those whose waits beside readers that stay are the subject of another table. */
-static const char *const long_waits[] = { "noop", "raw_membarrier", "rcu", "shazptr", "shazptr_skip_self_scan",
-					  "shazptr_wildcard", RUN_YARDSTICK, NULL };
-static const char *const more_waits[] = { "noop", "raw_membarrier", "rcu", "rcu_expedited", "shazptr",
-					  "shazptr_skip_self_scan", "shazptr_wildcard", RUN_YARDSTICK, NULL };
-static const char *const no_reads[] = { "raw_nest", "raw_flag", "raw_hp_bitmask", "raw_hp_wake", "raw_rseq_bare", "rcu_call",
-					"shazptr_wildcard", "liburcu_memb_call", "seqlock", "pthread_spinlock", "hazptr_tryprotect",
-					"hazptr_context", "hazard_pointer_reused", "libcds_hp_reused", "libcds_dhp_reused",
-					"pthread_rwlock_writer", "ck_rwlock", "ck_pflock", "ck_swlock", "ck_bytelock",
-					"tbb_spin_rw_mutex", "tbb_queuing_rw_mutex", NULL };
-static const char *const slow_reads[] = { "std_atomic_shared_ptr", NULL }; /* 64 readers of these take seconds */
-static const char *const retires[] = { "raw_malloc_free", "hazptr", "hazptr_free", "hazard_pointer", "rcu", "rcu_free", RUN_YARDSTICK,
-				       "ck_hp", "ck_epoch", "libcds_hp", "libcds_dhp", NULL };
-
-/* Types that protect one object, which have a table of their own. */
-const char *const run_hazard_types[] = { "raw_hp", "raw_fence_slot", "shazptr", "hazptr", "hazptr_alloc", "hazard_pointer",
-					 "counted_ptr", "ck_hp", "libcds_hp", "libcds_dhp", "std_atomic_shared_ptr", "refcnt", NULL };
-
-/* Types whose readers only announce themselves: locks and counts. */
-const char *const run_lock_types[] = { "raw_rseq_counter", "srcu", "percpu_rwsem", "percpu_ref", "pthread_rwlock", "std_shared_mutex",
-				       "ck_brlock", "tbb_rw_mutex", NULL };
-const char *const run_no_reads[] = { "raw_fence_slot", "hazptr_alloc", "hazard_pointer", "counted_ptr", "ck_hp", "libcds_hp",
-				     "libcds_dhp", "std_atomic_shared_ptr", "raw_rseq_counter", "percpu_rwsem", "percpu_ref",
-				     "std_shared_mutex", "ck_brlock", "tbb_rw_mutex", NULL };
-const char *const run_burst_types[] = { "gp", "expedited", "rcu_sync", "pthread_rwlock", "pthread_rwlock_writer", "tbb_rw_mutex", NULL };
+static const char *const document_types[] = { "rcu", "shazptr", "shazptr_skip_self_scan", "shazptr_wildcard",
+					      "shazptr_wildcard_skip_self_scan", NULL };
 
 /* Tables have two sizes: one fits into the caches, one does not. */
 static const struct hash_plan hash_plan = {
 	.set = { { .name = "uniform:1000", .nr = 1000 }, { .name = "uniform:1000000", .nr = 1000000 } }, .nr_sets = 2, .nr_updates = 1,
 };
-static const char *const lookups[] = { "raw_open_addressing", "hashmap", "hashtable", "rcu", "spinlock", "refcnt", "rwlock",
-				       "liburcu_lfht", "ck_ht", "tbb_hash_map", "libcuckoo", NULL };
 
 /* ---- the parts, in the order in which they are printed ---- */
 
@@ -99,8 +60,7 @@ struct part {
 	double until_s; /* no job of the part begins later, counted from the start of the run; a quiet machine needs much less */
 	uint64_t scenarios;
 	int readers[MAX_READERS]; /* numbers of readers, ended by 0; none: as in the document */
-	const char *const *only;    /* only these types; NULL: all */
-	const char *const *without; /* without these types */
+	uint32_t groups; /* its types: bits of enum type_group; 0: those that the document names */
 	void (*print)(struct sheet *s, const struct results *results); /* prints what is complete after this part; NULL: nothing */
 };
 
@@ -108,23 +68,23 @@ struct part {
 
 /* A later part leaves out a type that an earlier one has measured under one of its scenarios: so both have the same numbers of readers. */
 static const struct part headline[] = {
-	{ &refscale_command, READ_S, 30, 0, { 1, 2, 64 }, few_reads, NULL, NULL },
-	{ &rcuscale_command, WAIT_S, 55, BIT(IDLE) | BIT(OTHERS), { 1, 64 }, few_waits, NULL, NULL },
-	{ &retirescale_command, RETIRE_S, 65, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, few_retires, NULL, NULL },
-	{ &hashscale_command, LOOKUP_S, 80, 0, { 1, 2 }, few_lookups, NULL, run_print_headline },
+	{ &refscale_command, READ_S, 30, 0, { 1, 2, 64 }, RUN_SIX | PEER_ANY, NULL },
+	{ &rcuscale_command, WAIT_S, 55, BIT(IDLE) | BIT(OTHERS), { 1, 64 }, RUN_SIX_WAIT | PEER_ANY, NULL },
+	{ &retirescale_command, RETIRE_S, 65, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, RUN_SIX | PEER_ANY, NULL },
+	{ &hashscale_command, LOOKUP_S, 80, 0, { 1, 2 }, RUN_SIX | PEER_ANY, run_print_headline },
 	{ 0 },
 };
 
 static const struct part tables[] = {
-	{ &rcuscale_command, DOCUMENT_S, 90, BIT(DOCUMENT), { 0 }, run_document_types, NULL, run_print_document },
-	{ &rcuscale_command, WAIT_S, 110, BIT(SAME), { 1, 2, 64 }, more_waits, NULL, NULL },
-	{ &rcuscale_command, WAIT_S, 120, BIT(LONG) | BIT(HELD), { 8 }, long_waits, NULL, run_print_same },
-	{ &rcuscale_command, WAIT_S, 136, BIT(IDLE) | BIT(OTHERS), { 1, 64 }, waits, NULL, run_print_others },
-	{ &refscale_command, READ_S, 166, 0, { 1, 2 }, slow_reads, NULL, NULL },
-	{ &refscale_command, READ_S, 166, 0, { 1, 2, 64 }, NULL, no_reads, run_print_reads },
-	{ &rwscale_command, BURST_S, 174, BIT(RW_SPARSE) | BIT(RW_DENSE), { 2 }, run_burst_types, NULL, run_print_bursts },
-	{ &retirescale_command, RETIRE_S, 186, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, retires, NULL, run_print_retire },
-	{ &hashscale_command, LOOKUP_S, 198, 0, { 1, 2 }, lookups, NULL, run_print_lookups },
+	{ &rcuscale_command, DOCUMENT_S, 90, BIT(DOCUMENT), { 0 }, 0, run_print_document },
+	{ &rcuscale_command, WAIT_S, 110, BIT(SAME), { 1, 2, 64 }, RUN_WAIT_SAME, NULL },
+	{ &rcuscale_command, WAIT_S, 120, BIT(LONG) | BIT(HELD), { 8 }, RUN_WAIT_LONG, run_print_same },
+	{ &rcuscale_command, WAIT_S, 136, BIT(IDLE) | BIT(OTHERS), { 1, 64 }, RUN_WAIT, run_print_others },
+	{ &refscale_command, READ_S, 166, 0, { 1, 2 }, RUN_SLOW, NULL },
+	{ &refscale_command, READ_S, 166, 0, { 1, 2, 64 }, RUN_READS, run_print_reads },
+	{ &rwscale_command, BURST_S, 174, BIT(RW_SPARSE) | BIT(RW_DENSE), { 2 }, RUN_BURST, run_print_bursts },
+	{ &retirescale_command, RETIRE_S, 186, BIT(RETIRE_IDLE) | BIT(RETIRE_STALLED), { 1, 2 }, RUN_TABLE, run_print_retire },
+	{ &hashscale_command, LOOKUP_S, 198, 0, { 1, 2 }, RUN_TABLE, run_print_lookups },
 	{ 0 },
 };
 
@@ -137,7 +97,7 @@ static void yardsticks_first(const struct op **types, int nr)
 	int first = 0;
 
 	for (int i = 0; i < nr; i++)
-		if (run_listed(yardsticks, types[i]->name)) {
+		if (is_listed(yardsticks, types[i]->name)) {
 			const struct op *other = types[first];
 
 			types[first++] = types[i];
@@ -150,8 +110,7 @@ static int choose_types(const struct options *options, const struct part *part, 
 	int nr = options_types(options, part->command, types), kept = 0;
 
 	for (int i = 0; i < nr; i++)
-		if ((!part->only || run_listed(part->only, types[i]->name)) &&
-		    (!part->without || !run_listed(part->without, types[i]->name)))
+		if (part->groups ? types[i]->groups & part->groups : is_listed(document_types, types[i]->name))
 			types[kept++] = types[i];
 	yardsticks_first(types, kept);
 	return kept;

@@ -5,6 +5,7 @@
 
 #include "sheet.h"
 #include "tool.h"
+#include "types/registry.h"
 
 #define RUN_YARDSTICK "liburcu_memb"
 #define RUN_LOOKUP_YARDSTICK "spinlock"
@@ -12,13 +13,6 @@
 
 /* Returns the number of readers beside the updater in the document's table. */
 int run_document_readers(void);
-
-/* True if @name is in @list, which ends with NULL. */
-bool run_listed(const char *const *list, const char *name);
-extern const char *const run_document_types[], *const run_burst_types[];
-/* Types of the tables of object protection, and of locks and counts; and those that the table of readers lacks
- * because one of these tables has them. */
-extern const char *const run_hazard_types[], *const run_lock_types[], *const run_no_reads[];
 
 /* Prints the lines before the first table; initialises @s. */
 void run_print_head(struct sheet *s);

@@ -108,12 +108,15 @@ static bool has_any(const struct results *results)
 
 void run_print_bursts(struct sheet *s, const struct results *results)
 {
+	const struct op *types[MAX_TYPES];
+	int nr = types_all(rwscale_command.fits, types, MAX_TYPES);
+
 	if (!has_any(results))
 		return;
 	head(s);
-	for (const char *const *type = run_burst_types; *type; type++)
-		for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES; fence++)
-			print_row(s, results, *type, fence);
+	for (int i = 0; i < nr; i++)
+		for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES && types[i]->groups & RUN_BURST; fence++)
+			print_row(s, results, types[i]->name, fence);
 	sheet_note(s, "document: 1000 uprobes switched on and off, s; 2-CPU VM, kernel, O. Nesterov, LKML 2015, and its factor. There 6.7 "
 		      "ms of each are the uprobe's own work, here 1.5 us: compare the order, not the factors.");
 }

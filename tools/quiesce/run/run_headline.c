@@ -22,7 +22,7 @@ struct figure {
 	int threads;
 	double factor;
 	bool rate;
-	const char *const *peers; /* ends with NULL */
+	uint32_t peers; /* the group of its peers */
 };
 #define READ(type, threads, peers) &refscale_command, type, SCENARIO_READ, threads, 1, false, peers
 #define WAIT(type, readers, peers) &rcuscale_command, type, SCENARIO_OTHERS, readers, 1e3, false, peers
@@ -37,12 +37,6 @@ struct line {
 	const char *label;
 	struct figure ours[PER_LINE];
 };
-
-static const char *const rcu_peers[] = { "liburcu_memb", "liburcu_qsbr", "liburcu_bp", "ck_epoch", NULL };
-static const char *const hp_peers[] = { "ck_hp", "libcds_hp", "libcds_dhp", NULL };
-static const char *const lock_peers[] = { "pthread_rwlock", "std_shared_mutex", "ck_brlock", "tbb_rw_mutex", NULL };
-static const char *const count_peers[] = { "refcnt", NULL };
-static const char *const table_peers[] = { "liburcu_lfht", "ck_ht", "tbb_hash_map", "libcuckoo", "spinlock", NULL };
 
 static const struct cell *cell_of(const struct results *results, const struct figure *f)
 {
@@ -64,14 +58,16 @@ static double ns_of(const struct results *results, const struct figure *f)
 static struct figure best_peer(const struct results *results, const struct figure *ours)
 {
 	struct figure best = *ours, peer = *ours;
+	const struct op *types[MAX_TYPES];
+	int nr = ours->command ? types_all(ours->command->fits, types, MAX_TYPES) : 0;
 	double least = INFINITY;
 
 	best.type = NULL;
-	for (const char *const *type = ours->peers; *type; type++) {
+	for (int i = 0; i < nr; i++) {
 		double ns;
 
-		peer.type = *type;
-		ns = ns_of(results, &peer);
+		peer.type = types[i]->name;
+		ns = types[i]->groups & ours->peers ? ns_of(results, &peer) : INFINITY;
 		if (ns < least) {
 			least = ns;
 			best = peer;
@@ -90,8 +86,11 @@ static double ratio_of(const struct results *results, const struct figure *ours)
 
 static bool is_installed(const struct figure *ours)
 {
-	for (const char *const *type = ours->peers; *type; type++)
-		if (command_type(ours->command, *type))
+	const struct op *types[MAX_TYPES];
+	int nr = types_all(ours->command->fits, types, MAX_TYPES);
+
+	while (nr--)
+		if (types[nr]->groups & ours->peers)
 			return true;
 	return false;
 }
@@ -233,21 +232,21 @@ static bool print_faster_row(struct sheet *s, const struct results *results, con
 /* ---- the whole headline ---- */
 
 static const struct line lines[] = {
-	{ "Read", { { "RCU", READ("rcu", 1, rcu_peers) }, { "hazard pointer", READ("hazptr", 1, hp_peers) } } },
-	{ "Wait", { { "all readers", WAIT("rcu", 64, rcu_peers) }, { "one object", WAIT("shazptr", 64, rcu_peers) } } },
-	{ "Retirement", { { "RCU", RETIRE("rcu_free", IDLE, 1, rcu_peers) },
-			  { "hazard pointer", RETIRE("hazptr_free", IDLE, 1, hp_peers) } } },
-	{ "Read lock", { { "", READ("percpu_rwsem", 1, lock_peers) }, { "by two", READ("percpu_rwsem", 2, lock_peers) } } },
-	{ "Reference", { { "", READ("percpu_ref", 1, count_peers) }, { "by two", READ("percpu_ref", 2, count_peers) } } },
-	{ "Lookup", { { "of 1000", LOOKUP(0, 2, table_peers) }, { "of 1M", LOOKUP(1, 2, table_peers) } } },
+	{ "Read", { { "RCU", READ("rcu", 1, PEER_RCU) }, { "hazard pointer", READ("hazptr", 1, PEER_HAZPTR) } } },
+	{ "Wait", { { "all readers", WAIT("rcu", 64, PEER_RCU) }, { "one object", WAIT("shazptr", 64, PEER_RCU) } } },
+	{ "Retirement", { { "RCU", RETIRE("rcu_free", IDLE, 1, PEER_RCU) },
+			  { "hazard pointer", RETIRE("hazptr_free", IDLE, 1, PEER_HAZPTR) } } },
+	{ "Read lock", { { "", READ("percpu_rwsem", 1, PEER_LOCK) }, { "by two", READ("percpu_rwsem", 2, PEER_LOCK) } } },
+	{ "Reference", { { "", READ("percpu_ref", 1, PEER_COUNT) }, { "by two", READ("percpu_ref", 2, PEER_COUNT) } } },
+	{ "Lookup", { { "of 1000", LOOKUP(0, 2, PEER_TABLE) }, { "of 1M", LOOKUP(1, 2, PEER_TABLE) } } },
 };
 
 /* Further cells of the same parts: they have no line, and a row where a peer is faster. */
 static const struct line more[] = {
-	{ "Wait, 1 reader", { { "all readers", WAIT("rcu", 1, rcu_peers) }, { "one object", WAIT("shazptr", 1, rcu_peers) } } },
-	{ "Retirement, stalled", { { "RCU", RETIRE("rcu_free", STALLED, 1, rcu_peers) },
-				   { "hazard pointer", RETIRE("hazptr_free", STALLED, 1, hp_peers) } } },
-	{ "Lookup, 1 thread", { { "of 1000", LOOKUP(0, 1, table_peers) }, { "of 1M", LOOKUP(1, 1, table_peers) } } },
+	{ "Wait, 1 reader", { { "all readers", WAIT("rcu", 1, PEER_RCU) }, { "one object", WAIT("shazptr", 1, PEER_RCU) } } },
+	{ "Retirement, stalled", { { "RCU", RETIRE("rcu_free", STALLED, 1, PEER_RCU) },
+				   { "hazard pointer", RETIRE("hazptr_free", STALLED, 1, PEER_HAZPTR) } } },
+	{ "Lookup, 1 thread", { { "of 1000", LOOKUP(0, 1, PEER_TABLE) }, { "of 1M", LOOKUP(1, 1, PEER_TABLE) } } },
 };
 #define NR_LINES (sizeof(lines) / sizeof(lines[0]))
 #define NR_MORE (sizeof(more) / sizeof(more[0]))

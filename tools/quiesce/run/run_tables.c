@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* run_tables.c - the tables of `quiesce run`.  A narrow terminal splits them at their bars. */
 #include <math.h>
+#include <string.h>
 
 #include "hashscale/hashscale.h"
-#include "ops/table.h"
 #include "rcuscale/rcuscale.h"
 #include "refscale/refscale.h"
 #include "retirescale/retirescale.h"
@@ -131,9 +131,7 @@ struct table {
 	const char *what; /* content, unit, and which figures are better */
 	const char *yardstick;
 	const struct figures *columns;
-	const struct op *const *types; /* the types in their order */
-	const char *const *only;       /* only these; NULL: all */
-	const char *const *without;    /* without these */
+	uint32_t groups; /* its types: bits of enum type_group */
 };
 
 static double figure_of(const struct results *results, const struct figures *c, const char *type, enum op_fence fence)
@@ -183,15 +181,10 @@ static void print_ratio(struct sheet *s, double v, double yardstick, bool more_i
 		sheet_cell(s, 1, "%.*fx", ratio < 0.1 ? 3 : ratio < 10 ? 2 : ratio < 100 ? 1 : 0, ratio);
 }
 
-static bool in_table(const struct table *table, const struct op *op)
-{
-	return (!table->only || run_listed(table->only, op->name)) && (!table->without || !run_listed(table->without, op->name));
-}
-
 static bool has_row(const struct results *results, const struct table *table, const struct op *op, enum op_fence fence)
 {
 	for (const struct figures *c = table->columns; c->title; c++)
-		if (in_table(table, op) && isfinite(figure_of(results, c, op->name, fence)))
+		if (op->groups & table->groups && isfinite(figure_of(results, c, op->name, fence)))
 			return true;
 	return false;
 }
@@ -206,7 +199,8 @@ static void print_row(struct sheet *s, const struct results *results, const stru
 
 		print_value(s, v, tail_of(results, c, op->name, fence));
 		/* The type noop does nothing, so its figure is the cost of loop and clock, and a ratio of that says nothing. */
-		print_ratio(s, op == &op_noop ? NAN : v, figure_of(results, c, table->yardstick, OP_FENCE_NONE), c->more_is_better);
+		print_ratio(s, strcmp(op->name, "noop") ? v : NAN, figure_of(results, c, table->yardstick, OP_FENCE_NONE),
+			    c->more_is_better);
 	}
 	sheet_end_row(s);
 }
@@ -241,7 +235,8 @@ static void print_trust(struct sheet *s, const struct results *results, const st
 			const struct cell *cell = &results->cell[i];
 
 			if (cell->command == c->command && cell->scenario == c->scenario && cell->metric == c->most_of &&
-			    cell->threads == c->threads && in_table(table, cell->op))
+			    cell->threads == c->threads &&
+			    cell->op->groups & table->groups)
 				trust_add(&t, cell);
 		}
 	if (t.n && t.worst > 10)
@@ -269,16 +264,18 @@ static void table_head(struct sheet *s, const struct table *table)
 
 static void print_table(struct sheet *s, const struct results *results, struct table table)
 {
+	const struct op *types[MAX_TYPES];
+	int nr = types_all(table.columns->command->fits, types, MAX_TYPES);
 	bool begun = false;
 
-	for (const struct op *const *op = table.types; *op; op++)
+	for (int i = 0; i < nr; i++)
 		for (enum op_fence fence = OP_FENCE_NONE; fence < OP_NR_FENCES; fence++) {
-			if (!has_row(results, &table, *op, fence))
+			if (!has_row(results, &table, types[i], fence))
 				continue;
 			if (!begun)
 				table_head(s, &table);
 			begun = true;
-			print_row(s, results, &table, *op, fence);
+			print_row(s, results, &table, types[i], fence);
 		}
 	if (begun)
 		print_trust(s, results, &table);
@@ -302,7 +299,7 @@ void run_print_same(struct sheet *s, const struct results *results)
 		    "Median microseconds, lower is better: beside 1, 2 and 64 readers back to back; beside 8 that hold it 1 ms each; from "
 		    "the end of one that held it 100 ms, and CPU time of the process meanwhile. p99: where it is ten times the "
 		    "median.",
-		    RUN_YARDSTICK, columns, op_table, NULL, NULL });
+		    RUN_YARDSTICK, columns, RUN_WAITS });
 }
 
 void run_print_others(struct sheet *s, const struct results *results)
@@ -317,7 +314,7 @@ void run_print_others(struct sheet *s, const struct results *results)
 
 	print_table(s, results, (struct table){ "Waiting beside readers of other objects",
 		    "Median microseconds, lower is better: while readers are asleep, and back to back. p99: where it is ten times the "
-		    "median.", RUN_YARDSTICK, columns, op_table, NULL, NULL });
+		    "median.", RUN_YARDSTICK, columns, RUN_WAITS });
 }
 
 /* ---- reads ---- */
@@ -333,13 +330,12 @@ void run_print_reads(struct sheet *s, const struct results *results)
 
 	print_table(s, results, (struct table){ "Reading",
 		    "CPU nanoseconds of a section with a pointer load and a field load in it, by 1, 2 and 64 readers; lower is better.",
-		    RUN_YARDSTICK, columns, op_table, NULL, run_no_reads });
+		    RUN_YARDSTICK, columns, RUN_READ });
 	print_table(s, results, (struct table){ "Reading one object that is held",
-		    "The same by hazard pointers and reference counts: CPU nanoseconds, lower is better.", "refcnt", columns, op_table,
-		    run_hazard_types, NULL });
+		    "The same by hazard pointers and reference counts: CPU nanoseconds, lower is better.", "refcnt", columns, RUN_OBJECT });
 	print_table(s, results, (struct table){ "Read locks and reference counts",
 		    "The same between lock and unlock, or up and down: CPU nanoseconds, lower is better.", "pthread_rwlock", columns,
-		    op_table, run_lock_types, NULL });
+		    RUN_LOCK });
 }
 
 /* ---- reclamation, tables ---- */
@@ -358,7 +354,7 @@ void run_print_retire(struct sheet *s, const struct results *results)
 		    "Objects allocated, retired and freed per second, higher is better: without readers, by 1 and 2 threads; "
 		    "stalled: while one reader stays in its section. Garbage: the largest number of objects that then wait; "
 		    "lower is better.",
-		    RUN_YARDSTICK, columns, retire_table, NULL, NULL });
+		    RUN_YARDSTICK, columns, RUN_TABLE | RUN_SIX | PEER_ANY });
 }
 
 void run_print_lookups(struct sheet *s, const struct results *results)
@@ -373,5 +369,5 @@ void run_print_lookups(struct sheet *s, const struct results *results)
 
 	print_table(s, results, (struct table){ "Hash tables",
 		    "Lookups per second of all threads, higher is better, in tables of 1000 and of 1000000 elements of 16 bytes.",
-		    RUN_LOOKUP_YARDSTICK, columns, hash_types, NULL, NULL });
+		    RUN_LOOKUP_YARDSTICK, columns, RUN_TABLE | RUN_SIX | PEER_ANY });
 }

@@ -102,7 +102,6 @@ const struct subcommand rwscale_command = {
 	       "waits. Default: 0, 2 and 64 readers; with --latency 0, 1 and 64. See quiesce-rwscale(1).",
 	OPTIONS(options_type, options_rounds, options_runs, options_scenario, options_seconds, own),
 	.fits = fits,
-	.types = rwlock_types,
 	SCENARIOS(scenarios),
 	.columns = rwscale_columns,
 	.tables = rwscale_tables,

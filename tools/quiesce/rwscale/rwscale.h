@@ -4,7 +4,7 @@
 #define QUIESCE_TOOL_RWSCALE_H
 
 #include "emit.h"
-#include "ops/rwlock.h"
+#include "types/rwlock.h"
 #include "team.h"
 
 #define RW_SECTIONS_DEFAULT 2000

@@ -278,7 +278,6 @@ const struct subcommand torture_command = {
 	       "little to prove anything; those whose names begin with 'busted' have to fail. See quiesce-torture(1).",
 	OPTIONS(options_type, options_readers, options_rounds, options_runs, options_seconds, own),
 	.fits = fits,
-	.types = torture_types,
 	SCENARIOS(scenarios),
 	.run = run,
 	.runs = 1,

@@ -200,10 +200,6 @@ void torture_fake_writer(uint32_t index);
 /* Calls @update until the run ends.  In the regimes whose threads are bound, writers have the first CPU; only the first of them writes. */
 void torture_update_loop(uint32_t index, uint64_t *random, void (*update)(uint32_t index, uint64_t *random));
 
-/* torture_types.c: the kind of @op; NULL: it has none */
-extern const struct op *const torture_types[];
-const struct torture_kind *torture_kind_of(const struct op *op);
-
 /* torture_kinds.c: the kind of @op, if it has none of its own that of its facets; NULL: it cannot be tortured */
 const struct torture_kind *torture_kind(const struct op *op);
 

@@ -26,7 +26,7 @@ static const struct torture_kind object = OBJECTS(object_roles), retired_object 
 
 const struct torture_kind *torture_kind(const struct op *op)
 {
-	const struct torture_kind *own = torture_kind_of(op);
+	const struct torture_kind *own = op->torture;
 
 	if (own || !op->read || !op->read->lock)
 		return own;

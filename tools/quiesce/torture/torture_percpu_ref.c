@@ -7,7 +7,7 @@
  */
 #include <quiesce/rcu.h>
 
-#include "ops/torture_ops.h"
+#include "types/quiesce/torture_ops.h"
 
 #include "torture.h"
 

@@ -6,7 +6,7 @@
  * handed to other threads, and outlive their threads.  By turns writers write back to back and so rarely that readers
  * become fast again in between.
  */
-#include "ops/torture_ops.h"
+#include "types/quiesce/torture_ops.h"
 
 #include "torture.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* torture_srcu.c - properties that SRCU has beyond RCU: readers that sleep,
  * sections that other threads end, several domains. */
-#include "ops/torture_ops.h"
+#include "types/quiesce/torture_ops.h"
 
 #include "torture.h"
 

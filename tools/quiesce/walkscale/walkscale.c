@@ -7,7 +7,7 @@
 
 #include "emit.h"
 #include "hashscale/hashscale.h"
-#include "ops/retire.h"
+#include "types/retire.h"
 #include "retirescale/retirescale.h"
 
 #define DEFAULT_CELL_S 0.03
@@ -17,7 +17,7 @@ static const struct hash_plan *plan;
 
 static bool fits(const struct op *op)
 {
-	return op->hash;
+	return op->walk;
 }
 
 static void check(struct options *options)
@@ -119,7 +119,6 @@ const struct subcommand walkscale_command = {
 	       "freed. Default: 1 and 2 threads; 500 and 100000 keys; 0, 10 and 50 % updates. See quiesce-walkscale(1).",
 	OPTIONS(options_type, options_rounds, options_runs, options_seconds, hash_options_keys, own, hash_options_figure),
 	.fits = fits,
-	.types = walk_types,
 	SCENARIOS(hash_scenarios),
 	.columns = columns,
 	.tables = tables,

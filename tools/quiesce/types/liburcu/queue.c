@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* queue.c - liburcu's queues and stacks, inlined: gets of the wait-free ones take a mutex, gets of the
+ * lock-free ones are in sections of its membarrier flavour. */
+#include "own.h"
+
+#define _LGPL_SOURCE
+#define URCU_INLINE_SMALL_FUNCTIONS
+#include <urcu/urcu-memb.h>
+#include <urcu/lfstack.h>
+#include <urcu/rculfqueue.h>
+#include <urcu/wfcqueue.h>
+#include <urcu/wfstack.h>
+
+#include <pthread.h>
+
+#include "types/queue.h"
+#include "types/registry.h"
+
+static pthread_mutex_t gets QUEUE_ALONE = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- wfcqueue: head and tail on lines of their own ---- */
+
+static struct __cds_wfcq_head wfcq_head QUEUE_ALONE;
+static struct cds_wfcq_tail wfcq_tail QUEUE_ALONE;
+
+QUEUE_OF(wfcq, __cds_wfcq_init(&wfcq_head, &wfcq_tail),
+	 cds_wfcq_node_init(QUEUE_AS(cds_wfcq_node, node)); cds_wfcq_enqueue(&wfcq_head, &wfcq_tail, QUEUE_AS(cds_wfcq_node, node)),
+	 pthread_mutex_lock(&gets), __cds_wfcq_dequeue_blocking(&wfcq_head, &wfcq_tail), pthread_mutex_unlock(&gets))
+TYPE(liburcu_wfcq, .rank = 1000,
+	.what = "liburcu's wfcqueue, dequeued under a mutex",
+	.queues = &(const struct queue_op){ QUEUE_CALLS(wfcq) });
+
+/* ---- wfstack ---- */
+
+static struct __cds_wfs_stack wfs QUEUE_ALONE;
+
+QUEUE_OF(wfs, __cds_wfs_init(&wfs), cds_wfs_node_init(QUEUE_AS(cds_wfs_node, node)); cds_wfs_push(&wfs, QUEUE_AS(cds_wfs_node, node)),
+	 pthread_mutex_lock(&gets), __cds_wfs_pop_blocking(&wfs), pthread_mutex_unlock(&gets))
+TYPE(liburcu_wfs, .rank = 1020,
+	.what = "liburcu's wfstack, popped under a mutex",
+	.queues = &(const struct queue_op){ QUEUE_CALLS(wfs) });
+
+/* ---- gets in sections ---- */
+
+OP_FUNCTION(thread_enter, urcu_memb_register_thread())
+OP_FUNCTION(thread_exit, urcu_memb_unregister_thread())
+OP_FUNCTION(wait_for_readers, urcu_memb_synchronize_rcu())
+#define IN_SECTIONS .init = liburcu_memb_init, .thread_enter = thread_enter, .thread_exit = thread_exit
+
+static struct cds_lfq_queue_rcu lfq QUEUE_ALONE;
+
+QUEUE_OF(lfq, cds_lfq_init_rcu(&lfq, urcu_memb_call_rcu),
+	 cds_lfq_node_init_rcu(QUEUE_AS(cds_lfq_node_rcu, node)); urcu_memb_read_lock();
+	 cds_lfq_enqueue_rcu(&lfq, QUEUE_AS(cds_lfq_node_rcu, node)); urcu_memb_read_unlock(),
+	 urcu_memb_read_lock(), cds_lfq_dequeue_rcu(&lfq), urcu_memb_read_unlock())
+TYPE(liburcu_lfq, .rank = 1010,
+	.what = "liburcu's rculfqueue, in sections",
+	.queues = &(const struct queue_op){ QUEUE_CALLS(lfq), .wait = wait_for_readers }, IN_SECTIONS);
+
+static struct __cds_lfs_stack lfs QUEUE_ALONE;
+
+QUEUE_OF(lfs, __cds_lfs_init(&lfs), cds_lfs_push(&lfs, QUEUE_AS(cds_lfs_node, node)), urcu_memb_read_lock(), __cds_lfs_pop(&lfs),
+	 urcu_memb_read_unlock())
+TYPE(liburcu_lfs, .rank = 1030,
+	.what = "liburcu's lfstack, pops in sections",
+	.queues = &(const struct queue_op){ QUEUE_CALLS(lfs), .wait = wait_for_readers }, IN_SECTIONS);

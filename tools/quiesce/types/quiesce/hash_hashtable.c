@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* hash_hashtable.c - hashtable of quiesce: objects from malloc(), looked
+ * up under RCU or protected by a hazard pointer. */
+#include <quiesce/ds/hashtable.h>
+#include <quiesce/hazptr.h>
+#include <quiesce/rcu.h>
+
+#include "ours.h"
+#include "hash_ours.h"
+#include "types/hash.h"
+#include "types/registry.h"
+
+struct object {
+	uint64_t key, value;
+};
+
+struct protected_object {
+	struct object object;
+	struct hazptr_head hazptr;
+};
+
+/* All types of hashscale use this hash function. */
+HASHTABLE_TYPE_HASHED(object, struct object, key, hash_mix(*(const uint64_t *)key ^ seed));
+
+static void drop(void *object, void *arg)
+{
+	(void)arg;
+	free(object); /* no other thread uses the table */
+}
+
+HASH_OURS(struct hashtable, hashtable_init(t, &object_type), hashtable_destroy(t, drop, NULL))
+
+static inline uint64_t hashtable_rcu_lookup(struct hashtable *t, uint64_t key)
+{
+	const struct object *o;
+	uint64_t value;
+
+	rcu_read_lock();
+	o = object_lookup(t, &key);
+	value = o ? o->value : 0;
+	rcu_read_unlock();
+	return value;
+}
+
+static inline bool insert(struct hashtable *t, struct object *o, uint64_t key, uint64_t value)
+{
+	if (!o)
+		return false;
+	o->key = key;
+	o->value = value;
+	if (!hashtable_insert_unique(t, o, NULL))
+		return true;
+	free(o);
+	return false;
+}
+
+static bool hashtable_rcu_insert(struct hashtable *t, uint64_t key, uint64_t value)
+{
+	return insert(t, malloc(sizeof(struct object)), key, value);
+}
+
+/* The caller of an update is not in a section, so an object needs no rcu_head: the remove may sleep. */
+static bool hashtable_rcu_remove(struct hashtable *t, uint64_t key)
+{
+	struct object *o = hashtable_remove_key(t, &key);
+
+	kfree_rcu_mightsleep(o);
+	return o;
+}
+
+HASH_RUN(hashtable_rcu, struct hashtable)
+
+OP_FUNCTION(rcu_end, rcu_barrier())
+
+#define TABLE .create = create, .destroy = destroy, .mapped = mapped, .grows = true
+
+static const struct hash_op hashtable_hash = { TABLE, .run = hashtable_rcu_run, .barrier = rcu_end, .resize = resize };
+TYPE(hashtable, .rank = 320, .groups = RUN_SIX | RUN_TABLE | REPORT,
+	.what = "hashtable of quiesce, grown by itself: objects without an rcu_head, RCU, kfree_rcu_mightsleep()",
+	OURS, .hash = &hashtable_hash, .thread_enter = rcu_first_section);
+
+/* ---- hashtable updated by functions ---- */
+
+struct offer {
+	struct object *object;
+	bool taken;
+};
+
+static void *put(void *there, void *arg)
+{
+	struct offer *offer = arg;
+
+	offer->taken = !there;
+	return there ? there : offer->object;
+}
+
+static void *take(void *there, void *unused)
+{
+	(void)there;
+	(void)unused;
+	return NULL;
+}
+
+static inline uint64_t hashtable_update_lookup(struct hashtable *t, uint64_t key)
+{
+	return hashtable_rcu_lookup(t, key);
+}
+
+static bool hashtable_update_insert(struct hashtable *t, uint64_t key, uint64_t value)
+{
+	struct offer offer = { malloc(sizeof(struct object)), false };
+
+	if (!offer.object)
+		return false;
+	*offer.object = (struct object){ key, value };
+	if (hashtable_update(t, &key, put, &offer, NULL) == 0 && offer.taken)
+		return true;
+	free(offer.object);
+	return false;
+}
+
+static bool hashtable_update_remove(struct hashtable *t, uint64_t key)
+{
+	void *old = NULL;
+	struct object *o;
+
+	if (hashtable_update(t, &key, take, NULL, &old))
+		return false;
+	o = old;
+	kfree_rcu_mightsleep(o);
+	return o;
+}
+
+HASH_RUN(hashtable_update, struct hashtable)
+
+static const struct hash_op hashtable_update_hash = { TABLE, .run = hashtable_update_run, .barrier = rcu_end };
+TYPE(hashtable_update, .rank = 330,
+	.what = "hashtable of quiesce, inserts and removes by functions: hashtable_update()",
+	OURS, .hash = &hashtable_update_hash, .thread_enter = rcu_first_section);
+
+/* ---- hashtable with a hazard pointer for the object ---- */
+
+static __thread hazptr_t *slot;
+
+static inline uint64_t hashtable_hazptr_lookup(struct hashtable *t, uint64_t key)
+{
+	const struct object *o = hashtable_lookup_hazptr(t, &object_type, &key, slot, offsetof(struct protected_object, hazptr));
+	uint64_t value = 0;
+
+	if (o) {
+		value = o->value;
+		hazptr_clear(slot);
+	}
+	return value;
+}
+
+static bool hashtable_hazptr_insert(struct hashtable *t, uint64_t key, uint64_t value)
+{
+	struct protected_object *o = malloc(sizeof(*o));
+
+	return insert(t, o ? &o->object : NULL, key, value);
+}
+
+static bool hashtable_hazptr_remove(struct hashtable *t, uint64_t key)
+{
+	struct protected_object *o = hashtable_remove_key(t, &key);
+
+	if (o)
+		kfree_hazptr(o, hazptr);
+	return o;
+}
+
+HASH_RUN(hashtable_hazptr, struct hashtable)
+
+static void slot_enter(void)
+{
+	rcu_first_section();
+	slot = hazptr_alloc(NULL);
+	if (!slot)
+		abort();
+}
+
+OP_FUNCTION(slot_exit, hazptr_free(NULL, slot))
+OP_FUNCTION(both_end, hazptr_barrier(); rcu_barrier())
+
+static const struct hash_op hashtable_hazptr_hash = { TABLE, .run = hashtable_hazptr_run, .barrier = both_end, .resize = resize };
+TYPE(hashtable_hazptr, .rank = 340,
+	.what = "hashtable of quiesce, objects with a hazptr_head, protected by a hazard pointer, kfree_hazptr()",
+	OURS, .hash = &hashtable_hazptr_hash, .thread_enter = slot_enter, .thread_exit = slot_exit);

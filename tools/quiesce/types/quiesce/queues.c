@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* queues.c - queues and stacks of quiesce: gets of the wait-free ones take a mutex, gets of the lock-free ones are in
+ * sections of RCU. */
+#include <quiesce/ds/lfqueue.h>
+#include <quiesce/ds/lfstack.h>
+#include <quiesce/ds/wfcqueue.h>
+#include <quiesce/ds/wfstack.h>
+
+#include <pthread.h>
+
+#include "ours.h"
+#include "types/queue.h"
+#include "types/registry.h"
+
+static pthread_mutex_t gets QUEUE_ALONE = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- wfcqueue: head and tail on lines of their own ---- */
+
+static struct wfcq_head head QUEUE_ALONE;
+static struct wfcq_tail tail QUEUE_ALONE;
+
+QUEUE_OF(wfcq, wfcq_init(&head, &tail), wfcq_enqueue(&head, &tail, QUEUE_AS(wfcq_node, node)), pthread_mutex_lock(&gets),
+	 wfcq_dequeue_blocking(&head, &tail), pthread_mutex_unlock(&gets))
+TYPE(wfcqueue, .rank = 300,
+	.what = "quiesce's wait-free enqueue, dequeued under a mutex",
+	.queues = &(const struct queue_op){ QUEUE_CALLS(wfcq), .peer = "liburcu_wfcq" });
+
+/* ---- wfstack ---- */
+
+static struct wfs_stack wfs QUEUE_ALONE;
+
+QUEUE_OF(wfs, wfs_init(&wfs), wfs_push(&wfs, QUEUE_AS(wfs_node, node)), pthread_mutex_lock(&gets), wfs_pop_blocking(&wfs),
+	 pthread_mutex_unlock(&gets))
+TYPE(wfstack, .rank = 320,
+	.what = "quiesce's wait-free push, pops under a mutex",
+	.queues = &(const struct queue_op){ QUEUE_CALLS(wfs), .peer = "liburcu_wfs" });
+
+/* ---- gets in sections ---- */
+
+OP_FUNCTION(wait_for_readers, synchronize_rcu())
+
+static struct lfq_queue lfq QUEUE_ALONE;
+
+QUEUE_OF(lfq, lfq_init(&lfq), rcu_read_lock(); lfq_enqueue(&lfq, QUEUE_AS(lfq_node, node)); rcu_read_unlock(), rcu_read_lock(),
+	 lfq_dequeue(&lfq), rcu_read_unlock())
+TYPE(lfqueue, .rank = 310,
+	.what = "quiesce's lock-free queue, in sections",
+	OURS,
+	.queues = &(const struct queue_op){ QUEUE_CALLS(lfq), .wait = wait_for_readers, .peer = "liburcu_lfq" },
+	.thread_enter = rcu_first_section);
+
+static struct lfs_stack lfs QUEUE_ALONE;
+
+QUEUE_OF(lfs, lfs_init(&lfs), lfs_push(&lfs, QUEUE_AS(lfs_node, node)), rcu_read_lock(), lfs_pop(&lfs), rcu_read_unlock())
+TYPE(lfstack, .rank = 330,
+	.what = "quiesce's lock-free stack, pops in sections",
+	OURS,
+	.queues = &(const struct queue_op){ QUEUE_CALLS(lfs), .wait = wait_for_readers, .peer = "liburcu_lfs" },
+	.thread_enter = rcu_first_section);
