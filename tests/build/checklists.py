@@ -27,8 +27,8 @@ TYPE_C = """/* SPDX-License-Identifier: MIT */
 /* checked.c - a section of RCU, as the type of a checklist. */
 #include <quiesce/rcu.h>
 
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 OP_READ(checked, rcu_read_lock(), OP_LOAD, rcu_read_unlock());
 
@@ -38,8 +38,8 @@ PEER_C = """/* SPDX-License-Identifier: MIT */
 /* other.c - a lock of the C library, as the peer of a checklist. */
 #include <pthread.h>
 
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -18,8 +18,8 @@
 #include <quiesce/atomic.h>
 
 #include "place.h"
-#include "types/peers.h"
-#include "types/registry.h"
+#include "peers.h"
+#include "registry.h"
 #include "types/rwlock.h"
 
 #define READERS 70    /* more than the bytes of a byte lock */

@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-#include "types/peers.h"
-#include "types/registry.h"
+#include "peers.h"
+#include "registry.h"
 
 #define TYPE_GROUP_NAME(name) #name,
 static const char *const group_name[] = { TYPE_GROUPS(TYPE_GROUP_NAME) };

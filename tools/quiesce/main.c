@@ -7,6 +7,7 @@
 #include "emit.h"
 #include "hogs.h"
 #include "inventory.h"
+#include "team.h"
 #include "tool.h"
 
 static const struct subcommand *const commands[] = {
@@ -64,6 +65,7 @@ int main(int argc, char **argv)
 	const struct subcommand *command;
 	struct options options;
 
+	bench_note = job_send_note;
 	if (argc < 2) {
 		fprintf(stderr, "quiesce: a subcommand is needed; see quiesce --help\n");
 		return EXIT_USAGE;

@@ -3,8 +3,8 @@
 #ifndef QUIESCE_TOOL_ALIVE_H
 #define QUIESCE_TOOL_ALIVE_H
 
+#include "op.h"
 #include "team.h"
-#include "tool.h"
 
 struct sleepers {
 	const struct op *op;

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -12,7 +13,7 @@
 
 #include <quiesce/atomic.h>
 
-#include "tool.h"
+#include "team.h"
 
 extern char **environ;
 
@@ -27,7 +28,7 @@ void hogs_start(struct hogs *hogs, int nr)
 		int err = posix_spawn(&hogs->pid[hogs->nr], "/proc/self/exe", NULL, NULL, argv, environ);
 
 		if (err) {
-			job_send_note("only %d of %d CPU hogs: %s", hogs->nr, nr, strerror(err));
+			bench_note("only %d of %d CPU hogs: %s", hogs->nr, nr, strerror(err));
 			break;
 		}
 	}

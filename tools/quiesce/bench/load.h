@@ -3,7 +3,7 @@
 #ifndef QUIESCE_TOOL_LOAD_H
 #define QUIESCE_TOOL_LOAD_H
 
-#include "types/op.h"
+#include "op.h"
 
 enum load_kind {
 	LOAD_SAME,   /* back to back, on the object of op_target */

@@ -3,7 +3,17 @@
 #ifndef QUIESCE_TOOL_METER_H
 #define QUIESCE_TOOL_METER_H
 
-#include "tool.h"
+#include "op.h"
+
+/* A measurement has these costs beside its time, as totals over the cell. */
+struct costs {
+	double seconds;
+	double cpu_s;
+	double ipis;        /* interrupts of the whole machine; NAN: unknown */
+	double membarriers; /* NAN: unknown */
+	double wakeups;     /* NAN: unknown */
+	double waits;       /* number of waits that these figures belong to */
+};
 
 /* Readings at one moment; the difference of two is the cost. */
 struct meter {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +13,6 @@
 
 #include <quiesce/atomic.h>
 
-#include "tool.h"
 
 #define STACK_BYTES (128 * 1024)
 #define SPINS 2000
@@ -36,6 +36,8 @@ void gate_pass(struct gate *gate)
 			sched_yield();
 	}
 }
+
+void (*bench_note)(const char *format, ...);
 
 static void allowed_cpus(cpu_set_t *set)
 {
@@ -113,8 +115,8 @@ bool team_start(struct team *team)
 	}
 	if (!err)
 		return true;
-	job_send_note("cannot start %d threads: %s", team->nr, strerror(err));
-	exit(EXIT_FAILED); /* the threads that were started wait for the missing ones */
+	bench_note("cannot start %d threads: %s", team->nr, strerror(err));
+	exit(EXIT_FAILURE); /* the threads that were started wait for the missing ones */
 }
 
 void team_join(struct team *team)

@@ -42,6 +42,9 @@ void team_join(struct team *team);
 /* Tries to start @nr threads at one time; none is left.  Returns 0 or an errno. */
 int team_try(int nr);
 
+/* Reports to the user what made a measurement poorer.  main() sets it. */
+extern void (*bench_note)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 int cpus_online(void);
 /* Binds the calling thread to the @index-th CPU that this process may use; -1: to all of them. */
 void bind_cpu(int index);

@@ -11,7 +11,7 @@
 
 #include "costs.h"
 #include "emit.h"
-#include "types/registry.h"
+#include "registry.h"
 #include "team.h"
 
 #define BATCH_NS 100000 /* a batch is long against the clock, short against a time slice */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "doctor.h"
-#include "types/peers.h"
+#include "peers.h"
 #include "emit.h"
 
 struct findings {

@@ -11,7 +11,7 @@
 
 #include "alive.h"
 #include "message.h"
-#include "types/peers.h"
+#include "peers.h"
 #include "tool.h"
 
 static FILE *to_parent;

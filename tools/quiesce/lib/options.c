@@ -12,9 +12,8 @@
 #include <unistd.h>
 
 #include "number.h"
-#include "types/peers.h"
-#include "types/registry.h"
-#include "types/rwlock.h"
+#include "peers.h"
+#include "registry.h"
 #include "tool.h"
 
 #define MAX_OPTIONS 40
@@ -295,7 +294,7 @@ static void add_lists(struct help *help, const struct subcommand *command)
 		return;
 	help_add(help, "\n\nTypes:\n");
 	for (int i = 0, nr = types_all(command->fits, types, MAX_TYPES); i < nr; i++)
-		help_row(help, types[i]->name, command == &rwscale_command ? types[i]->rwlock->what : types[i]->what);
+		help_row(help, types[i]->name, command->describe ? command->describe(types[i]) : types[i]->what);
 	if (!has_group(command, options_scenario))
 		return;
 	help_add(help, "\nScenarios:\n");

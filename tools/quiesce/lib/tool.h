@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "types/op.h"
+#include "meter.h"
+#include "op.h"
 
 /* Exit statuses. */
 #define EXIT_FAILED 1
@@ -93,6 +94,7 @@ struct subcommand {
 	const char *doc;  /* the text of --help below the options */
 	const struct option_row *const *options; /* OPTIONS() */
 	bool (*fits)(const struct op *op); /* true if a type belongs to the subcommand; NULL: it has no types */
+	const char *(*describe)(const struct op *op); /* a line about a type, for --help; NULL: its @what */
 	const struct scenario_info *scenarios; /* SCENARIOS() */
 	int nr_scenarios;
 	bool layouts; /* true: groups of samples are code layouts, whose medians are compared; false: rounds */
@@ -150,16 +152,6 @@ struct scenario_info {
 const char *fence_name(enum op_fence fence);
 
 /* ---- results (results.c) ---- */
-
-/* A measurement has these costs beside its time, as totals over the cell. */
-struct costs {
-	double seconds;
-	double cpu_s;
-	double ipis;        /* interrupts of the whole machine; NAN: unknown */
-	double membarriers; /* NAN: unknown */
-	double wakeups;     /* NAN: unknown */
-	double waits;       /* number of waits that these figures belong to */
-};
 
 /* A cell holds all samples of one combination, over all rounds.  Metric 0 is what the subcommand measures, and makes a
  * row; the other metrics are columns of that row. */

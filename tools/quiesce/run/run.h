@@ -5,7 +5,7 @@
 
 #include "sheet.h"
 #include "tool.h"
-#include "types/registry.h"
+#include "registry.h"
 
 #define RUN_YARDSTICK "liburcu_memb"
 #define RUN_LOOKUP_YARDSTICK "spinlock"

@@ -95,6 +95,11 @@ static void check(struct options *options)
 		usage_error("--bystanders: there is no burst in the scenarios asked for");
 }
 
+static const char *describe(const struct op *op)
+{
+	return op->rwlock->what;
+}
+
 const struct subcommand rwscale_command = {
 	.name = "rwscale",
 	.what = "Reader-writer locks with their writers: bursts of writes beside readers, and how long writers wait.",
@@ -102,6 +107,7 @@ const struct subcommand rwscale_command = {
 	       "waits. Default: 0, 2 and 64 readers; with --latency 0, 1 and 64. See quiesce-rwscale(1).",
 	OPTIONS(options_type, options_rounds, options_runs, options_scenario, options_seconds, own),
 	.fits = fits,
+	.describe = describe,
 	SCENARIOS(scenarios),
 	.columns = rwscale_columns,
 	.tables = rwscale_tables,

@@ -3,8 +3,8 @@
 #include <ck_epoch.h>
 #include <stdlib.h>
 
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 #include "types/retire.h"
 #include "types/walk.h"
 #include "types/walk_section.h"

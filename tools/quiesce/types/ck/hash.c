@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "types/hash.h"
-#include "types/registry.h"
+#include "registry.h"
 
 #define FIRST_ENTRIES 8
 

@@ -4,8 +4,8 @@
 #include <ck_hp.h>
 #include <stdlib.h>
 
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 #include "types/retire.h"
 #include "types/walk.h"
 

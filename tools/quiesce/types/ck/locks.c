@@ -11,8 +11,8 @@
 #include <ck_rwlock.h>
 #include <ck_swlock.h>
 
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 #include "types/rwlock.h"
 
 #define ALIGNED __attribute__((aligned(128)))

@@ -5,7 +5,7 @@
 #include <ck_stack.h>
 
 #include "types/queue.h"
-#include "types/registry.h"
+#include "registry.h"
 
 _Static_assert(sizeof(struct ck_fifo_mpmc_entry) <= sizeof(void *[4]), "there is room for an entry");
 

@@ -10,7 +10,7 @@
 #include "types/hash.h"
 #include "types/hash_array.h"
 #include "types/hash_lock.h"
-#include "types/registry.h"
+#include "registry.h"
 
 /* The nodes of all these types begin with this member. */
 struct chain_node {

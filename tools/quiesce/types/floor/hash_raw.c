@@ -8,7 +8,7 @@
 
 #include "types/hash_array.h"
 #include "types/hash.h"
-#include "types/registry.h"
+#include "registry.h"
 
 /* ---- open addressing: pairs in cache lines of four, half of them empty at least ---- */
 

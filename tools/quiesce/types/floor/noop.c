@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* noop.c - the empty operation: the control row, which shows the cost of loop and clock. */
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 static inline __attribute__((always_inline)) uint64_t noop_section(struct op_target *t)
 {

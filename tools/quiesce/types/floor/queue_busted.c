@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* queue_busted.c - a broken queue, which loses values. */
 #include "types/queue.h"
-#include "types/registry.h"
+#include "registry.h"
 
 static struct queue_node *only;
 static uint64_t nr_puts;

@@ -9,8 +9,8 @@
 #include <sys/rseq.h>
 #include <unistd.h>
 
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 #ifndef AT_RSEQ_FEATURE_SIZE
 #define AT_RSEQ_FEATURE_SIZE 27

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "types/registry.h"
+#include "registry.h"
 #include "types/retire.h"
 
 /* ---- the batch of a thread: filled, then freed, except for protected objects: at most one for each slot ---- */

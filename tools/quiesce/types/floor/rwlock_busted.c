@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rwlock_busted.c - a lock that locks nothing. */
-#include "types/registry.h"
+#include "registry.h"
 #include "types/rwlock.h"
 
 static void nothing(void)

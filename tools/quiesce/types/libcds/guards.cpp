@@ -8,8 +8,8 @@
 #include <cds/init.h>
 
 extern "C" {
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 }
 
 namespace {

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "types/registry.h"
+#include "registry.h"
 #include "types/retire.h"
 
 namespace {

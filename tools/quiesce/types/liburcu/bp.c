@@ -6,8 +6,8 @@
 #define URCU_INLINE_SMALL_FUNCTIONS
 #include <urcu/urcu-bp.h>
 
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 OP_READ(liburcu_bp, urcu_bp_read_lock(), rcu_dereference(t->ptr), urcu_bp_read_unlock());
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "types/hash.h"
-#include "types/registry.h"
+#include "registry.h"
 
 struct lfht_node {
 	struct cds_lfht_node node;

@@ -8,8 +8,8 @@
 #define URCU_INLINE_SMALL_FUNCTIONS
 #include <urcu/urcu-memb.h>
 
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 #include "types/retire.h"
 #define WALK_FOREIGN_RCU
 #include "types/walk.h"

@@ -2,8 +2,8 @@
 /* memb_call.c - liburcu's membarrier flavour through library calls, as non-LGPL programs use it. */
 #include <urcu/urcu-memb.h>
 
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 OP_READ(liburcu_memb_call, urcu_memb_read_lock(), rcu_dereference(t->ptr), urcu_memb_read_unlock());
 

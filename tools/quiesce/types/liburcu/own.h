@@ -10,7 +10,7 @@
 #ifndef QUIESCE_TOOL_LIBURCU_H
 #define QUIESCE_TOOL_LIBURCU_H
 
-#include "types/op.h"
+#include "op.h"
 
 /* raw: a name for the linker, no instruction. */
 #define LIBURCU_OWN(name) __asm__("own_" #name) __attribute__((visibility("hidden")))

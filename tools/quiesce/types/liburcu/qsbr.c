@@ -8,8 +8,8 @@
 #define URCU_INLINE_SMALL_FUNCTIONS
 #include <urcu/urcu-qsbr.h>
 
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 #define SECTIONS_PER_QUIESCENT_STATE 512
 

@@ -14,7 +14,7 @@
 #include <pthread.h>
 
 #include "types/queue.h"
-#include "types/registry.h"
+#include "registry.h"
 
 static pthread_mutex_t gets QUEUE_ALONE = PTHREAD_MUTEX_INITIALIZER;
 

@@ -3,8 +3,8 @@
 #include <quiesce/counted_ptr.h>
 
 #include "ours.h"
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 /* The tool's own item has no count.  This one has the layout that
  * make_counted() of C++ makes: the count before the object. */

@@ -6,7 +6,7 @@
 #include "ours.h"
 #include "hash_ours.h"
 #include "types/hash.h"
-#include "types/registry.h"
+#include "registry.h"
 
 HASH_OURS(struct hashmap, hashmap_init(t), hashmap_destroy(t))
 

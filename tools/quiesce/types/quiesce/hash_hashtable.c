@@ -8,7 +8,7 @@
 #include "ours.h"
 #include "hash_ours.h"
 #include "types/hash.h"
-#include "types/registry.h"
+#include "registry.h"
 
 struct object {
 	uint64_t key, value;

@@ -7,7 +7,7 @@
 
 #include "ours.h"
 #include "types/hash.h"
-#include "types/registry.h"
+#include "registry.h"
 
 #define MOST_SCATTERED 20000 /* each of which needs several nodes */
 

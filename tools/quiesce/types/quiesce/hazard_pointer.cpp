@@ -7,8 +7,8 @@
 #include "ours.h"
 
 extern "C" {
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 }
 

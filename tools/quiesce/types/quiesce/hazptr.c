@@ -9,8 +9,8 @@
 
 #include "ours.h"
 #include "types/busted.h"
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 _Static_assert(sizeof(struct hazptr_head) <= sizeof(((struct op_head *)0)->space), "op_head has room for the library's head");
 

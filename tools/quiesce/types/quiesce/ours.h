@@ -5,7 +5,7 @@
 
 #include <quiesce/rcu.h>
 
-#include "types/op.h"
+#include "op.h"
 
 #ifdef __cplusplus
 extern "C" {

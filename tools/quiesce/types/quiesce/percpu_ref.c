@@ -3,8 +3,8 @@
 #include <quiesce/percpu_ref.h>
 
 #include "ours.h"
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 static struct percpu_ref ref __attribute__((aligned(128)));
 

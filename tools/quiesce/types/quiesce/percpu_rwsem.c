@@ -3,9 +3,9 @@
 #include <quiesce/percpu_rwsem.h>
 
 #include "ours.h"
-#include "types/loop.h"
+#include "loop.h"
 #include "types/rwlock.h"
-#include "types/registry.h"
+#include "registry.h"
 
 DEFINE_STATIC_PERCPU_RWSEM(rwsem);
 

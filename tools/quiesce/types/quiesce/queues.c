@@ -10,7 +10,7 @@
 
 #include "ours.h"
 #include "types/queue.h"
-#include "types/registry.h"
+#include "registry.h"
 
 static pthread_mutex_t gets QUEUE_ALONE = PTHREAD_MUTEX_INITIALIZER;
 

@@ -5,8 +5,8 @@
 
 #include "ours.h"
 #include "types/busted.h"
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 #include "types/retire.h"
 #include "types/walk.h"
 #include "types/walk_section.h"

@@ -3,8 +3,8 @@
 #include <quiesce/rcu.h>
 
 #include "ours.h"
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 QUIESCE_API void quiesce_rcu_read_lock(void);
 QUIESCE_API void quiesce_rcu_read_unlock(void);

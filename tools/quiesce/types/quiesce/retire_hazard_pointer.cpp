@@ -7,7 +7,7 @@
 #include <quiesce/hazptr.hpp>
 
 #include "ours.h"
-#include "types/registry.h"
+#include "registry.h"
 #include "types/retire.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <quiesce/hazptr.h>
 
 #include "ours.h"
-#include "types/registry.h"
+#include "registry.h"
 #include "types/retire.h"
 
 _Static_assert(sizeof(struct hazptr_head) <= sizeof(void *[RETIRE_HEAD_WORDS]), "there is room for the library's head");

@@ -14,7 +14,7 @@
 #include <quiesce/rcu.h>
 
 #include "ours.h"
-#include "types/registry.h"
+#include "registry.h"
 #include "types/rwlock.h"
 
 static struct {

@@ -5,8 +5,8 @@
 
 #include "ours.h"
 #include "types/busted.h"
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 _Static_assert(sizeof(struct shazptr_guard) <= sizeof(struct op_guard), "op_guard has room for the library's guard");
 

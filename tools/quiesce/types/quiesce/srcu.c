@@ -4,8 +4,8 @@
 #include <quiesce/srcu.h>
 
 #include "ours.h"
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 DEFINE_STATIC_SRCU(domain);
 

@@ -3,7 +3,7 @@
 #include "ours.h"
 #include "torture_ops.h"
 #include "types/busted.h"
-#include "types/registry.h"
+#include "registry.h"
 
 /* ---- locks ---- */
 

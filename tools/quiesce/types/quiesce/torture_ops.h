@@ -7,7 +7,7 @@
 #include <quiesce/percpu_rwsem.h>
 #include <quiesce/srcu.h>
 
-#include "types/op.h"
+#include "op.h"
 
 /* @timeout_ns: 0 tries once, UINT64_MAX waits without a limit. */
 struct torture_rwsem_ops {

@@ -2,9 +2,9 @@
 /* pthread.c - the C library's locks, one shared lock each. */
 #include <pthread.h>
 
-#include "types/loop.h"
+#include "loop.h"
 #include "types/rwlock.h"
-#include "types/registry.h"
+#include "registry.h"
 
 static pthread_mutex_t mutex __attribute__((aligned(128))) = PTHREAD_MUTEX_INITIALIZER;
 /* The default kind: a writer waits until there is no reader, even if new readers keep coming. */

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "types/queue.h"
-#include "types/registry.h"
+#include "registry.h"
 
 namespace {
 

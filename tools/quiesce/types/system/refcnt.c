@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* refcnt.c - one shared reference count, up and down. */
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 static struct {
 	uint64_t count;

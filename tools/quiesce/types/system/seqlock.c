@@ -3,8 +3,8 @@
  *
  * It protects values, not memory: an object that a reader may follow must never be freed.
  */
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 
 static struct {
 	uint64_t sequence;

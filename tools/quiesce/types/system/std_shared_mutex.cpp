@@ -3,8 +3,8 @@
 #include <shared_mutex>
 
 extern "C" {
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 #include "types/rwlock.h"
 }
 

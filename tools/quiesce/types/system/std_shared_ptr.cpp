@@ -4,8 +4,8 @@
 #include <memory>
 
 extern "C" {
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 }
 
 namespace {

@@ -9,8 +9,8 @@
 #include <oneapi/tbb/spin_rw_mutex.h>
 
 extern "C" {
-#include "types/loop.h"
-#include "types/registry.h"
+#include "loop.h"
+#include "registry.h"
 #include "types/rwlock.h"
 }
 
