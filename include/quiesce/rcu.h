@@ -26,6 +26,10 @@
  * for, sees everything that the updater wrote before the call.
  * Proof: docs/design/rcu.md; tests/litmus/RU*.litmus; docs/ordering.md.
  *
+ * Signals.  A handler may read.  If it interrupts a call of the library that waits or queues, it must
+ * return, not siglongjmp(): otherwise the library's locks stay held, and other threads and their
+ * exits wait for ever.
+ *
  * Exit.  A thread must exit through its C library; a first use in the last round of its key
  * destructors, or in a signal handler after them, is not supported.  Where a program made more than
  * 32 thread-specific keys before it loaded the library, the first use in a thread allocates.
@@ -233,9 +237,6 @@ QUIESCE_FAST int rcu_read_lock_held(void)
  *
  * Concurrent callers share grace periods.  The call creates no thread and runs no callback; where
  * no worker thread can be started it frees the objects that kfree_rcu() has queued.
- * A signal handler that interrupts a waiting or queueing call of the library must return, not
- * siglongjmp(): otherwise the library's locks stay held, and other threads and their exits wait for
- * ever.
  *
  * Context: may sleep; not in a section (reported, aborts), not in a signal handler; allowed in a
  *   callback of call_rcu().
