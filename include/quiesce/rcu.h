@@ -17,7 +17,8 @@
  * updater asks for it, and is over when every section that was open then has ended; a holdout is a
  * reader whose section it still waits for.  To retire an object is to have it freed after a grace
  * period; until then it is garbage.  With light fences readers execute no fence, and updaters call
- * membarrier(2); with full fences both execute one (quiesce_set_fence()).
+ * membarrier(2); with full fences both execute one (quiesce_set_fence()).  docs/glossary.md has all
+ * words.
  *
  * Ordering.  If a read-side section saw a pointer, then synchronize_rcu() called
  * after that pointer was replaced returns only after the section has ended, and

@@ -39,7 +39,7 @@
  *   cleanup_srcu_struct()                   for a moment    no          no
  *   quiesce_shutdown()                      yes             yes         without a helper
  *
- * "Without a helper": callbacks of any domain, one batch of each that is due.  So where it may be
+ * "Without a helper": callbacks of any domain, one chunk of each that is due.  So where it may be
  * impossible to create threads, hold no lock in these calls that callbacks take.  Inside a
  * callback no call runs another callback.
  * "Starts it": once in the life of a process, and when a callback blocks; after a failure it is
@@ -349,7 +349,7 @@ QUIESCE_PLAIN unsigned long srcu_batches_completed(struct srcu_struct *ssp) { re
 /** call_srcu - call @func(@head) after a grace period of the domain.
  * @head: in the object to be reclaimed; owned by the library until the callback runs.  The debug
  *   build reports one that is queued twice.
- * @func: run by a helper thread; should be short.  It may take locks, call call_srcu(), and wait
+ * @func: run by the helper thread; should be short.  It may take locks, call call_srcu(), and wait
  *   for readers of other domains, but not for callbacks of its own domain.  It must return, as
  *   described for call_rcu().
  *
