@@ -19,7 +19,7 @@ import csource
 LAYERS = [  # the first prefix that fits
     ("platform", ("src/platform/", "include/quiesce/arch/", "include/quiesce/base.h", "include/quiesce/atomic.h",
                   "include/quiesce/detail/entry.h", "include/quiesce/detail/head.h", "include/quiesce/detail/tls.h", "include/quiesce/detail/claim.h", "include/quiesce/detail/percpu.h")),
-    ("runtime", ("src/runtime/", "include/quiesce/control.h", "include/quiesce/detail/thread.h")),
+    ("runtime", ("src/runtime/", "include/quiesce/control.h", "include/quiesce/detail/promise.h", "include/quiesce/detail/thread.h")),
     ("rcu", ("src/rcu/", "include/quiesce/rcu.h", "include/quiesce/detail/rcu_calls.h", "include/quiesce/detail/rcu_read.h")),
     ("urcu", ("src/urcu/", "include/quiesce/detail/qsbr.h", "include/quiesce/detail/urcu_words.h")),
     ("hazard", ("src/slots/", "src/shazptr/", "src/hazptr/", "include/quiesce/shazptr", "include/quiesce/detail/shazptr", "include/quiesce/detail/hazptr", "include/quiesce/hazptr", "include/quiesce/counted_ptr")),
