@@ -3,8 +3,8 @@
  *
  * Problem.  A server calls its modules by number, from many threads.  One of them is replaced at run time: its memory may be
  *   freed only when no thread is inside it.  A call of another module may take minutes.
- * Without it.  If unload() frees at once, a thread that has just loaded the pointer calls a function through freed memory.  If it
- *   waits by synchronize_rcu() it waits for every section, so also for the slow call of a module that stays.
+ * Without it.  If unload() frees at once, a thread that has just loaded the pointer calls a function through freed memory.  If calls
+ *   are sections of RCU, synchronize_rcu() waits for all of them, so also for the slow call of a module that stays.
  * Primitive.  shazptr: a call protects its module by a guard, and an unload waits for the guards of that module alone.
  *   The guard may be held while the call sleeps, and needs no memory or set-up for each thread.
  *
