@@ -14,7 +14,7 @@
  *	free(old);
  *
  * Words.  A section is the code of a reader between lock and unlock.  A grace period begins when an
- * updater asks for it, and is over when every section that was open then has ended; a holdout is a
+ * updater needs it, and is over when every section that was open then has ended; a holdout is a
  * reader whose section it still waits for.  To retire an object is to have it freed after a grace
  * period; until then it is garbage.  With light fences readers execute no fence, and updaters call
  * membarrier(2); with full fences both execute one (quiesce_set_fence()).  docs/glossary.md has all
