@@ -23,7 +23,7 @@ LAYERS = [  # the first prefix that fits
     ("rcu", ("src/rcu/", "include/quiesce/rcu.h", "include/quiesce/detail/rcu_calls.h", "include/quiesce/detail/rcu_read.h")),
     ("urcu", ("src/urcu/", "include/quiesce/detail/qsbr.h", "include/quiesce/detail/urcu_words.h")),
     ("hazard", ("src/slots/", "src/shazptr/", "src/hazptr/", "include/quiesce/shazptr", "include/quiesce/detail/shazptr", "include/quiesce/detail/hazptr", "include/quiesce/hazptr", "include/quiesce/counted_ptr")),
-    ("percpu", ("src/percpu/", "src/srcu/", "include/quiesce/srcu", "include/quiesce/rcu_sync.h", "include/quiesce/percpu_", "include/quiesce/detail/percpu_rwsem_calls.h")),
+    ("percpu", ("src/percpu/", "src/srcu/", "include/quiesce/srcu", "include/quiesce/detail/srcu.h", "include/quiesce/rcu_sync.h", "include/quiesce/percpu_", "include/quiesce/detail/percpu_rwsem_calls.h")),
     ("ds", ("src/table/", "src/radix/", "src/queue/", "include/quiesce/ds/", "include/quiesce/detail/")),
     ("library", ("src/", "include/quiesce/")),
     ("face", ("liburcu/",)),
