@@ -115,7 +115,7 @@ def check_list(root, sites, guards, bad):
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     bad, sites, guards, names = [], [], [], set()
-    for name in csource.c_files(str(root), *ledger.ROOMS):
+    for name in csource.c_files(str(root), *ledger.DIRECTORIES):
         if name == "src/platform/perturb.h":  # this file has mutants of its own
             guards += [(g, name) for g in ledger.GUARD.findall((root / name).read_text())]
         elif ledger.has_sites(name):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Dependencies between rooms point down only: #includes, and, if objects are given, calls and variables, too.
+"""Dependencies between directories point down only: #includes, and, if objects are given, calls and variables, too.
 
     check-layers.py [ROOT [OBJECT...]]
 
-A room includes and calls rooms of its own floor or below.  The only exception is the list of subsystems through which the
-runtime calls rooms above it: quiesce__subsystems, of src/subsystems.c.
+A directory includes and calls directories of its own layer or below.  The only exception is the list of subsystems through which the
+runtime calls directories above it: quiesce__subsystems, of src/subsystems.c.
 The kernel's modules and everything else share no header.
 Only include/quiesce/arch/, src/platform/ and liburcu/include/urcu/arch* contain conditions on the CPU or the system.
 """
@@ -16,28 +16,28 @@ import sys
 
 import csource
 
-FLOORS = [  # the first prefix that fits
+LAYERS = [  # the first prefix that fits
     ("platform", ("src/platform/", "include/quiesce/arch/", "include/quiesce/base.h", "include/quiesce/atomic.h",
                   "include/quiesce/detail/entry.h", "include/quiesce/detail/head.h", "include/quiesce/detail/tls.h", "include/quiesce/detail/claim.h", "include/quiesce/detail/percpu.h")),
-    ("runtime", ("src/runtime/", "include/quiesce/control.h", "include/quiesce/detail/thread.h")),
+    ("runtime", ("src/runtime/", "include/quiesce/control.h", "include/quiesce/detail/promise.h", "include/quiesce/detail/thread.h")),
     ("rcu", ("src/rcu/", "include/quiesce/rcu.h", "include/quiesce/detail/rcu_calls.h", "include/quiesce/detail/rcu_read.h")),
     ("urcu", ("src/urcu/", "include/quiesce/detail/qsbr.h", "include/quiesce/detail/urcu_words.h")),
-    ("hazard", ("src/slots/", "src/shazptr/", "src/hazptr/", "include/quiesce/shazptr", "include/quiesce/detail/shazptr_slot.h", "include/quiesce/hazptr", "include/quiesce/counted_ptr")),
-    ("percpu", ("src/percpu/", "src/srcu/", "include/quiesce/srcu", "include/quiesce/rcu_sync.h", "include/quiesce/percpu_", "include/quiesce/detail/percpu_rwsem_calls.h")),
+    ("hazard", ("src/slots/", "src/shazptr/", "src/hazptr/", "include/quiesce/shazptr", "include/quiesce/detail/shazptr", "include/quiesce/detail/hazptr", "include/quiesce/hazptr", "include/quiesce/counted_ptr")),
+    ("percpu", ("src/percpu/", "src/srcu/", "include/quiesce/srcu", "include/quiesce/detail/srcu.h", "include/quiesce/rcu_sync.h", "include/quiesce/percpu_", "include/quiesce/detail/percpu_rwsem_calls.h")),
     ("ds", ("src/table/", "src/radix/", "src/queue/", "include/quiesce/ds/", "include/quiesce/detail/")),
     ("library", ("src/", "include/quiesce/")),
     ("face", ("liburcu/",)),
     ("programs", ("tools/", "cases/", "examples/", "kernel/")),
     ("tests", ("tests/",)),
 ]
-ORDER = [name for name, _ in FLOORS]
+ORDER = [name for name, _ in LAYERS]
 POINTS_UP = {"quiesce__subsystems"}
 ASKS = re.compile(r"#.*\b(__(?:x86_64|i386|aarch64|arm|riscv|powerpc64|s390x|SSE\w+|linux|GLIBC|gnu_linux)\w*)\b")
 MAY_ASK = ("src/platform/", "include/quiesce/arch/", "liburcu/include/urcu/arch")
 
 
-def floor(name):
-    return next((f for f, prefixes in FLOORS if name.startswith(prefixes)), None)
+def layer(name):
+    return next((f for f, prefixes in LAYERS if name.startswith(prefixes)), None)
 
 
 def above(a, b):
@@ -56,19 +56,19 @@ def resolve(root, name, target):
 def include_problems(root):
     for name in csource.c_files(str(root)):
         lines, code = csource.read(root, name)
-        here = floor(name)
+        here = layer(name)
         for number, line in enumerate(lines, 1):
             asks = ASKS.match(code[number - 1].lstrip()) if name.startswith(("src/", "include/", "liburcu/")) else None
             if asks and not name.startswith(MAY_ASK):
                 yield f"{name}:{number}: asks for {asks.group(1)}, which belongs to include/quiesce/arch/ or src/platform/"
             match = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
             target = match and resolve(root, name, match.group(1))
-            if not target or here is None or floor(target) is None:
+            if not target or here is None or layer(target) is None:
                 continue
             if name.startswith("kernel/") != target.startswith("kernel/"):
                 yield f"{name}:{number}: includes {target}, across the border of the kernel"
-            if above(floor(target), here):
-                yield f"{name}:{number}: includes {target}, which is a floor above ({floor(target)})"
+            if above(layer(target), here):
+                yield f"{name}:{number}: includes {target}, which is a layer above ({layer(target)})"
             if here == "programs" and target.startswith("src/"):
                 yield f"{name}:{number}: includes {target}, which is private to the library"
 
@@ -92,8 +92,8 @@ def call_problems(objects):
     for name, (_, asked) in sorted(tables.items()):
         for symbol in sorted(asked - POINTS_UP):
             other = home.get(symbol)
-            if other and above(floor(other), floor(name)):
-                yield f"{name}: uses {symbol} of {other}, which is a floor above ({floor(other)})"
+            if other and above(layer(other), layer(name)):
+                yield f"{name}: uses {symbol} of {other}, which is a layer above ({layer(other)})"
 
 
 def source_of(root, path):

@@ -157,7 +157,7 @@ def faults(root, text, right):
     for number, line in enumerate(right.split("\n"), 1):
         if line.startswith("|") and len(line) > WIDEST:
             yield f"{DOCUMENT}:{number}: a row of {len(line)} columns, at most {WIDEST}"
-    known = {name for path in csource.c_files(str(root), *ledger.ROOMS) for name, _, _ in csource.functions(csource.read(root, path)[1])}
+    known = {name for path in csource.c_files(str(root), *ledger.DIRECTORIES) for name, _, _ in csource.functions(csource.read(root, path)[1])}
     for name in sorted(set(re.findall(r"`(\w+)\(\)`", PART.sub("", text)))):
         if not known.intersection((name, "quiesce_" + name, "quiesce__" + name)):
             yield f"{DOCUMENT}: there is no {name}()"

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """The voice of comments and documentation: agents are nouns, acts are the field's verbs, sentences stand alone.
 
-usage: check-voice.py [ROOT] [--list [ROOM [RULE]]] [--update]
+usage: check-voice.py [ROOT] [--list [DIRECTORY [RULE]]] [--update]
 
-A room is a folder of two levels.  scripts/voice.list allows a room the faults that it had when the rule was made, and a number there
-only goes down: the check fails when a room has more than its number, or fewer, and --update then lowers the number.  A room without
+Faults are counted by directory, two levels deep.  scripts/voice.list allows a directory the faults that it had when the rule was made, and a number there
+only goes down: the check fails when a directory has more than its number, or fewer, and --update then lowers the number.  A directory without
 a number has none of a fault, and fragments in at most FRAGMENTS of its comments.  --list prints each fault with its place.
 
 Text between quotation marks or backticks quotes a message or code and is exempt, and so are labels that other checks read
@@ -18,7 +18,7 @@ import sys
 import comments
 import csource
 
-ROOMS = ("src/", "include/", "tools/", "tests/", "kernel/", ".ci/", "docs/", "scripts/", "cases/", "README.md", "CONTRIBUTING.md")
+DIRECTORIES = ("src/", "include/", "tools/", "tests/", "kernel/", ".ci/", "docs/", "scripts/", "cases/", "README.md", "CONTRIBUTING.md")
 TABLE = "scripts/voice.list"
 FRAGMENTS = 0.02
 NO_PROSE = ("tests/mutants.list", "tests/survivors.list", "tests/build/symbols.list", TABLE, "scripts/check-voice.py")
@@ -114,25 +114,25 @@ def faults_of(comment, identifiers):
         yield FRAGMENT[0], comment.at(0), " ".join(comment.text.split())[:70]
 
 
-def room_of(name):
+def directory_of(name):
     parts = name.split("/")[:-1]
     return "/".join(parts[:2]) or "."
 
 
 def survey(root):
-    """Faults by (room, rule), and how many comments each room has."""
+    """Faults by (directory, rule), and how many comments each directory has."""
     faults, sizes = {}, {}
-    for name in csource.tracked(str(root), *ROOMS):
+    for name in csource.tracked(str(root), *DIRECTORIES):
         if name in NO_PROSE or name.endswith(".png"):
             continue
-        room, code = room_of(name), ""
+        directory, code = directory_of(name), ""
         if name.endswith(comments.C_LIKE):
             code = csource.strip((root / name).read_text(encoding="utf-8"))
         identifiers = set(re.findall(r"[A-Za-z_]\w*", code))
         for comment in comments.of_file(root, name):
-            sizes[room] = sizes.get(room, 0) + (comment.kind not in ("paragraph", "cell"))
+            sizes[directory] = sizes.get(directory, 0) + (comment.kind not in ("paragraph", "cell"))
             for rule, place, excerpt in faults_of(comment, identifiers):
-                faults.setdefault((room, rule), []).append(f"{place}: {rule}: {excerpt}")
+                faults.setdefault((directory, rule), []).append(f"{place}: {rule}: {excerpt}")
     return faults, sizes
 
 
@@ -146,24 +146,24 @@ def read_table(path):
     if not path.exists():
         return None
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").split("\n") if line.count("\t") == 2]
-    return {(room, rule): int(number) for room, rule, number in rows}
+    return {(directory, rule): int(number) for directory, rule, number in rows}
 
 
 def write_table(path, counts):
-    head = "# SPDX-License-Identifier: MIT\n# Faults of the voice that a room still has: room, rule, number, by tabs.  See scripts/check-voice.py.\n"
-    path.write_text(head + "".join(f"{room}\t{rule}\t{number}\n" for (room, rule), number in sorted(counts.items())), encoding="utf-8")
+    head = "# SPDX-License-Identifier: MIT\n# Faults of the voice that a directory still has: directory, rule, number, by tabs.  See scripts/check-voice.py.\n"
+    path.write_text(head + "".join(f"{directory}\t{rule}\t{number}\n" for (directory, rule), number in sorted(counts.items())), encoding="utf-8")
 
 
 def compare(faults, counts, allowed):
     """One line for each number that is not the table's; where it has risen, all places that may be the new one."""
     for key in sorted(set(counts) | set(allowed)):
-        room, rule = key
+        directory, rule = key
         now, most = counts.get(key, 0), allowed.get(key, 0)
         if now > most:
             yield from faults[key]
-            yield f"{room}: {rule}: {now}, at most {most}: {WORDS.get(rule, FRAGMENT)[1]}"
+            yield f"{directory}: {rule}: {now}, at most {most}: {WORDS.get(rule, FRAGMENT)[1]}"
         elif now < most:
-            yield f"{room}: {rule}: {now}, {TABLE} allows {most}: lower it with --update"
+            yield f"{directory}: {rule}: {now}, {TABLE} allows {most}: lower it with --update"
 
 
 def main():
@@ -173,8 +173,8 @@ def main():
     counts, allowed = counts_of(faults, sizes), read_table(root / TABLE)
     if arguments[:1] == ["--list"]:
         wanted = arguments[1:]
-        for (room, rule), found in sorted(faults.items()):
-            if (not wanted or wanted[0] in ("all", room)) and (len(wanted) < 2 or wanted[1] == rule):
+        for (directory, rule), found in sorted(faults.items()):
+            if (not wanted or wanted[0] in ("all", directory)) and (len(wanted) < 2 or wanted[1] == rule):
                 print("\n".join(found))
         return 0
     if arguments == ["--update"]:

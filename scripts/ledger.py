@@ -29,7 +29,7 @@ PAIR = re.compile(r"\b([A-Z]{2,4}\d+): (?:(?:acquire|release|full), )?pairs with
 GUARD = re.compile(r"\bQUIESCE_MUTANT\((\w+)\)")
 CLAIM = re.compile(r"^ \* ([A-Z]{2}\d)  (?!see )(\S.*)")
 FURTHER = re.compile(r"^ \* {6}(\S.*)")
-ROOMS = ("src/", "include/", "liburcu/")
+DIRECTORIES = ("src/", "include/", "liburcu/")
 # The layer itself: it defines the operations and has no sites of its own.
 LAYER = ("include/quiesce/atomic.h", "include/quiesce/arch/", "src/platform/", "src/runtime/fence.h")
 LABELS = "src/platform/labels.h"
@@ -93,7 +93,7 @@ def sites_of(name, lines, code, spans, bad):
 @functools.lru_cache(maxsize=None)
 def all_sites(root):
     sites = []
-    for name in filter(has_sites, csource.c_files(str(root), *ROOMS)):
+    for name in filter(has_sites, csource.c_files(str(root), *DIRECTORIES)):
         lines, code = csource.read(root, name)
         sites += sites_of(name, lines, code, csource.functions(code), [])
     return sites
@@ -103,7 +103,7 @@ def all_sites(root):
 def claims(root):
     """(label, one side, other side, file) of each claim, in the order of the files; the other side is None where a bar is missing."""
     found = []
-    for name in csource.c_files(str(root), *ROOMS):
+    for name in csource.c_files(str(root), *DIRECTORIES):
         label, open_claim = None, False
         for line in (root / name).read_text(encoding="utf-8").split("\n"):
             row, further = CLAIM.match(line), FURTHER.match(line)

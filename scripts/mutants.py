@@ -16,14 +16,14 @@ run", and then the exit status is 77.  "equivalent" lines carry a reason instead
 a command and are counted apart.
 
 --random N --seed S: N times one statement of src/ or include/ is deleted, one condition
-negated or one bound changed, in copies below BUILD/mutants, and the tests of the room, then
+negated or one bound changed, in copies below BUILD/mutants, and the tests of the directory, then
 all tests that run the line, and then the killers of the list without their mutants are made
 to notice, until one fails.  A test has 3 seconds, or 5 times what it takes otherwise.  The same seed draws the same changes, whatever else has
 changed in the sources; one that does not compile, or makes no difference to the object code,
 is replaced by the next.  Survivors are printed with their line for tests/survivors.list,
 where those that no test has to notice stand with the argument.  The exit status is 1 if
 there are others; last line: N random mutants, N killed, N listed.  When the first one
-survives the tests of its room, the script finds out, in some minutes, which tests run which
+survives the tests of its directory, the script finds out, in some minutes, which tests run which
 lines, and keeps that below BUILD/mutants until the sources change.
 """
 import argparse

@@ -2,7 +2,7 @@
 """random_mutants.py - random small changes of the library's sources, each judged by the tests; for scripts/mutants.py --random.
 
 Each worker has a copy of the sources below BUILD/mutants and a build of its own; nothing else is written.  A mutant is judged by the
-tests of its room first, simulator programs with few seeds in front, then by all that run its line, the fastest first, and then by
+tests of its directory first, simulator programs with few seeds in front, then by all that run its line, the fastest first, and then by
 the killers of tests/mutants.list without their mutants, which run more seeds of a scenario; until one fails.  For a removed fence a
 failure of scripts/check-barriers.py is enough: the litmus file of its label shows its purpose.
 """
@@ -26,11 +26,11 @@ import mutation
 from mutant_build import Processes, Stopped, Tree, copy_sources
 
 LEAST_LIMIT, TIMES = 3.0, 5  # limits of a test: seconds, and a multiple of its time without a mutation
-ROOM_SECONDS = 4.0           # slower tests are not among the first
+FIRST_SECONDS = 4.0          # slower tests are not among the first
 KILLER_SECONDS = 10.0        # slower killers are not run
 
 # Each row names files and the programs that test them; the first row that fits is used.
-ROOMS = (
+TESTS_OF = (
     (r"qsbr", r"qsbr"),
     (r"urcu", r"sim_urcu|flavor|objects|wake-ups"),
     (r"counted_ptr", r"counted_ptr"),
@@ -146,8 +146,8 @@ class Judge:
         names = self.lines.of(m.file, m.first + 1, m.first + len(m.before))
         return [t for t in tests if (t.lines_of or t.name) in names]
 
-    def room(self, m):
-        programs = next(p for f, p in ROOMS if re.search(f, m.file))
+    def tests_of(self, m):
+        programs = next(p for f, p in TESTS_OF if re.search(f, m.file))
         own = [t for t in self.all_tests if re.search(programs, t.program)]
         if m.file.endswith(".hpp"):
             own = [t for t in self.all_tests if t.program.endswith("-cpp") or t.program in ("conformance", "ours", "ours-debug")]
@@ -178,7 +178,7 @@ class Worker:
     def judge_one(self, m):
         """Returns (killer or None, its output, number of tests run); may raise Skipped."""
         judge, done = self.judge, set()
-        for number, stage in enumerate((self._few_seeds, self._room, self._rest, self._killers)):
+        for number, stage in enumerate((self._few_seeds, self._first, self._rest, self._killers)):
             tests = [t for t in judge.measure(self.tree, stage(m)) if t.name not in done]
             tests.sort(key=judge.takes)
             killer, said = self._first_failure(m, tests, number == 0)
@@ -188,11 +188,11 @@ class Worker:
         return *self._barriers(m), len(done)
 
     def _few_seeds(self, m):
-        return [few for few in (t.fewer_seeds() for t in self.judge.room(m)) if few]
+        return [few for few in (t.fewer_seeds() for t in self.judge.tests_of(m)) if few]
 
-    def _room(self, m):
-        tests = [t for t in self.judge.room(m) if not t.is_sim]
-        return [t for t in self.judge.measure(self.tree, tests) if self.judge.takes(t) <= ROOM_SECONDS]
+    def _first(self, m):
+        tests = [t for t in self.judge.tests_of(m) if not t.is_sim]
+        return [t for t in self.judge.measure(self.tree, tests) if self.judge.takes(t) <= FIRST_SECONDS]
 
     def _rest(self, m):
         self.judge.lines_of_tests()

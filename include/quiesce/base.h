@@ -88,7 +88,7 @@ struct quiesce__lock {
 
 /* Functions of the headers.  FAST: always inlined, since programs depend on the speed of the fast
  * paths; PLAIN: inlined where the compiler chooses to, but always in the debug build, so that the
- * place of a call, which a report names, is in the program's function; SLOW: never inlined;
+ * location of a call, which a report names, is in the program's function; SLOW: never inlined;
  * LOCAL: as FAST, and each file has its own, also in C++.
  * In C all are static.  In C++ a template that a module exports can call functions with external
  * linkage alone, so there they are inline.  The tag keeps them apart from functions of the program's

@@ -21,7 +21,7 @@
 #ifndef QUIESCE_CONTROL_H
 #define QUIESCE_CONTROL_H
 
-#include <quiesce/base.h>
+#include <quiesce/detail/promise.h>
 
 QUIESCE_BEGIN_DECLS
 
@@ -49,15 +49,6 @@ QUIESCE_API enum quiesce_fence quiesce_fence(void);
  * membarrier for it or full fences were chosen; afterwards quiesce_set_fence() returns -EBUSY.
  * Its protections do not check for waiters either: a waiter for an object that one of them
  * protects scans again after a quarter of the wait so far, at most 8 ms later. */
-#if defined(QUIESCE_LIGHT_FENCES_ONLY)
-#define QUIESCE__LIGHT_PROMISED 1
-#else
-#define QUIESCE__LIGHT_PROMISED 0
-#endif
-QUIESCE_API void quiesce__promise_light_fences(void);
-#if QUIESCE__LIGHT_PROMISED
-__attribute__((__constructor__)) static void quiesce__promise(void) { quiesce__promise_light_fences(); }
-#endif
 
 /* Slots of hazard pointers are in one of these places. */
 enum quiesce_slots {

@@ -14,10 +14,11 @@
  *	free(old);
  *
  * Words.  A section is the code of a reader between lock and unlock.  A grace period begins when an
- * updater asks for it, and is over when every section that was open then has ended; a holdout is a
+ * updater needs it, and is over when every section that was open then has ended; a holdout is a
  * reader whose section it still waits for.  To retire an object is to have it freed after a grace
  * period; until then it is garbage.  With light fences readers execute no fence, and updaters call
- * membarrier(2); with full fences both execute one (quiesce_set_fence()).
+ * membarrier(2); with full fences both execute one (quiesce_set_fence()).  docs/glossary.md has all
+ * words.
  *
  * Ordering.  If a read-side section saw a pointer, then synchronize_rcu() called
  * after that pointer was replaced returns only after the section has ended, and
@@ -25,6 +26,10 @@
  * that begins after synchronize_rcu() was called, and that the call does not wait
  * for, sees everything that the updater wrote before the call.
  * Proof: docs/design/rcu.md; tests/litmus/RU*.litmus; docs/ordering.md.
+ *
+ * Signals.  A handler may read.  If it interrupts a call of the library that waits or queues, it must
+ * return, not siglongjmp(): otherwise the library's locks stay held, and other threads and their
+ * exits wait for ever.
  *
  * Exit.  A thread must exit through its C library; a first use in the last round of its key
  * destructors, or in a signal handler after them, is not supported.  Where a program made more than
@@ -233,9 +238,6 @@ QUIESCE_FAST int rcu_read_lock_held(void)
  *
  * Concurrent callers share grace periods.  The call creates no thread and runs no callback; where
  * no worker thread can be started it frees the objects that kfree_rcu() has queued.
- * A signal handler that interrupts a waiting or queueing call of the library must return, not
- * siglongjmp(): otherwise the library's locks stay held, and other threads and their exits wait for
- * ever.
  *
  * Context: may sleep; not in a section (reported, aborts), not in a signal handler; allowed in a
  *   callback of call_rcu().

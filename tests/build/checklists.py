@@ -19,7 +19,7 @@ import tempfile
 
 from tap import Tap, execute
 
-ROOMS = ("include/", "src/", "tools/", "tests/", "liburcu/")
+DIRECTORIES = ("include/", "src/", "tools/", "tests/", "liburcu/")
 NOT_THE_LIBRARY = ("tests/kernel/", "tests/build/checks.py", "tests/build/checklists.py", "tests/build/fibers.c")
 ASKS = re.compile(r"#.*\bdefined\(__(?:x86_64|aarch64|riscv|s390x|SSE2)__?\)|#if(?:n?def)? __(?:x86_64|aarch64|SSE2)__|\.cpu_family\(\)")
 
@@ -122,7 +122,7 @@ def check_primitive(tap, root):
 
 def check_cpu(tap, root):
     _, paths = checklists(root)["A CPU"]
-    asking = [name for name in tracked(root) if name.startswith(ROOMS) and not name.startswith(NOT_THE_LIBRARY)
+    asking = [name for name in tracked(root) if name.startswith(DIRECTORIES) and not name.startswith(NOT_THE_LIBRARY)
               and re.search(r"(?:\.(?:c|h|hpp|cc|cpp)|meson\.build)$", name) and ASKS.search((root / name).read_text(errors="replace"))]
     missing = unnamed(asking, paths)
     tap.result(asking and not missing, f"A CPU: the {len(asking)} files that ask for the CPU are named", "\n".join(missing))

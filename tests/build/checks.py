@@ -15,11 +15,11 @@ from tap import Tap, execute
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Each row has a check, a file, the text that is replaced (None: appended), its replacement, and the check's message.
 FAULTS = [
-    ("layers", "src/platform/platform.h", None, '#include "rcu/rcu.h"\n', "a floor above"),
-    ("layers", "src/runtime/core.h", None, "#include <quiesce/rcu.h>\n", "a floor above"),
-    ("layers", "src/rcu/rcu.c", None, '#include "slots/slots.h"\n', "a floor above"),
+    ("layers", "src/platform/platform.h", None, '#include "rcu/rcu.h"\n', "a layer above"),
+    ("layers", "src/runtime/core.h", None, "#include <quiesce/rcu.h>\n", "a layer above"),
+    ("layers", "src/rcu/rcu.c", None, '#include "slots/slots.h"\n', "a layer above"),
     ("layers", "src/slots/slots.c", None, "#if defined(__x86_64__)\n#endif\n", "asks for"),
-    ("layers", "include/quiesce/base.h", None, "#include <quiesce/rcu.h>\n", "a floor above"),
+    ("layers", "include/quiesce/base.h", None, "#include <quiesce/rcu.h>\n", "a layer above"),
     ("layers", "tools/quiesce/planted.c", None, '#include "../../src/rcu/rcu.h"\n', "private to the library"),
     ("atomics", "src/runtime/lock.c", None, "int f(int *p);\nint f(int *p) { return __atomic_load_n(p, 5); }\n", "__atomic_load_n"),
     ("atomics", "src/runtime/lock.c", None, "volatile int planted;\n", "volatile"),

@@ -37,7 +37,7 @@ def check_noticed(tap, pages, root):
     """A figure of another run, one that is not in the list, and one that is missing are noticed."""
     rows, part = pages.load(root, pages.RUN)["rows"], pages.PARTS[0]
     text = (root / part[0]).read_text(encoding="utf-8")
-    figure = part[-1][0](rows)
+    figure = next(figure(rows) for figure in part[-1] if f" {figure(rows)} ns" in text)
     tap.result(pages.rewritten(text.replace(f" {figure} ns", " 77.7 ns", 1), part, rows) == text, "a figure of another run is noticed")
     for name, other in (("new", f"{figure} ns and 33.3 ns"), ("missing", "nothing")):
         try:

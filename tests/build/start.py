@@ -15,7 +15,7 @@ import tempfile
 from tap import Tap, execute, not_installed
 
 VARIES = ((r"\b0x[0-9a-f]+", "0xN"), (r"==\d+==", "==N=="), (r"\b\d+ ms\b", "N ms"), (r"\bthread \d+", "thread N"),
-          (r"\b\d+ (reads|handshakes|hits|misses)\b", r"N \1"))
+          (r"\b\d+ (reads|handshakes|hits|misses|calls)\b", r"N \1"))
 
 
 def commands(page):

@@ -38,6 +38,11 @@ def read(name, readers, fence="light"):
     return lambda rows: plain(cell(rows, "refscale", "read", name, readers, fence)["p50"])
 
 
+def spread_of_reads(*names):
+    """Return by how many percent rounds of one of these types differ from their median at most."""
+    return lambda rows: f"{max(50 * cell(rows, 'refscale', 'read', name, readers)['spread'] for name in names for readers in (1, 2, 64)):.0f}"
+
+
 def wait(name, readers, percentile="p50", fence="light", scenario="others", unit_us=1):
     """Return a figure in microseconds, or in others of @unit_us, of a wait."""
     return lambda rows: plain(cell(rows, "rcuscale", scenario, name, readers, fence)[percentile] / unit_us)
@@ -64,7 +69,9 @@ NOT_MEASURED = re.compile(r"\b64(?: busy)?(?: readers|$)|two CPUs|p99|2 cores|C\
 # Each has the page, the line with which the part begins, that before which it ends, the form of its figures, and the figures.
 PARTS = [
     ("README.md", "# quiesce", "## Two commands", NUMBER, [
-        *(read(name, readers) for name in ("rcu", "ck_epoch", "liburcu_memb", "liburcu_qsbr", "refcnt", "percpu_rwsem", "ck_brlock", "pthread_rwlock")
+        spread_of_reads("rcu", "ck_epoch", "liburcu_memb", "liburcu_qsbr", "refcnt"),
+        *(read("rcu", readers, fence) for fence in ("light", "full") for readers in (1, 2, 64)),
+        *(read(name, readers) for name in ("ck_epoch", "liburcu_memb", "liburcu_qsbr", "refcnt", "percpu_rwsem", "ck_brlock", "pthread_rwlock")
           for readers in (1, 2, 64)),
         wait("shazptr", 64), wait("shazptr", 64, "p99"), wait("shazptr", 64, fence="full"),
         wait("rcu", 64), wait("rcu", 64, "p99", unit_us=1000), wait("rcu", 64, fence="full"),
@@ -103,6 +110,8 @@ def waiting(rows, name, readers=64, field="p50"):
 # A run in which one of these is wrong needs other words in the page, not only other numbers.
 CLAIMS = [
     ("README.md: sections of RCU cost the same with 64 readers", lambda r: reading(r, "rcu", 64) < 1.3 * reading(r, "rcu")),
+    ("README.md: full fences make sections slower, and waits shorter",
+     lambda r: reading(r, "rcu", 1, "full") > 2 * reading(r, "rcu") and cell(r, "rcuscale", "others", "rcu", 64, "full")["p50"] < waiting(r, "rcu")),
     ("README.md: ck's epochs and liburcu's memb cost more than RCU", lambda r: min(reading(r, "ck_epoch"), reading(r, "liburcu_memb")) > reading(r, "rcu")),
     ("README.md: medians of both waits are alike", lambda r: waiting(r, "rcu") < 4 * waiting(r, "shazptr")),
     ("README.md: RCU's wait has the longer tail", lambda r: waiting(r, "rcu", field="p99") > waiting(r, "shazptr", field="p99")),

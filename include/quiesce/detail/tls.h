@@ -12,7 +12,7 @@ QUIESCE_BEGIN_DECLS
  * two words, in any order of the stores, a signal handler or the code that it interrupts would be
  * unprotected. */
 #define QUIESCE_RCU_DEPTH 0x1fffull     /* nesting depth; 0: outside; all ones: word set, fence to come */
-#define QUIESCE_RCU_SLOW 0x2000ull      /* an updater asks the outermost unlock to take the slow path */
+#define QUIESCE_RCU_SLOW 0x2000ull      /* an updater requests the slow path of the outermost unlock */
 #define QUIESCE_RCU_FULL 0x4000ull      /* full fences: the outermost lock takes the slow path */
 #define QUIESCE_RCU_UNREG 0x8000ull     /* thread is not registered (or exits): every call takes the slow path */
 
