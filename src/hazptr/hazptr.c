@@ -263,7 +263,7 @@ int quiesce_init_hazptr_context(struct hazptr_context *ctx)
 void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	struct platform_place here;
+	struct platform_location here;
 	const hazptr_t *held;
 	uintptr_t *line;
 
@@ -278,7 +278,7 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 		 * slots keep protecting. */
 		quiesce__misuse(QUIESCE_MISUSE_CONTEXT_HELD,
 				"cleanup_hazptr_context() at %s of a context with slot %p not freed (it protects %p)",
-				platform_place(quiesce__caller(), &here), (const void *)held, (void *)held->value);
+				platform_location(quiesce__caller(), &here), (const void *)held, (void *)held->value);
 		return;
 	}
 	if (!self->hazptr_spare && self->reader) {

@@ -49,7 +49,7 @@
 #endif
 #define SPIN_PAUSES 4u
 #define SPINS 1000u /* for a clock that stands still; more than fit into QUIESCE_SPIN_NS */
-#define BATCH 1024u /* number of locks that share a fence */
+#define CHUNK 1024u /* number of locks that share a fence */
 enum { ENTERED = QUIESCE_RWSEM_ENTERED, LEFT = QUIESCE_RWSEM_LEFT };
 
 enum { WAITING, GRANTED };
@@ -436,7 +436,7 @@ static bool begin_enter(struct percpu_rw_semaphore *sem)
 /* Enter rcu_sync of all locks, with one fence for those whose readers are still on the fast path. */
 static void enter_all(struct percpu_rw_semaphore *const *sems, size_t nr)
 {
-	bool first[BATCH];
+	bool first[CHUNK];
 	struct percpu_rw_semaphore *any = NULL;
 
 	for (size_t i = 0; i < nr; i++) {
@@ -483,8 +483,8 @@ static void write_next(struct percpu_rw_semaphore *const *sems, size_t i)
 void quiesce_percpu_down_write_many(struct percpu_rw_semaphore *const *sems, size_t nr)
 {
 	quiesce__init();
-	for (size_t i = 0; i < nr; i += BATCH)
-		enter_all(sems + i, nr - i < BATCH ? nr - i : BATCH);
+	for (size_t i = 0; i < nr; i += CHUNK)
+		enter_all(sems + i, nr - i < CHUNK ? nr - i : CHUNK);
 	for (size_t i = 0; i < nr; i++)
 		write_next(sems, i);
 }
@@ -496,10 +496,10 @@ bool quiesce_percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t
 
 static QUIESCE_COLD void report_up_write(const struct percpu_rw_semaphore *sem, const void *caller)
 {
-	struct platform_place here;
+	struct platform_location here;
 
 	quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() at %s of %p, which no writer holds",
-			platform_place(caller, &here), (const void *)sem);
+			platform_location(caller, &here), (const void *)sem);
 }
 
 void quiesce__rwsem_up_write(struct percpu_rw_semaphore *sem, const void *caller)

@@ -213,13 +213,13 @@ bool quiesce__nothing_queued(void)
 
 bool quiesce__barrier_is_misuse(const char *call, const void *caller)
 {
-	struct platform_place here;
+	struct platform_location here;
 
 	if (quiesce__rcu_wait_is_misuse(call, caller))
 		return true;
 	if (quiesce__self()->state & (QUIESCE_TLS_CALLBACKS | QUIESCE_TLS_IN_HEAP)) {
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "%s at %s inside a callback%s would wait for itself", call,
-				platform_place(caller, &here),
+				platform_location(caller, &here),
 				quiesce__self()->state & QUIESCE_TLS_IN_HEAP ? ", or in a free() of the library's," : "");
 		return true;
 	}

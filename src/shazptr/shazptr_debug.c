@@ -87,7 +87,7 @@ void quiesce__shazptr_detach_debug(struct shazptr_guard guard)
 void quiesce__shazptr_clear_debug(struct shazptr_guard guard)
 {
 	struct owner *owner = guard.ptr ? owner_of(guard.slot) : NULL;
-	struct platform_place here;
+	struct platform_location here;
 	uintptr_t value;
 
 	if (owner) {
@@ -95,7 +95,7 @@ void quiesce__shazptr_clear_debug(struct shazptr_guard guard)
 		if ((value ^ (uintptr_t)guard.ptr) << 1) {
 			quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK,
 					"shazptr_clear() at %s of a guard of %p that was cleared before",
-					platform_place(quiesce__caller(), &here), guard.ptr);
+					platform_location(quiesce__caller(), &here), guard.ptr);
 			return;
 		}
 		quiesce_store_relaxed(&owner->tid, 0); /* Relaxed: see above. */

@@ -299,16 +299,16 @@ static void wait_in_queue(struct quiesce__waiter *me, bool thread_only)
 static bool wait_is_misuse(uintptr_t address, const void *caller)
 {
 	const void *slot = quiesce__hazptr_held_by_me(address);
-	struct platform_place here;
+	struct platform_location here;
 
 	if (slot)
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
 				"synchronize_hazptr(%p) at %s by the thread that protects it in slot %p would wait for itself",
-				(void *)address, platform_place(caller, &here), slot);
+				(void *)address, platform_location(caller, &here), slot);
 	else if (quiesce__shazptr_held_by_me(address))
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
 				"synchronize_shazptr(%p) at %s by a thread that holds a guard of it would wait for itself",
-				(void *)address, platform_place(caller, &here));
+				(void *)address, platform_location(caller, &here));
 	else
 		return false;
 	return true;
