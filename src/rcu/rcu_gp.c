@@ -22,7 +22,7 @@
  * I5. A caller needs a number that is taken after the call began: its cookie, or a newer one.  As a rule one thread at a time
  *     leads, and the others follow: when the leader is done, one of the callers that arrived meanwhile leads for all of these.
  * I6. No caller depends on a thread that does not run.  A leader announces when it scans next.  While it is overdue, one follower in each
- *     millisecond runs a grace period alone, with a number and a fence of its own; such a follower asks no reader for a wake-up, because
+ *     millisecond runs a grace period alone, with a number and a fence of its own; such a follower requests no wake-up, because
  *     only the leader makes requests.  Grace periods overlap then, so gp and completed are maxima.
  * I7. A poller that takes part in grace periods does not lead, and no caller follows it: it has a number and a fence of its own, which
  *     later pollers continue with, and it does not wait for readers.  While a leader is not overdue, pollers leave the work to it.
@@ -92,7 +92,7 @@ bool quiesce__rcu_blocks(struct quiesce_tls_v1 *tls, uint64_t number)
 	return is_older(word >> 16, number);
 }
 
-bool quiesce__rcu_ask(struct quiesce_tls_v1 *tls, uint64_t number)
+bool quiesce__rcu_request(struct quiesce_tls_v1 *tls, uint64_t number)
 {
 	while (quiesce__rcu_blocks(tls, number)) {
 		/* Relaxed: the exchange decides. */

@@ -9,7 +9,7 @@
 
 /* ---- for other parts of the library ---- */
 
-/* Ask the worker to run a grace period that completes @cookie. */
+/* Request that the worker runs a grace period that completes @cookie. */
 void quiesce__reclaim_request_gp(uint64_t cookie);
 /* True if the worker runs or is being started. */
 bool quiesce__reclaim_has_worker(void);
@@ -20,7 +20,7 @@ bool quiesce__nothing_queued(void);
 /* True if @call, made at @caller, would wait for a callback, or a section, of its own thread; that is reported here. */
 bool quiesce__barrier_is_misuse(const char *call, const void *caller);
 void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self);
-/* Choose the steps in which threads report their garbage; called when the ceiling has changed. */
+/* Choose the quantum in which threads report their garbage; called when the ceiling has changed. */
 void quiesce__report_bytes_changed(void);
 void quiesce__reclaim_stats(struct quiesce_stats *stats);
 
@@ -154,7 +154,7 @@ void quiesce__report_no_worker(void);
 void quiesce__worker_wake(void);
 /* Wake the worker for a caller that waits, even if another thread has marked it awake and was preempted before it woke it. */
 void quiesce__worker_wake_for_sure(void);
-/* Ask the worker to make the next pass without pacing; a hint, unless the caller has executed a full fence since it queued. */
+/* Request that the worker makes the next pass without pacing; a hint, unless the caller has executed a full fence since it queued. */
 void quiesce__worker_prompt(void);
 /* Stop the worker, and wait for its end until @deadline (0: no limit).  False: another thread has started a new worker. */
 bool quiesce__worker_stop(uint64_t deadline);

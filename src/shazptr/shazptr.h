@@ -39,7 +39,7 @@ struct quiesce__shazptr_scan {
 	/* The following fields are written under the lock. */
 	struct quiesce__waiter *queue; /* waiters that no scan has served yet */
 	bool leading;
-	bool asked;       /* holders of tagged slots have been asked to wake the scanner */
+	bool requested;   /* holders of tagged slots are requested to wake the scanner */
 	uint32_t idle;    /* futex: the scan thread has nothing to do */
 	struct quiesce__waiter *list; /* waiters that scans serve */
 	struct quiesce__waiter *bucket[QUIESCE_SHAZPTR_BUCKETS]; /* waiters of @list, by address */

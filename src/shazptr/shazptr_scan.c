@@ -11,7 +11,7 @@
  * W3. A waiter whose first scan was number n is blocked only by tags of scan n and of earlier scans: a slot
  *     with a later tag was without a tag before that, so it was cleared after the waiter's fence.  This needs
  *     no help from readers, however often they protect the same address again.
- * W4. The tag asks the slot's holder to wake the scanner.  The request is lost if the tag is set between the
+ * W4. The tag requests that the slot's holder wakes the scanner.  The request is lost if the tag is set between the
  *     holder's load of its slot and the store that clears the slot; so no sleep is longer than 8 ms.
  * W6. A fallback guard blocks every waiter.  New fallback guards are counted in one of two counts.  When the
  *     other count is 0, the two change places, which is a flip: two flips after a waiter's fence, all fallback
@@ -169,18 +169,18 @@ static void check_fallback(void)
 
 /* Make the request @bit to all holders of slots, or withdraw it with -@bit.  Relaxed: if a holder sees the request late, the next
  * scan finds its slot; if it sees the request for too long, its call has no effect. */
-static void ask(uint64_t bit)
+static void request(uint64_t bit)
 {
 	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.attention, bit); /* Relaxed: as above. */
 	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.hazptr_slow, bit); /* Relaxed: as above. */
 }
 
-/* Ask the holders of tagged slots to wake the scanner, or stop that when no tag is needed any more. */
-static void ask_for_wakes(bool on)
+/* Request that the holders of tagged slots wake the scanner, or withdraw that when no tag is needed any more. */
+static void request_wakes(bool on)
 {
-	if (on != quiesce__shazptr_scan.asked)
-		ask(on ? QUIESCE_SLOTS_WAIT : -QUIESCE_SLOTS_WAIT);
-	quiesce__shazptr_scan.asked = on;
+	if (on != quiesce__shazptr_scan.requested)
+		request(on ? QUIESCE_SLOTS_WAIT : -QUIESCE_SLOTS_WAIT);
+	quiesce__shazptr_scan.requested = on;
 }
 
 /* Execute the fence of the waiters that have executed none, without the lock. */
@@ -279,7 +279,7 @@ static bool finish_scan(void)
 		all = complete_some(&completed);
 		left = quiesce__shazptr_scan.list != NULL;
 		if (!left)
-			ask_for_wakes(false);
+			request_wakes(false);
 		quiesce__unlock(&quiesce__shazptr_scan.lock);
 		quiesce__shazptr_wake(&completed);
 		if (!all)
@@ -299,7 +299,7 @@ static bool scan_locked(void)
 		quiesce__unlock(&quiesce__shazptr_scan.lock);
 		return true;
 	}
-	ask_for_wakes(true);
+	request_wakes(true);
 	sort_waiters();
 	quiesce_store_relaxed(&quiesce__shazptr_scan.nr_blocking, 0); /* Relaxed: under the lock. */
 	scan_slots(first);
@@ -338,7 +338,7 @@ void quiesce__shazptr_scan_idle(void)
 
 static void force_readers(bool on)
 {
-	ask(on ? QUIESCE_SLOTS_YIELD : -QUIESCE_SLOTS_YIELD);
+	request(on ? QUIESCE_SLOTS_YIELD : -QUIESCE_SLOTS_YIELD);
 }
 
 /* True if fewer slots block than at the last call, or a waiter has been completed since. */

@@ -121,7 +121,7 @@ void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_usag
 /* Advance the grace period of the thread that holds @step_lock, without sleeping; true: it is over. */
 bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_usage *u);
 /* Request @bits from readers that leave index @idx; 0: no request, and readers leave inline. */
-void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits);
+void quiesce__srcu_request_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits);
 /* Returns the number of open sections of index @idx. */
 uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx);
 /* Publish that @number and all older grace periods are over, and complete their waiters. */
@@ -130,8 +130,8 @@ void quiesce__srcu_publish(struct quiesce__srcu_usage *u, uint64_t number);
  * over. */
 uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_usage *u);
 bool quiesce__srcu_done(const struct quiesce__srcu_usage *u, uint64_t cookie);
-/* Try to complete @cookie without sleeping.  @ask: request that holdouts wake the helper. */
-bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask);
+/* Try to complete @cookie without sleeping.  @may_request: request that holdouts wake the helper. */
+bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool may_request);
 
 /* srcu_report.c: report that @call has waited for @ns, for readers of index @idx; or for callbacks. */
 void quiesce__srcu_report_stall(struct srcu_struct *ssp, const char *call, uint32_t idx, uint64_t ns);

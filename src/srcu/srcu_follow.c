@@ -59,7 +59,7 @@ static uint32_t complete_done(struct quiesce__srcu_usage *u)
 static void withdraw_requests(struct srcu_struct *ssp)
 {
 	for (uint32_t i = 0; i < 2 && !QUIESCE_MUTANT(srcu_request_stays); i++)
-		quiesce__srcu_ask_one(ssp, i, 0);
+		quiesce__srcu_request_one(ssp, i, 0);
 }
 
 void quiesce__srcu_publish(struct quiesce__srcu_usage *u, uint64_t number)

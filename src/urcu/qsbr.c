@@ -75,7 +75,7 @@ void quiesce__qsbr_quiescent_slow(void)
 	/* QS2: release, pairs with QS2 in quiesce__qsbr_blocks() */
 	quiesce_store_release(QS2, &self->qsbr_word, gp);
 	/* QS1: full, pairs with QS1 in raise_number() */
-	/* QS4: full, pairs with QS4 in ask_to_be_woken() */
+	/* QS4: full, pairs with QS4 in request_wake_up() */
 	quiesce_fence_full(QS1);
 	if (quiesce_load_relaxed(&self->qsbr_waiting)) /* Relaxed: QS4 orders it. */
 		quiesce__qsbr_wake();
@@ -202,8 +202,8 @@ static void check_stall(struct wait *w, uint64_t now)
 		w->reap_at = quiesce__readers_reap(now, &w->at, scan_words, w);
 }
 
-/* Ask a holdout for a wake-up; false: the thread is none, or was quiescent by then. */
-static bool ask_to_be_woken(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
+/* Request a wake-up of a holdout; false: the thread is none, or was quiescent by then. */
+static bool request_wake_up(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
 	if (!is_holdout(r, tls, arg))
 		return false;
@@ -218,7 +218,7 @@ static void sleep_once(struct wait *w)
 	/* QS4: acquire, pairs with QS4 in quiesce__qsbr_wake() */
 	uint32_t woken = quiesce_load_acquire(QS4, &qsbr.woken);
 
-	w->at = quiesce__readers_walk(w->at, w->nr, ask_to_be_woken, w);
+	w->at = quiesce__readers_walk(w->at, w->nr, request_wake_up, w);
 	if (w->at >= w->nr)
 		return;
 	quiesce__count(sleeps);
