@@ -66,6 +66,12 @@ void sim__fence_light(bool weakened, const struct sim_site *site);
 		sim__cmpxchg((p), sizeof *(p), (expected), (uint64_t)sim_value_,                         \
 			     SIM_ORDER(label, RMW, SIM_FULL), &sim_site_);                               \
 	})
+#define quiesce_cmpxchg_relaxed(p, expected, n)                                                          \
+	({                                                                                               \
+		SIM_SITE("");                                                                            \
+		__typeof__(*(p)) sim_value_ = (n);                                                       \
+		sim__cmpxchg((p), sizeof *(p), (expected), (uint64_t)sim_value_, SIM_RELAXED, &sim_site_); \
+	})
 #define quiesce_fence_light(label)                                                                       \
 	({                                                                                               \
 		SIM_SITE(#label);                                                                        \
