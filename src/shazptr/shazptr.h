@@ -47,7 +47,6 @@ struct quiesce__shazptr_scan {
 	uint64_t scan_nr;     /* number of the current scan */
 	uint64_t fences;      /* number of fences that leaders have begun for waiters without one */
 	uint64_t fallback_flips;
-	uint64_t *tagged_in;  /* word beside the slot that is being read: number of the scan that set its tag */
 	uint32_t nr_blocking; /* number of slots that blocked a waiter in this scan */
 	uint32_t nr_done;     /* number of waiters ever completed */
 	uint64_t scans;       /* number of scans that were finished */

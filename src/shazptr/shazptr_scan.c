@@ -61,74 +61,78 @@ static void sort_waiters(void)
 	}
 }
 
+/* A slot that a scan reads. */
+struct scanned {
+	uintptr_t *slot;
+	uint64_t *tagged_in; /* word beside the slot: number of the scan that set its tag */
+};
+
 /* Call @fn for every waiter that a guard of @address may block; true if @fn returned true for one of them. */
-static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter *, const uintptr_t *), const uintptr_t *slot)
+static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter *, struct scanned), struct scanned at)
 {
 	bool any = false;
 
 	if (quiesce__same_address(address, (uintptr_t)SHAZPTR_WILDCARD)) {
 		for (struct quiesce__waiter *w = quiesce__shazptr_scan.list; w; w = w->next)
-			any |= fn(w, slot);
+			any |= fn(w, at);
 		return any;
 	}
 	for (struct quiesce__waiter *w = quiesce__shazptr_scan.wildcards; w; w = w->bucket_next)
-		any |= fn(w, slot);
+		any |= fn(w, at);
 	for (struct quiesce__waiter *w = *bucket_of(address); w; w = w->bucket_next)
 		if (quiesce__same_address(w->address, address))
-			any |= fn(w, slot);
+			any |= fn(w, at);
 	return any;
 }
 
-static bool is_new(struct quiesce__waiter *w, const uintptr_t *slot)
+static bool is_new(struct quiesce__waiter *w, struct scanned at)
 {
-	(void)slot;
+	(void)at;
 	return w->first_scan == quiesce__shazptr_scan.scan_nr;
 }
 
-static bool block(struct quiesce__waiter *w, const uintptr_t *slot)
+static bool block(struct quiesce__waiter *w, struct scanned at)
 {
 	/* Relaxed: written under the lock; the slot's owner may set it to 0, which can only block more waiters. */
-	if (quiesce_load_relaxed(quiesce__shazptr_scan.tagged_in) > w->first_scan && !QUIESCE_MUTANT(scan_forgets_first_scan))
+	if (quiesce_load_relaxed(at.tagged_in) > w->first_scan && !QUIESCE_MUTANT(scan_forgets_first_scan))
 		return false; /* W3 */
 	w->blocked = true;
-	w->by = slot;
+	w->by = at.slot;
 	return true;
 }
 
-/* Set the tag in @slot, which held @value; false if the slot has been cleared since. */
-static bool tag(uintptr_t *slot, uintptr_t value)
+/* Set the tag in the slot @at, which held @value; false if the slot has been cleared since. */
+static bool tag(struct scanned at, uintptr_t value)
 {
 	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
-	if (!quiesce_cmpxchg(SH7, slot, &value, value | QUIESCE_SLOT_TAG)) {
-		quiesce__slot_read(slot); /* orders this scan after the clear */
+	if (!quiesce_cmpxchg(SH7, at.slot, &value, value | QUIESCE_SLOT_TAG)) {
+		quiesce__slot_read(at.slot); /* orders this scan after the clear */
 		return false;
 	}
-	quiesce_store_relaxed(quiesce__shazptr_scan.tagged_in, quiesce__shazptr_scan.scan_nr); /* Relaxed: as in block(). */
+	quiesce_store_relaxed(at.tagged_in, quiesce__shazptr_scan.scan_nr); /* Relaxed: as in block(). */
 	return true;
 }
 
-static void scan_slot(uintptr_t *slot, bool first)
+static void scan_slot(struct scanned at, bool first)
 {
-	uintptr_t value = quiesce__slot_read(slot), address = value & ~QUIESCE_SLOT_TAG;
+	uintptr_t value = quiesce__slot_read(at.slot), address = value & ~QUIESCE_SLOT_TAG;
 
 	if (quiesce_likely(!address))
 		return;
 	if (!(value & QUIESCE_SLOT_TAG)) {
 		/* A guard without a tag blocks only waiters whose first scan this is. */
-		if (!first || !for_each_match(address, is_new, slot) || !tag(slot, value))
+		if (!first || !for_each_match(address, is_new, at) || !tag(at, value))
 			return;
 	}
-	if (for_each_match(address, block, slot))
+	if (for_each_match(address, block, at))
 		/* Relaxed: under the lock. */
 		quiesce_store_relaxed(&quiesce__shazptr_scan.nr_blocking, quiesce__shazptr_scan.nr_blocking + 1);
 }
 
 static void scan_group(uintptr_t *group, uint32_t words, bool first)
 {
-	for (uint32_t k = 0, nr = quiesce__slots_used(group, words); k < nr; k++) {
-		quiesce__shazptr_scan.tagged_in = (uint64_t *)group + words + k;
-		scan_slot(group + k, first);
-	}
+	for (uint32_t k = 0, nr = quiesce__slots_used(group, words); k < nr; k++)
+		scan_slot((struct scanned){ group + k, (uint64_t *)group + words + k }, first);
 }
 
 static void scan_slots(bool first)

@@ -9,7 +9,8 @@
  *
  * W1. A guard that was set after the updater's heavy fence does not matter: its reader finds the object
  *     unlinked.  So the wait is over once each slot has been seen without an older guard.
- * W5. One thread leads: it scans repeatedly, and may make readers yield.  The lead changes under the lock.
+ * W5. One thread leads: it scans repeatedly, and may make readers yield.  The lead changes under the lock.  While there is a waiter, a
+ *     thread leads, or is requested to lead, or the scan thread has been woken for it.
  * W8. Waiters are completed under the lock, and woken without it.  A follower sleeps no longer than it takes
  *     to find the leader overdue: so no waiter depends on a leader that does not run, whether that leader was
  *     about to scan, to wake a completed waiter, or to pass on the lead.  Followers check for an overdue leader
