@@ -290,7 +290,7 @@ static uint32_t active_index(const struct srcu_struct *ssp)
 /* The index whose readers delay the grace period. */
 static uint32_t awaited_index(const struct srcu_struct *ssp, const struct quiesce__srcu_usage *u)
 {
-	return u->seen ? u->seen & 1 : !active_index(ssp);
+	return u->seen ? quiesce__srcu_unseen_index(u->seen) : !active_index(ssp);
 }
 
 /* Check the counts once; true if the grace period is over. */
@@ -299,7 +299,7 @@ static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_usage *u
 	for (uint32_t i = 0; i < 2; i++)
 		if (!(u->seen & 1u << i) && !quiesce__srcu_inside(ssp, i))
 			u->seen |= 1u << i;
-	if (u->seen == 3 || (QUIESCE_MUTANT(srcu_one_index) && u->seen))
+	if (u->seen == QUIESCE_SRCU_SEEN_BOTH || (QUIESCE_MUTANT(srcu_one_index) && u->seen))
 		return true;
 	/* New sections are flipped to an index that has been seen empty (I2). */
 	if (u->seen == 1u << !active_index(ssp) && !QUIESCE_MUTANT(srcu_no_flip))

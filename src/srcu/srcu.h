@@ -22,10 +22,20 @@ struct quiesce__srcu_waiter {
 	bool expedited;
 };
 
+/* The set of indexes that were seen empty: bit i is index i. */
+#define QUIESCE_SRCU_SEEN_FIRST 1u
+#define QUIESCE_SRCU_SEEN_BOTH 3u
+
+/* The index that @seen, which has one index, does not have: 1 if it has index 0. */
+static inline uint32_t quiesce__srcu_unseen_index(uint32_t seen)
+{
+	return seen & QUIESCE_SRCU_SEEN_FIRST;
+}
+
 /* A grace period beside the leader's, run by a thread that found the leader overdue: see srcu_follow.c. */
 struct quiesce__srcu_alone {
 	uint64_t number; /* number of the grace period; 0: none */
-	uint32_t seen;   /* bit i: index i was seen empty since its fence */
+	uint32_t seen;   /* indexes seen empty since its fence */
 };
 
 /* The part of a domain that updaters use: grace periods, waiters, and callbacks. */
@@ -46,7 +56,7 @@ struct quiesce__srcu_usage {
 	uint64_t number;           /* number of its grace period */
 	bool fenced;               /* the heavy fence of that grace period is over */
 	uint32_t inherited;        /* open sections may be of threads that this process does not have: I7 of srcu.c */
-	uint32_t seen;             /* bit i: index i was seen empty since the fence */
+	uint32_t seen;             /* indexes seen empty since the fence */
 	uint64_t force_not_before;
 	uint64_t stuck_at, stall_at, checked_at; /* tries that find holdouts: as in struct quiesce__wait_policy */
 	/* State of callbacks; see srcu_callbacks.c. */

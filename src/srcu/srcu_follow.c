@@ -135,7 +135,7 @@ static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_alone *a
 			a->seen |= 1u << i;
 	if (may_flip && a->seen == 1u << !active)
 		quiesce_store_relaxed(&ssp->idx, !active); /* Relaxed: readers may see the flip late. */
-	return a->seen == 3;
+	return a->seen == QUIESCE_SRCU_SEEN_BOTH;
 }
 
 static bool is_led(struct quiesce__srcu_usage *u)
@@ -151,7 +151,7 @@ static bool is_led(struct quiesce__srcu_usage *u)
 /* The index whose readers delay @a. */
 static uint32_t awaited_index(const struct srcu_struct *ssp, const struct quiesce__srcu_alone *a)
 {
-	return a->seen ? a->seen & 1 : !quiesce_load_relaxed(&ssp->idx); /* Relaxed: a report. */
+	return a->seen ? quiesce__srcu_unseen_index(a->seen) : !quiesce_load_relaxed(&ssp->idx); /* Relaxed: a report. */
 }
 
 void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_usage *u, const char *call, uint64_t needed)
