@@ -16,6 +16,8 @@
  *
  * SH2  a slot's accesses, then cleared, then the slot taken again | slot read
  * HP1  slot set, then the pointer loaded again                    | unlinked, then slots read
+ * SH1  see shazptr_wait.c
+ * SH3  see shazptr.c
  */
 #include "hazptr.h"
 

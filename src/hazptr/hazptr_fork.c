@@ -3,6 +3,8 @@
  *
  * I1. In the child only queues that are not empty are listed, nothing is scheduled, and each queue has the
  *     limit 0: so the next object that is retired causes a sweep of everything.
+ *
+ * FK1  see gate.c
  */
 #include "hazptr_retired.h"
 

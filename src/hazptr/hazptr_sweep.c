@@ -14,6 +14,7 @@
  *
  * HP4  object queued, then limit read           | limit 0, fence, then queued read
  * HP6  object queued, then the lock found taken | lock released, fence, then queued read
+ * HP3  see hazptr_queue.c
  */
 #include "hazptr_retired.h"
 

@@ -16,7 +16,7 @@
  * I3. All places of a chunk have one size.  Chunks with a free place are in the list of their size, and one empty chunk
  *     of each size is kept for reuse.
  *
- * PC1  sets allocated, then base published | base loaded, then counted in the sets
+ * PC1  sets allocated, then base published         | base loaded, then counted in the sets
  * PC2  the reader's accesses, then counted as left | sum of left, then sum of entered
  */
 #include "percpu.h"

@@ -28,10 +28,12 @@
  * I7. percpu_down_write_many(): each lock in the array has entered rcu_sync as often as it will exit.
  *
  * PW1  open read, then reader counted, in one step | closed, sequences restarted, then counts read
- *      reader counted, then block read | block set, then counts read
- * PW2  what the last writer did, then open | open read, then inside
- * PW3  lock granted, or block cleared | the waiter returns, or a reader sees block clear
+ *      reader counted, then block read             | block set, then counts read
+ * PW2  what the last writer did, then open         | open read, then inside
+ * PW3  lock granted, or block cleared              | the waiter returns, or a reader sees block clear
  * WQ1  reader has left, then the queue's word read | the word made odd, then counts read
+ * PC2  see percpu.c
+ * RS1  see rcu_sync.c
  */
 #include "percpu_rwsem.h"
 

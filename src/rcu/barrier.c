@@ -3,6 +3,9 @@
  *
  * At a safe point the caller holds no lock that readers or callbacks take.  So where no worker thread can be had, callbacks run in these
  * calls.
+ *
+ * CB4, CB7  see pass.c
+ * CB9  see worker.c
  */
 #include "runtime/helper.h"
 #include "queue.h"

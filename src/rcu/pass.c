@@ -19,13 +19,13 @@
  *     thread, the pass stays unfinished; its queues are listed again once these reclaimers are done.  The next pass has a higher number,
  *     so it completes the callers that wait for this one.
  *
- * CB1  address written, then queued raised   | queued read, then the address read
- * CB2  grace period over, then ready raised  | ready read, then freed
- * CB3  queued raised, then listed read       | unlisted, then queued read
+ * CB1  address written, then queued raised     | queued read, then the address read
+ * CB2  grace period over, then ready raised    | ready read, then freed
+ * CB3  queued raised, then listed read         | unlisted, then queued read
  * CB4  callbacks run, objects freed; then done | done read, then rcu_barrier() returns
- * CB6  queue written, then pushed            | list taken, then queues read
- * CB7  callback queued, then begun read      | begun raised, then lists taken and waiting read
- * CB8  again set, then lock tried            | lock released, then again read
+ * CB6  queue written, then pushed              | list taken, then queues read
+ * CB7  callback queued, then begun read        | begun raised, then lists taken and waiting read
+ * CB8  again set, then lock tried              | lock released, then again read
  */
 #include "queue.h"
 #include "rcu.h"

@@ -12,6 +12,8 @@
  *     of the queue, and so for an owner that is in free().
  *
  * GB1  bytes queued or reclaimed, then the share | the share, then the bytes that wait read again
+ * CB2, CB3, CB4, CB6  see pass.c
+ * CB5  see spill.c
  */
 #include "queue.h"
 

@@ -4,6 +4,7 @@
  * The theory of grace periods, for readers and updaters, is in rcu_gp.c.
  *
  * RU8  unregistered++ then reads; accesses then unregistered-- | unlink, then count read; then free
+ * RU1, RU2, RU5  see rcu_gp.c
  */
 #include "rcu.h"
 #include "reclaim.h"

@@ -36,6 +36,7 @@
  * RU9  unlink, then the number taken (started)   | a newer number taken, then its fence
  * GP1  completed, led; then waiting read         | waiting raised, then completed, led read
  * GP2  the leader's last store                   | the next leader's first load
+ * RU7  see holdouts.c
  *
  * Paper: M. Desnoyers et al., "User-Level Implementations of Read-Copy Update", IEEE TPDS 23(2), 2012, has the idea of a reader without
  * fences; docs/design/rcu.md argues for the numbering and the single membarrier, which are ours.

@@ -16,6 +16,9 @@
  *     no worker is seen to run, each call of the owner reaches free_and_report(), which tries to start one, at intervals.
  *
  * The barrier ledger of both sides is in pass.c.
+ *
+ * CB3  see pass.c
+ * CB9  see worker.c
  */
 #include "reclaim.h"
 #include "queue.h"

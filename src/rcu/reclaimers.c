@@ -21,6 +21,9 @@
  * I7. The thread that has forked has two queues in the child, a new one and the parent's, and I1 orders the callbacks of each queue only.
  *     So passes that run callbacks of the parent's queues are not shared.  The first pass that begins in the child takes all of these
  *     queues, and if a callback ends its thread, the next pass takes what is left.
+ *
+ * CB4  see pass.c
+ * FK1  see gate.c
  */
 #include "queue.h"
 #include "reclaim.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* subsystem.c - the functions of RCU that the runtime calls. */
+/* subsystem.c - the functions of RCU that the runtime calls.
+ *
+ * RU2  see rcu_gp.c
+ */
 #include "runtime/subsystem.h"
 
 #include "queue.h"

@@ -19,6 +19,7 @@
  *     is listed.
  *
  * HL1  asleep set, then wake_wanted read | wake_wanted set, then asleep taken
+ * FK1  see gate.c
  */
 #include "jobs.h"
 #include "delayed_call.h"

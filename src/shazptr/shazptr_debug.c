@@ -3,6 +3,8 @@
  *
  * Relaxed throughout: the records are for reports and order nothing.  A report that comes between a claim and
  * its record names the former owner.
+ *
+ * RG1  see readers.c
  */
 #include "shazptr.h"
 

@@ -19,8 +19,8 @@
  * W7. A scan begins and ends under the lock.  So another thread may make the next scan, and if the leader does
  *     not run, another waiter scans.
  *
- * SH1  slot set, then the object found     | queue taken, then slots read
- * SH2  the guard's accesses, then cleared  | slot read, then completed
+ * SH1  slot set, then the object found      | queue taken, then slots read
+ * SH2  the guard's accesses, then cleared   | slot read, then completed
  * SH5  completed stored under the lock      | completed loaded, then the waiter returns
  * SH7  tag set, asleep set, then slots read | slot cleared, then asleep taken
  */

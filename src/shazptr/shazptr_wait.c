@@ -19,7 +19,8 @@
  *
  * SH1  slot set, then the object found     | unlinked, then slots read
  * SH2  the guard's accesses, then cleared  | slot read, then the caller frees
- * SH5  completed stored under the lock      | completed loaded, then the waiter returns
+ * SH5  completed stored under the lock     | completed loaded, then the waiter returns
+ * SH6, SH8  see shazptr.c
  */
 #include "shazptr.h"
 #include "runtime/overdue.h"

@@ -18,10 +18,11 @@
  *     owner has found all slots empty and no thread claims there any more: so a scan that finds the bit clear has missed no guard that
  *     it must see, and the accesses under former guards of the line happened before the end of the scan.
  *
- * SH4  the line as its owner leaves it, then let go | taken, then claimed in
- *      line marked as vacant, then its word in the summary | word unmarked in the summary, then read again
- * SH6  group and slot counted, then claimed          | fence, counts read
+ * SH4  the line as its owner leaves it, then let go               | taken, then claimed in
+ *      line marked as vacant, then its word in the summary        | word unmarked in the summary, then read again
+ * SH6  group and slot counted, then claimed                       | fence, counts read
  * SH9  line live, then claimed in; found empty, then no more live | fence, then live read
+ * SH2  see shazptr.c
  */
 #include "slot_groups.h"
 

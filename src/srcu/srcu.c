@@ -28,13 +28,14 @@
  *
  * SR1  reader counted, then its accesses          | unlinked, then counts read
  * SR2  helper wake-up requested, then counts read | left counted, then the helper woken
- * WQ1  see waitq.h
  * SR3  grace period over, then completed          | completed read, then the caller frees
  * SR4  unlinked, then begun read (a cookie)       | begun raised, then counts read
- * SR5  completed stored                         | completed loaded, then the waiter returns
+ * SR5  completed stored                           | completed loaded, then the waiter returns
  * SR6  a domain reinitialised after a fork        | used
  * SR9  section left, then the fence, then a load  | the caller's accesses, with a full fence between them
+ * WQ1  see waitq.h
  * PC2  see percpu.c
+ * PC1  see percpu.c
  */
 #include "srcu.h"
 

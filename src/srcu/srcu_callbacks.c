@@ -22,6 +22,7 @@
  *
  * SR7  object written, then pushed         | list taken, then read
  * SR8  a callback has run, then counted    | srcu_barrier() returns
+ * SR3  see srcu.c
  */
 #include "srcu.h"
 

@@ -9,6 +9,7 @@
  * I4. Waiters are completed, and withdraw, under the lock: so no waiter depends on a thread that is about to complete it.
  *
  * SR3, SR4, SR5: see srcu.c
+ * SR1, SR3, SR4, SR5  see srcu.c
  */
 #include "srcu.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* buckets_resize.c - replacement of a table's array; idea, invariants and ledger are in buckets.c. */
+/* buckets_resize.c - replacement of a table's array; idea, invariants and ledger are in buckets.c.
+ *
+ * BK2, BK3, BK4, BK6  see buckets.c
+ */
 #include "buckets.h"
 
 #include <errno.h>
