@@ -376,7 +376,7 @@ static void end_write(struct percpu_rw_semaphore *sem)
 	struct quiesce__rwsem_waiter *writer;
 	bool readers;
 
-	if (!QUIESCE_MUTANT(rwsem_gate_early))
+	if (!QUIESCE_MUTANT(rwsem_exit_late))
 		quiesce_rcu_sync_exit(&sem->rss);
 	quiesce_store_relaxed(&sem->owner_tid, 0); /* Relaxed: for reports. */
 	quiesce__lock(&sem->lock);
@@ -390,7 +390,7 @@ static void end_write(struct percpu_rw_semaphore *sem)
 		grant(writer);
 		platform_futex_wake(&writer->state, 1);
 	}
-	if (QUIESCE_MUTANT(rwsem_gate_early))
+	if (QUIESCE_MUTANT(rwsem_exit_late))
 		quiesce_rcu_sync_exit(&sem->rss);
 }
 

@@ -28,7 +28,7 @@ static void setup_handed(void)
 	sim_spawn(hands_over, (void *)0, "updater");
 }
 
-static void setup_handed_wide(void)
+static void setup_handed_cpu_each(void)
 {
 	setup_handed();
 	sim_config()->nr_cpus = 0;
@@ -106,7 +106,7 @@ static void setup_proxies(void)
 	sim_spawn(retires_by_address, NULL, "updater");
 }
 
-static void setup_proxies_wide(void)
+static void setup_proxies_three_cpus(void)
 {
 	setup_proxies();
 	sim_config()->nr_cpus = 3;
@@ -374,10 +374,10 @@ static void finish_again(void)
 
 const struct sim_scenario hazptr_handed_scenarios[] = {
 	SCENARIO(handed, "callbacks run in the helper only"),
-	SCENARIO(handed_wide, "... a CPU for every thread"),
+	SCENARIO(handed_cpu_each, "... a CPU for every thread"),
 	SCENARIO(full_handed, "... without membarrier"),
 	SCENARIO(proxies, "objects without a head"),
-	SCENARIO(proxies_wide, "... a CPU for every thread"),
+	SCENARIO(proxies_three_cpus, "... on three CPUs, with the helper"),
 	SCENARIO(full_proxies, "... without membarrier"),
 	SCENARIO(proxies_listed, "... in lists"),
 	SCENARIO(no_proxies, "... without memory"),

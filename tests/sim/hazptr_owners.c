@@ -194,7 +194,7 @@ static void setup_leave(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-static void setup_leave_wide(void)
+static void setup_leave_cpu_each(void)
 {
 	setup_leave();
 	sim_config()->nr_cpus = 0;
@@ -366,7 +366,7 @@ static void setup_signal(void)
 	sim_spawn(signalled_updater, NULL, "updater");
 }
 
-static void setup_signal_wide(void)
+static void setup_signal_cpu_each(void)
 {
 	setup_signal();
 	sim_config()->nr_cpus = 0;
@@ -507,7 +507,7 @@ const struct sim_scenario hazptr_owner_scenarios[] = {
 	SCENARIO(give, "a slot handed to another thread"),
 	SCENARIO(full_give, "... without membarrier"),
 	SCENARIO(leave, "... by a thread that exits"),
-	SCENARIO(leave_wide, "... a CPU for every thread"),
+	SCENARIO(leave_cpu_each, "... a CPU for every thread"),
 	SCENARIO(full_leave, "... without membarrier"),
 	SCENARIO(leave_context, "... and a context comes after it"),
 	SCENARIO(relet, "a line let to the next thread while its slot is held"),
@@ -515,7 +515,7 @@ const struct sim_scenario hazptr_owner_scenarios[] = {
 	SCENARIO(generations, "threads come and go"),
 	SCENARIO(late, "slots and objects after the exit hook"),
 	SCENARIO(signal, "handlers read, also during the first use"),
-	SCENARIO(signal_wide, "... a CPU for every thread"),
+	SCENARIO(signal_cpu_each, "... a CPU for every thread"),
 	SCENARIO(full_signal, "... without membarrier"),
 	SCENARIO(signal_first, "... before all others"),
 	SCENARIO(signal_nested, "two slots, and handlers that take two"),

@@ -189,7 +189,7 @@ static void setup_drained(void)
 	sim_spawn(retires_while_swept, NULL, "updater");
 }
 
-static void setup_drained_wide(void)
+static void setup_drained_cpu_each(void)
 {
 	setup_drained();
 	sim_config()->nr_cpus = 0;
@@ -338,13 +338,13 @@ static void setup_mixed(void)
 	sim_spawn(mixed_updater, (void *)1, "updater");
 }
 
-static void setup_mixed_alone(void)
+static void setup_mixed_no_worker(void)
 {
 	setup_mixed();
 	sim_config()->thread_start_failures = -1;
 }
 
-static void finish_mixed_alone(void)
+static void finish_mixed_no_worker(void)
 {
 	sim_assert(world_nr_freed <= world_nr_retired);
 }
@@ -498,7 +498,7 @@ const struct sim_scenario hazptr_retire_scenarios[] = {
 	SCENARIO(full_turns, "... without membarrier"),
 	{ .name = "drained", .what = "an object comes while its queue is drained", .setup = setup_drained, .finish = world_finish,
 	  .must_see = "one that came during a sweep" },
-	{ .name = "drained_wide", .what = "... a CPU for every thread", .setup = setup_drained_wide, .finish = world_finish,
+	{ .name = "drained_cpu_each", .what = "... a CPU for every thread", .setup = setup_drained_cpu_each, .finish = world_finish,
 	  .must_see = "one that came during a sweep" },
 	{ .name = "full_drained", .what = "... without membarrier", .setup = setup_full_drained, .finish = world_finish,
 	  .must_see = "one that came during a sweep" },
@@ -509,7 +509,7 @@ const struct sim_scenario hazptr_retire_scenarios[] = {
 	SCENARIO(nested_swept, "... run by the worker"),
 	SCENARIO(chain, "each callback retires the next object"),
 	SCENARIO(mixed, "callbacks of one kind queue the other"),
-	{ .name = "mixed_alone", .what = "... without a worker", .setup = setup_mixed_alone, .finish = finish_mixed_alone },
+	{ .name = "mixed_no_worker", .what = "... without a worker", .setup = setup_mixed_no_worker, .finish = finish_mixed_no_worker },
 	SCENARIO(section, "retired inside a section of RCU"),
 	SCENARIO(no_queue, "no queues can be had"),
 	SCENARIO(full_no_queue, "... without membarrier"),

@@ -11,7 +11,7 @@ static void setup_basic(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-static void setup_basic_wide(void)
+static void setup_basic_cpu_each(void)
 {
 	setup_basic();
 	sim_config()->nr_cpus = 0;
@@ -23,7 +23,7 @@ static void setup_full(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-static void setup_full_wide(void)
+static void setup_full_cpu_each(void)
 {
 	setup_full();
 	sim_config()->nr_cpus = 0;
@@ -445,9 +445,9 @@ static void setup_full_fallback(void)
 
 const struct sim_scenario hazptr_slot_scenarios[] = {
 	SCENARIO(basic, "readers and a retirer"),
-	SCENARIO(basic_wide, "... a CPU for every thread"),
+	SCENARIO(basic_cpu_each, "... a CPU for every thread"),
 	SCENARIO(full, "... without membarrier"),
-	SCENARIO(full_wide, "... and a CPU for every thread"),
+	SCENARIO(full_cpu_each, "... and a CPU for every thread"),
 	SCENARIO(assign, "publication by a store"),
 	SCENARIO(full_assign, "... without membarrier"),
 	SCENARIO(sharing, "three retirers of one pointer"),

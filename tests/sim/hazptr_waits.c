@@ -74,7 +74,7 @@ static void setup_try_barrier(void)
 	sim_spawn(sim_random(2) ? retire_and_try : retire_and_wait, (void *)1, "waiter");
 }
 
-static void setup_barriers_alone(void)
+static void setup_barriers_no_worker(void)
 {
 	setup_barriers();
 	sim_config()->thread_start_failures = -1;
@@ -126,7 +126,7 @@ static void setup_full_barrier_others(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-static void setup_barrier_others_alone(void)
+static void setup_barrier_others_no_worker(void)
 {
 	setup_barrier_others();
 	sim_config()->thread_start_failures = -1;
@@ -285,7 +285,7 @@ static void setup_full_barrier_held(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-static void setup_barrier_held_alone(void)
+static void setup_barrier_held_no_worker(void)
 {
 	setup_barrier_held();
 	sim_config()->thread_start_failures = -1;
@@ -317,7 +317,7 @@ static void setup_wait(void)
 	sim_spawn(world_updater, (void *)0, "updater");
 }
 
-static void setup_wait_wide(void)
+static void setup_wait_cpu_each(void)
 {
 	setup_wait();
 	sim_config()->nr_cpus = 0;
@@ -387,7 +387,7 @@ static void setup_full_wake_set(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-static void setup_wake_alone(void)
+static void setup_wake_no_thread(void)
 {
 	wake(1);
 	sim_config()->thread_start_failures = -1;
@@ -468,7 +468,7 @@ static void setup_hot_skip(void)
 	quiesce_set_skip_self_scan(1);
 }
 
-static void setup_hot_alone(void)
+static void setup_hot_no_thread(void)
 {
 	hot(hot_reader, NULL, 2);
 	sim_config()->thread_start_failures = -1;
@@ -483,11 +483,11 @@ const struct sim_scenario hazptr_wait_scenarios[] = {
 	SCENARIO(full_barrier, "... without membarrier"),
 	SCENARIO(barriers, "three of them"),
 	SCENARIO(try_barrier, "hazptr_try_barrier() beside one's own protection"),
-	SCENARIO(barriers_alone, "... without a worker"),
+	SCENARIO(barriers_no_worker, "... without a worker"),
 	SCENARIO(barrier_others, "what another thread has retired"),
 	SCENARIO(barrier_others_two, "... a batch of it"),
 	SCENARIO(full_barrier_others, "... without membarrier"),
-	{ .name = "barrier_others_alone", .what = "... without a worker", .setup = setup_barrier_others_alone },
+	{ .name = "barrier_others_no_worker", .what = "... without a worker", .setup = setup_barrier_others_no_worker },
 	SCENARIO(barrier_list, "... without a queue"),
 	SCENARIO(barrier_order, "callbacks that others run are waited for"),
 	SCENARIO(barrier_owners, "... also those of owners"),
@@ -495,22 +495,22 @@ const struct sim_scenario hazptr_wait_scenarios[] = {
 	SCENARIO(full_barrier_each, "... without membarrier"),
 	SCENARIO(barrier_held, "it waits for a slot"),
 	SCENARIO(full_barrier_held, "... without membarrier"),
-	{ .name = "barrier_held_alone", .what = "... without a worker", .setup = setup_barrier_held_alone },
+	{ .name = "barrier_held_no_worker", .what = "... without a worker", .setup = setup_barrier_held_no_worker },
 	SCENARIO(barrier_held_two, "two wait for a slot"),
 	SCENARIO(wait, "synchronize_hazptr()"),
-	SCENARIO(wait_wide, "... a CPU for every thread"),
+	SCENARIO(wait_cpu_each, "... a CPU for every thread"),
 	SCENARIO(full_wait, "... without membarrier"),
 	SCENARIO(wait_skip, "... without the self-scan"),
 	WAKES(wake_free, "a free wakes the scan"),
 	WAKES(wake_set, "another protection in the slot does"),
 	WAKES(wake_cleared, "... after a clear, too"),
 	WAKES(full_wake_set, "... without membarrier"),
-	WAKES(wake_alone, "... without a thread"),
+	WAKES(wake_no_thread, "... without a thread"),
 	SCENARIO(hot, "a slot is set for ever"),
 	SCENARIO(hot_clears, "... and cleared"),
 	SCENARIO(hot_chain, "... two slots by turns"),
 	SCENARIO(hot_full, "... without membarrier"),
 	SCENARIO(hot_skip, "... without the self-scan"),
-	SCENARIO(hot_alone, "... without a thread"),
+	SCENARIO(hot_no_thread, "... without a thread"),
 	{ .name = NULL },
 };

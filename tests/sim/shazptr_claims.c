@@ -22,7 +22,7 @@ static void setup_one_cpu(void)
 }
 
 /* Every thread has a CPU, so that all of them run at once. */
-static void setup_wide(void)
+static void setup_cpu_each(void)
 {
 	world_begin();
 	sim_config()->nr_cpus = 0;
@@ -48,9 +48,9 @@ static void setup_full(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-static void setup_full_wide(void)
+static void setup_full_cpu_each(void)
 {
-	setup_wide();
+	setup_cpu_each();
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
@@ -205,7 +205,7 @@ static void setup_nested(void)
 	sim_spawn(world_updater, (void *)1, "updater");
 }
 
-static void setup_nested_wide(void)
+static void setup_nested_cpu_each(void)
 {
 	setup_nested();
 	sim_config()->nr_cpus = 0;
@@ -402,13 +402,13 @@ static void finish_raised(void)
 
 const struct sim_scenario shazptr_claim_scenarios[] = {
 	{ .name = "basic", .what = "readers, one updater; two CPUs", .setup = setup_basic },
-	{ .name = "wide", .what = "a CPU for every thread", .setup = setup_wide },
+	{ .name = "cpu_each", .what = "a CPU for every thread", .setup = setup_cpu_each },
 	{ .name = "one_cpu", .what = "four readers on one CPU", .setup = setup_one_cpu },
 	{ .name = "cpu_id", .what = "slots by CPU number", .setup = setup_cpu_id },
 	{ .name = "no_rseq", .what = "no restartable sequences", .setup = setup_no_rseq },
 	{ .name = "kind_thread", .what = "QUIESCE_SLOTS=thread", .setup = setup_kind_thread },
 	{ .name = "full", .what = "no membarrier", .setup = setup_full },
-	{ .name = "full_wide", .what = "no membarrier, a CPU for every thread", .setup = setup_full_wide },
+	{ .name = "full_cpu_each", .what = "no membarrier, a CPU for every thread", .setup = setup_full_cpu_each },
 	{ .name = "full_no_rseq", .what = "neither of the two", .setup = setup_full_no_rseq },
 	{ .name = "assign", .what = "publication by rcu_assign_pointer()", .setup = setup_assign },
 	{ .name = "full_assign", .what = "... without membarrier", .setup = setup_full_assign },
@@ -419,7 +419,7 @@ const struct sim_scenario shazptr_claim_scenarios[] = {
 	{ .name = "full_wildcard", .what = "... without membarrier", .setup = setup_full_wildcard },
 	{ .name = "try", .what = "shazptr_tryprotect()", .setup = setup_try },
 	{ .name = "nested", .what = "three guards, cleared out of order", .setup = setup_nested },
-	{ .name = "nested_wide", .what = "... a CPU for every thread", .setup = setup_nested_wide },
+	{ .name = "nested_cpu_each", .what = "... a CPU for every thread", .setup = setup_nested_cpu_each },
 	{ .name = "full_nested", .what = "... without membarrier", .setup = setup_full_nested },
 	{ .name = "nested_no_rseq", .what = "... without restartable sequences", .setup = setup_nested_no_rseq },
 	{ .name = "storm", .what = "more guards than slots", .setup = setup_storm, .finish = finish_storm,

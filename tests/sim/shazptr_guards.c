@@ -79,7 +79,7 @@ static void setup_leave(void)
 	world_updaters(1);
 }
 
-static void setup_leave_wide(void)
+static void setup_leave_cpu_each(void)
 {
 	setup_leave();
 	sim_config()->nr_cpus = 0;
@@ -332,7 +332,7 @@ static void setup_signal(void)
 	signal_threads();
 }
 
-static void setup_signal_wide(void)
+static void setup_signal_cpu_each(void)
 {
 	signal_threads();
 	sim_config()->nr_cpus = 0;
@@ -475,7 +475,7 @@ const struct sim_scenario shazptr_guard_scenarios[] = {
 	{ .name = "give", .what = "a guard handed to another thread", .setup = setup_give },
 	{ .name = "full_give", .what = "... without membarrier", .setup = setup_full_give },
 	{ .name = "leave", .what = "... by a thread that exits", .setup = setup_leave },
-	{ .name = "leave_wide", .what = "... a CPU for every thread", .setup = setup_leave_wide },
+	{ .name = "leave_cpu_each", .what = "... a CPU for every thread", .setup = setup_leave_cpu_each },
 	{ .name = "leave_no_rseq", .what = "... without restartable sequences", .setup = setup_leave_no_rseq, .finish = finish_leave },
 	{ .name = "full_leave", .what = "... and without membarrier", .setup = setup_full_leave },
 	{ .name = "relet", .what = "a line let to the next thread while its guard is held", .setup = setup_relet },
@@ -490,7 +490,7 @@ const struct sim_scenario shazptr_guard_scenarios[] = {
 	{ .name = "signal", .what = "handlers read, also during the first use", .setup = setup_signal },
 	{ .name = "signal_first", .what = "... before all others", .setup = setup_signal_first },
 	{ .name = "signal_moved", .what = "... of threads that are moved between two CPUs", .setup = setup_signal_moved },
-	{ .name = "signal_wide", .what = "... a CPU for every thread", .setup = setup_signal_wide },
+	{ .name = "signal_cpu_each", .what = "... a CPU for every thread", .setup = setup_signal_cpu_each },
 	{ .name = "signal_no_rseq", .what = "... without restartable sequences", .setup = setup_signal_no_rseq },
 	{ .name = "full_signal", .what = "... without membarrier", .setup = setup_full_signal },
 	{ .name = "signal_nested", .what = "two guards, and handlers that take two", .setup = setup_signal_nested },

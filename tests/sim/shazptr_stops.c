@@ -135,7 +135,7 @@ static void setup_full_leader_stops(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-static void setup_alone_leader_stops(void)
+static void setup_no_thread_leader_stops(void)
 {
 	setup_leader_stops();
 	sim_config()->thread_start_failures = -1;
@@ -258,6 +258,6 @@ const struct sim_scenario shazptr_stop_scenarios[] = {
 	{ .name = "leader_stops_late", .what = "... after a long wait", .setup = setup_leader_stops_late, .must_see = "a follower" },
 	{ .name = "followers_leave", .what = "... and most followers are through", .setup = setup_followers_leave,
 	  .must_see = "a follower" },
-	{ .name = "alone_leader_stops", .what = "... without a thread", .setup = setup_alone_leader_stops },
+	{ .name = "no_thread_leader_stops", .what = "... without a thread", .setup = setup_no_thread_leader_stops },
 	{ .name = NULL },
 };
