@@ -21,7 +21,7 @@ static size_t nr_words(void)
 {
 	const struct quiesce__lines *lines = &quiesce__slots.lines;
 
-	return (size_t)(quiesce__line(lines, lines->capacity) - quiesce_shazptr_v1.memory);
+	return (size_t)(quiesce__line(lines, lines->capacity) - quiesce_shazptr_v1.slot_array);
 }
 
 static void make_owners(void)
@@ -44,7 +44,7 @@ static struct owner *owner_of(const uintptr_t *slot)
 {
 	/* RG1: acquire, pairs with RG1 in make_owners() */
 	struct owner *all = quiesce_load_acquire(RG1, &owners);
-	size_t index = (size_t)(slot - quiesce_shazptr_v1.memory);
+	size_t index = (size_t)(slot - quiesce_shazptr_v1.slot_array);
 
 	/* Relaxed: set before @owners. */
 	return all && index < quiesce_load_relaxed(&nr_owners) && !quiesce__slot_is_count(slot) ? &all[index] : NULL;

@@ -57,7 +57,7 @@ static uintptr_t *make_small_array(void)
 	uintptr_t *start = platform_pages_get(sizeof last[0]);
 
 	if (!start) {
-		start = last[quiesce_shazptr_v1.memory == last[0]]; /* the one that the parent does not use */
+		start = last[quiesce_shazptr_v1.slot_array == last[0]]; /* the one that the parent does not use */
 		memset(start, 0, sizeof last[0]);
 	}
 	quiesce__slots.kind = QUIESCE_SLOTS_THREAD;
@@ -77,7 +77,7 @@ static void make_array(uint32_t nr_ids)
 		start = make_small_array();
 	}
 	v->nr_ids = nr_ids;
-	v->memory = start;
+	v->slot_array = start;
 	s->ids_used = 0;
 	counts = quiesce__block_of_id(nr_ids);
 	counts[0] = counts[1] = QUIESCE_SLOT_TAG;

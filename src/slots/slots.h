@@ -82,7 +82,7 @@ static inline bool quiesce__slot_is_count(const uintptr_t *slot)
 /* Returns the block of @id. */
 static inline uintptr_t *quiesce__block_of_id(size_t id)
 {
-	return quiesce_load_relaxed(&quiesce_shazptr_v1.memory) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
+	return quiesce_load_relaxed(&quiesce_shazptr_v1.slot_array) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
 }
 
 /* Returns the number of slots of a group that a scan must read, because they have been used at least once. */

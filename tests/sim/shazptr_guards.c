@@ -312,7 +312,7 @@ static void moved(void *unused)
 		world_read(i & 1);
 		/* The cached slot is in the block of the id that is cached with it. */
 		sim_assert(near->id >= quiesce_shazptr_v1.nr_ids ||
-			   (size_t)(near->slot - quiesce_shazptr_v1.memory) / QUIESCE_BLOCK_WORDS == near->id);
+			   (size_t)(near->slot - quiesce_shazptr_v1.slot_array) / QUIESCE_BLOCK_WORDS == near->id);
 	}
 	world_reader(unused);
 }
