@@ -36,8 +36,6 @@
 #define FALLBACK_LINES 16u
 static char fallback[QUIESCE_LINE_BITS(FALLBACK_LINES) + FALLBACK_LINES * QUIESCE_LINE_BYTES] __attribute__((aligned(128)));
 
-struct quiesce__lines quiesce__hazptr_lines;
-
 void quiesce__hazptr_init(void)
 {
 	if (!quiesce__reserve_lines(&quiesce__hazptr_lines, 0, MAX_LINES))

@@ -30,7 +30,6 @@
  * SH4  the line as its owner leaves it, then let go    | taken, then claimed in
  * SH1  see shazptr_wait.c
  */
-#include "hazptr/hazptr.h"
 #include "rcu/rcu.h"
 #include "shazptr.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr.h - simple hazard pointers, for the files of src/shazptr, src/hazptr and src/slots. */
+/* shazptr.h - simple hazard pointers, for the files of src/shazptr and src/hazptr. */
 #ifndef QUIESCE_SRC_SHAZPTR_H
 #define QUIESCE_SRC_SHAZPTR_H
 

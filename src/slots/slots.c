@@ -28,10 +28,7 @@
  */
 #include "slots.h"
 
-#include "hazptr/hazptr.h"
-#include "rcu/rcu.h"
 #include "runtime/settings.h"
-#include "shazptr/shazptr.h"
 
 #include <string.h>
 
@@ -44,6 +41,7 @@
 
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
 struct quiesce__slots quiesce__slots;
+struct quiesce__lines quiesce__hazptr_lines;
 
 /* ---- the array ---- */
 

@@ -31,6 +31,7 @@ struct quiesce__slots {
 	uint32_t fallback_phase; /* index of the count for new fallback guards; written by the scan */
 };
 extern struct quiesce__slots quiesce__slots;
+extern struct quiesce__lines quiesce__hazptr_lines; /* lines of general hazard pointers, which src/hazptr fills */
 extern struct quiesce__yield quiesce__slots_yield;
 
 /* Reserve the array; at initialisation, and when a fence mode is chosen before first use. */
@@ -38,7 +39,7 @@ void quiesce__slots_init(void);
 void quiesce__slots_fence_chosen(void);
 void quiesce__slots_fork_child(void);
 
-/* A scan reads three ranges of groups: blocks of ids, lines, and lines of hazptr.h. */
+/* A scan reads three ranges of groups: blocks of ids, lines, and lines of general hazard pointers. */
 #define QUIESCE_NR_RANGES 3
 struct quiesce__slot_range {
 	uintptr_t *first;
