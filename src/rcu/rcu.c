@@ -249,7 +249,7 @@ void quiesce__rcu_section_debug(const char *call)
 				platform_location(site, &here));
 }
 
-/* In the debug build the report names the place where the section began. */
+/* In the debug build the report names the location in the code where the section began. */
 bool quiesce__rcu_wait_is_misuse(const char *call, const void *caller)
 {
 	const void *site = quiesce__self()->site;

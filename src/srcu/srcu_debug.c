@@ -67,13 +67,13 @@ static bool still_inside(struct srcu_struct *ssp)
 bool quiesce__srcu_wait_is_misuse(struct srcu_struct *ssp, const char *what)
 {
 	const void *began = quiesce__held_since(ssp, QUIESCE_HELD_SRCU);
-	struct platform_location place;
+	struct platform_location where;
 
 	if (!began || !still_inside(ssp))
 		return false;
 	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
 			"%s(%s) inside a section of that domain would wait for itself; the section began at %s", what,
-			quiesce__srcu_name(ssp), platform_location(began, &place));
+			quiesce__srcu_name(ssp), platform_location(began, &where));
 	return true;
 }
 

@@ -14,7 +14,7 @@
 
 enum sim_order { SIM_RELAXED, SIM_ACQUIRE, SIM_RELEASE, SIM_FULL };
 
-/* A trace names the place of an operation in the source. */
+/* A trace names the location of an operation in the source. */
 struct sim_site {
 	const char *func;
 	const char *label;
