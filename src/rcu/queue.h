@@ -69,7 +69,7 @@ struct quiesce__queue {
 	struct quiesce__queue *next, *prev; /* neighbours in the list of all queues, under queues.lock */
 };
 
-/* A list of queues.  There are several shards, so that threads that begin to retire do not all write the same line. */
+/* A list of queues.  There are several shards, so that threads that begin to retire do not all write the same cache line. */
 struct quiesce__shard {
 	struct quiesce__queue *listed; /* queues pushed by their owners; a pass takes the whole list */
 	struct rcu_head *spill;        /* objects of threads that cannot have a queue, linked by their heads */

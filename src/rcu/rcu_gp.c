@@ -9,8 +9,9 @@
  *                                        every word: outside, or number not older?  (acquire, RU2)
  *                                        completed = number, unless completed is newer  RU5
  *
- * gp is quiesce_rcu_v1.gp.  The reader word of a thread, rcu_word in its block, has the number of its section, or says that the thread
- * is outside of any.
+ * Each grace period has a number.  A caller's cookie is the number of the grace period that completes it, with COOKIE_VALID set, which
+ * comparisons ignore.  gp is quiesce_rcu_v1.gp.  The reader word of a thread, rcu_word in its block, has the number of its section, or
+ * says that the thread is outside of any.
  *
  * I1. An older number in a reader word was loaded from gp before gp reached the updater's number, so the updater waits for that section,
  *     which may have begun before the unlinking.  The word may be stored much later (I4).

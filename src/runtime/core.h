@@ -135,7 +135,7 @@ static inline uint32_t quiesce__generation(void)
 
 /* Report a misuse.  Returns only if a hook returned, or for the kinds that never abort. */
 void quiesce__misuse(enum quiesce_misuse kind, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
-/* Print one line on stderr. */
+/* Print one line of text on stderr. */
 void quiesce__say(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
 /* Report a misuse if the program was built with headers of another layout. */

@@ -161,7 +161,7 @@ void quiesce__srcu_request_one(struct srcu_struct *ssp, uint32_t idx, uint64_t b
 {
 	uint64_t leave = bits ? 0 : quiesce__percpu_open_word(&ssp->percpu);
 
-	/* Relaxed throughout: I5.  Written by the leader, and only on a change, because readers load this line all
+	/* Relaxed throughout: I5.  Written by the leader, and only on a change, because readers load this cache line all
 	 * the time. */
 	if (quiesce_load_relaxed(&ssp->attention[idx]) != bits)
 		quiesce_store_relaxed(&ssp->attention[idx], bits);

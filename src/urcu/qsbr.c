@@ -15,7 +15,7 @@
  * I4. Each updater scans for itself, and depends on no other one; the first updater to have passed all words completes the number
  *     for the others.  An updater may be completed by another one whose fence was before this one's unlinking, so each executes a second
  *     fence, after it has raised gp or found it raised, and before it loads the words.  256 updaters at once walk the words 256 times, but
- *     updaters that arrive during a walk raise gp once for all of them, and a reader writes one line in each grace period.
+ *     updaters that arrive during a walk raise gp once for all of them, and a reader writes one cache line in each grace period.
  * I5. An updater sleeps until a holdout is quiescent: it sets a flag in that thread's block, which stays while it is
  *     visited.  The thread wakes all updaters that sleep, and these scan again.
  *
