@@ -24,7 +24,7 @@
 	X(heavy_trusts_leader) X(heavy_late_by_arrival) X(watched_rarely) X(heavy_no_turns) X(heavy_shares_running) \
 	X(readers_free_taken_twice) X(slots_taken_unlive) X(slots_left_held) X(slots_left_lost) X(slots_first_shared) \
 	X(fork_caller_survives) X(fork_intact_early) X(fork_entries_dropped) X(fork_records_dropped) \
-	X(fork_lines_dropped) X(fork_registers_blind) X(fork_nested_lost) X(fork_place_lost) X(holdout_unblocking_named) \
+	X(fork_lines_dropped) X(fork_registers_blind) X(fork_nested_lost) X(fork_scanner_lost) X(holdout_unblocking_named) \
 	X(holdout_named_again) X(holdout_dead_named) X(holdout_hook_unwaited) X(readers_dead_kept) \
 	X(fork_generation_early) X(exit_keeps_entry) X(reap_unplaced) X(exit_unwaited) X(exit_no_notify)
 

@@ -363,7 +363,7 @@ static bool may_survive(const struct quiesce_tls_v1 *tls)
 static void inherit_scanner(struct scanner *p)
 {
 	uint32_t holder = quiesce__lock_holder(&p->lock);
-	bool mine = quiesce__fork_survivor && holder && holder == quiesce__fork_survivor_tid && !QUIESCE_MUTANT(fork_place_lost);
+	bool mine = quiesce__fork_survivor && holder && holder == quiesce__fork_survivor_tid && !QUIESCE_MUTANT(fork_scanner_lost);
 
 	quiesce__lock_reset(&p->lock, mine);
 	if (!mine)
