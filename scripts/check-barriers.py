@@ -15,7 +15,7 @@ In src/ and include/:
     that promises nothing, "no order" in the comment above it.  The thread's own
     TLS block (self->, quiesce__self(), quiesce_own_...()) needs none, nor does a planted bug.
  4. Labels are declared in src/platform/labels.h, guards in mutants.h, and all of those are in use.  Each label has a claim at the head
-    of a file: one side | other side (scripts/ledger.py).
+    of a file: one side | other side (scripts/ledger.py).  The head of each .c file of src/ has a row for each label in it.
  5. Each (label, kind) and each guard in use is in tests/mutants.list, with a
     killer, or as "equivalent" with a written reason.
 """
@@ -67,7 +67,8 @@ def check_partners(sites, names, bad):
                 bad.append(f"{s.where}: {s.label} pairs with {f}(), which has no operation labelled {s.label}")
     for label in sorted({s.label for s in sites}):
         ends = [s for s in sites if s.label == label]
-        if len(ends) < 2 and not any(s.caller for s in ends):
+        # an operation may pair with itself in another thread
+        if len(ends) < 2 and not any(s.caller or s.function in s.partners for s in ends):
             bad.append(f"{ends[0].where}: {label} has one end only")
 
 
@@ -93,6 +94,17 @@ def check_claims(root, bad):
             bad.append(f"{name}: the claim of {label} has one side only: {one}")
     bad += [f"{ledger.LABELS}: no comment at the head of a file claims what {label} orders: ' * {label}  one side | other side'"
             for label in ledger.labels(root) if label not in claimed]
+
+
+def check_heads(root, sites, bad):
+    """The head of each .c file of src/ has a row for each label that the file uses: a claim, or " * LABEL, LABEL  see FILE"."""
+    for name in sorted({s.where.partition(":")[0] for s in sites}):
+        if not re.match(r"src/.*\.c$", name):
+            continue
+        head = (root / name).read_text(encoding="utf-8").partition("#include")[0]
+        rows = {label for row in re.findall(r"^ \* ((?:[A-Z]{2}\d(?:, )?)+)  ", head, re.M) for label in row.split(", ")}
+        missing = sorted({s.label for s in sites if s.where.startswith(name + ":")} - rows)
+        bad += [f"{name}: the head has no row for {label}, neither a claim nor ' * {label}  see FILE'" for label in missing]
 
 
 def check_list(root, sites, guards, bad):
@@ -127,6 +139,7 @@ def main():
     check_partners(sites, names, bad)
     check_declared(root, sites, guards, bad)
     check_claims(root, bad)
+    check_heads(root, sites, bad)
     if (root / "tests/mutants.list").is_file():
         check_list(root, sites, guards, bad)
     else:

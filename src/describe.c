@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* describe.c - format the settings in force of every subsystem as one line. */
+/* describe.c - format the settings in force of every subsystem as one line of text. */
 #include <quiesce/shazptr.h>
 
 #include "runtime/settings.h"

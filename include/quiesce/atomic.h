@@ -52,6 +52,9 @@
 #define quiesce_cmpxchg(label, p, expected, n)                                                                             \
 	quiesce__after_rmw(__atomic_compare_exchange_n((p), QUIESCE_CONVERT(quiesce__type_at(p) *, expected),          \
 						       quiesce__value_for(p, n), 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+#define quiesce_cmpxchg_relaxed(p, expected, n)                                                                            \
+	__atomic_compare_exchange_n((p), QUIESCE_CONVERT(quiesce__type_at(p) *, expected), quiesce__value_for(p, n), 0,    \
+				    __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 
 /* The reader's half of the asymmetric fence: a compiler barrier only. */
 #define quiesce_fence_light(label) __asm__ __volatile__("" ::: "memory")

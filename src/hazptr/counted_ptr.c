@@ -8,6 +8,7 @@
  *     is in use.
  *
  * CP1  accesses through a reference, then its put | the last put, then retired
+ * SH3  see shazptr.c
  */
 #include "runtime/run.h"
 

@@ -16,6 +16,8 @@
  *
  * SH2  a slot's accesses, then cleared, then the slot taken again | slot read
  * HP1  slot set, then the pointer loaded again                    | unlinked, then slots read
+ * SH1  see shazptr_wait.c
+ * SH3  see shazptr.c
  */
 #include "hazptr.h"
 
@@ -33,8 +35,6 @@
 /* Used where address space cannot be reserved. */
 #define FALLBACK_LINES 16u
 static char fallback[QUIESCE_LINE_BITS(FALLBACK_LINES) + FALLBACK_LINES * QUIESCE_LINE_BYTES] __attribute__((aligned(128)));
-
-struct quiesce__lines quiesce__hazptr_lines;
 
 void quiesce__hazptr_init(void)
 {
@@ -263,7 +263,7 @@ int quiesce_init_hazptr_context(struct hazptr_context *ctx)
 void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
-	struct platform_place here;
+	struct platform_location here;
 	const hazptr_t *held;
 	uintptr_t *line;
 
@@ -278,7 +278,7 @@ void quiesce_cleanup_hazptr_context(struct hazptr_context *ctx)
 		 * slots keep protecting. */
 		quiesce__misuse(QUIESCE_MISUSE_CONTEXT_HELD,
 				"cleanup_hazptr_context() at %s of a context with slot %p not freed (it protects %p)",
-				platform_place(quiesce__caller(), &here), (const void *)held, (void *)held->value);
+				platform_location(quiesce__caller(), &here), (const void *)held, (void *)held->value);
 		return;
 	}
 	if (!self->hazptr_spare && self->reader) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr.h - general hazard pointers, for the files of src/hazptr, src/shazptr and src/slots. */
+/* hazptr.h - general hazard pointers, for the files of src/hazptr and src/shazptr. */
 #ifndef QUIESCE_SRC_HAZPTR_H
 #define QUIESCE_SRC_HAZPTR_H
 
@@ -7,8 +7,7 @@
 
 #include "hazptr_scan.h"
 
-/* hazptr.c has the slots. */
-extern struct quiesce__lines quiesce__hazptr_lines;
+/* hazptr.c has the slots, in quiesce__hazptr_lines. */
 void quiesce__hazptr_init(void);
 void quiesce__hazptr_fence_chosen(void); /* the fence mode is chosen, before the first use */
 void quiesce__hazptr_fork_child(void);

@@ -127,7 +127,7 @@ static void barrier_in_run(struct quiesce__run *run)
 {
 	struct quiesce__barrier *b = &((struct barrier_run *)run)->b;
 
-	quiesce__sweep_begin(0);
+	quiesce__sweep_begin(QUIESCE_NO_DEADLINE);
 	sweep_all(0);
 	begin(b);
 	quiesce__sweep_end();

@@ -27,11 +27,11 @@ static bool is_free(const void *taken)
 /* Called before the slot is free, so no other thread has taken it yet. */
 bool quiesce__slot_given_back_debug(const void *slot)
 {
-	struct platform_place here;
+	struct platform_location here;
 
 	if (is_free(slot)) {
 		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "hazptr_free() at %s of slot %p, which is free already",
-				platform_place(quiesce__caller(), &here), slot);
+				platform_location(quiesce__caller(), &here), slot);
 		return false;
 	}
 	quiesce__held_remove(slot, QUIESCE_HELD_SLOT);
@@ -41,28 +41,28 @@ bool quiesce__slot_given_back_debug(const void *slot)
 bool quiesce__slot_used_debug(const void *slot, const char *call)
 {
 	const void *site = quiesce__caller();
-	struct platform_place here;
+	struct platform_location here;
 
 	if (quiesce_likely(slot && !is_free(slot)))
 		return true;
 	if (slot)
 		quiesce__misuse(QUIESCE_MISUSE_NOT_HELD, "%s at %s in slot %p, which is free: hazptr_alloc() comes first", call,
-				platform_place(site, &here), slot);
+				platform_location(site, &here), slot);
 	else
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "%s at %s with a NULL slot: did hazptr_alloc() return one?", call,
-				platform_place(site, &here));
+				platform_location(site, &here));
 	return false;
 }
 
 bool quiesce__slot_repeated_debug(const void *array, size_t nr)
 {
 	hazptr_t *const *slots = array;
-	struct platform_place here;
+	struct platform_location here;
 
 	for (size_t i = 0; i < nr; i++)
 		if (slots[i] == slots[nr]) {
 			quiesce__misuse(QUIESCE_MISUSE_TWICE, "hazptr_protect_batch() at %s with slot %p twice: it protects one pointer",
-					platform_place(quiesce__caller(), &here), (const void *)slots[nr]);
+					platform_location(quiesce__caller(), &here), (const void *)slots[nr]);
 			return true;
 		}
 	return false;
@@ -85,7 +85,7 @@ const void *quiesce__hazptr_held_by_me(uintptr_t address)
 static void report_slots(const char *format)
 {
 	struct quiesce__held first = { NULL, NULL, QUIESCE_HELD_SLOT }, h;
-	struct platform_place taken;
+	struct platform_location taken;
 	uint32_t nr = 0;
 
 	while (quiesce__held_disown(true, &h)) {
@@ -95,7 +95,7 @@ static void report_slots(const char *format)
 	}
 	if (nr)
 		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER, format, platform_tid(), nr, first.object,
-				platform_place(first.site, &taken));
+				platform_location(first.site, &taken));
 }
 
 void quiesce__hazptr_thread_report(const struct quiesce_tls_v1 *self)

@@ -3,6 +3,8 @@
  *
  * I1. In the child only queues that are not empty are listed, nothing is scheduled, and each queue has the
  *     limit 0: so the next object that is retired causes a sweep of everything.
+ *
+ * FK1  see gate.c
  */
 #include "hazptr_retired.h"
 
@@ -75,13 +77,13 @@ static void reinit_queue(struct quiesce__retired_queue *r, const struct quiesce_
 		orphan(r);
 	else if (!r->consuming)
 		quiesce__lock_reset(&r->lock, false); /* a sweeper of the parent held it */
-	r->visited = false;
+	r->in_recheck = false;
 	r->limit = 0;
 	r->listed = quiesce__retired_nr_waiting(r) != 0;
 	if (!r->listed)
 		return;
-	r->next_listed = quiesce__sweep.visits;
-	quiesce__sweep.visits = r;
+	r->next_listed = quiesce__sweep.to_visit;
+	quiesce__sweep.to_visit = r;
 }
 
 /* Sweep again what other threads were about to run; callbacks that they were running count as run. */
@@ -103,12 +105,12 @@ void quiesce__retired_fork_child(void)
 	quiesce__barriers_fork_child();
 	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS; i++)
 		s->shard[i].listed = NULL;
-	s->visits = s->visited = s->orphans = NULL;
+	s->to_visit = s->to_recheck = s->orphans = NULL;
 	for (struct quiesce__retired_queue **at = &s->queues; *at; at = &(*at)->next) {
 		(*at)->at = at; /* a fork without handlers may have interrupted a change of the link */
 		reinit_queue(*at, survivor);
 	}
-	s->has_objects = s->fresh || s->ready || s->kept || s->retired_again || s->visits;
+	s->has_objects = s->fresh || s->ready || s->kept || s->retired_again || s->to_visit;
 }
 
 void quiesce__retired_fork_survivor(struct quiesce_tls_v1 *self)

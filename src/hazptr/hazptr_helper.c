@@ -54,16 +54,16 @@ static void set_scheduled(enum quiesce__sweeps when)
 	quiesce_store_relaxed(&quiesce__sweep.scheduled, when); /* Relaxed: a fence follows, or a check of everything. */
 }
 
-/* Sweep until nothing is left, or for SLICE_NS; with @visits, visit the queues first.  True: objects are left. */
-static bool sweep_slice(uint64_t now, bool visits)
+/* Sweep until nothing is left, or for SLICE_NS; with @due, visit the queues first.  True: objects are left. */
+static bool sweep_slice(uint64_t now, bool due)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 	uint64_t end = now + SLICE_NS;
 	bool some = true;
 
 	quiesce__sweep_new_slice();
-	if (visits) {
-		quiesce__sweep_visit(false, 0);
+	if (due) {
+		quiesce__sweep_visit(false, QUIESCE_NO_DEADLINE);
 		quiesce__sweep_scan();
 	}
 	while (quiesce__sweep_run(end) && some && platform_now_ns() < end) {
@@ -74,19 +74,19 @@ static bool sweep_slice(uint64_t now, bool visits)
 }
 
 /* Plan the next visits.  Objects that stay protected for long are scanned for at longer intervals. */
-static void plan_visits(uint64_t now, bool visited, bool helped)
+static void plan_visits(uint64_t now, bool was_due, bool useful)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 
-	if (!s->visits && !s->visited && !s->kept && !quiesce__sweep_any_listed()) {
+	if (!s->to_visit && !s->to_recheck && !s->kept && !quiesce__sweep_any_listed()) {
 		visit_at = 0;
 		return;
 	}
-	if (visited)
-		visit_ns = helped || s->any_busy ? SWEEP_NS : visit_ns < SWEEP_MAX_NS ? 2 * visit_ns : visit_ns;
+	if (was_due)
+		visit_ns = useful || s->any_busy ? SWEEP_NS : visit_ns < SWEEP_MAX_NS ? 2 * visit_ns : visit_ns;
 	else if (!visit_at || quiesce__sweep_any_listed())
 		visit_ns = SWEEP_NS;
-	if (visited || !visit_at || visit_at > now + visit_ns)
+	if (was_due || !visit_at || visit_at > now + visit_ns)
 		visit_at = now + visit_ns;
 }
 
@@ -120,15 +120,15 @@ static uint64_t sweep(void)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 	uint64_t now = platform_now_ns(), ran = s->callbacks_run;
-	bool visits = visit_at && now >= visit_at, more, again;
+	bool due = visit_at && now >= visit_at, more, again;
 	uintptr_t kept;
 
-	more = sweep_slice(now, visits);
-	plan_visits(platform_now_ns(), visits, s->callbacks_run != ran);
+	more = sweep_slice(now, due);
+	plan_visits(platform_now_ns(), due, s->callbacks_run != ran);
 	again = s->retired_again != NULL;
 	kept = s->kept ? quiesce__head_address(s->kept) : 0;
 	quiesce__sweep_end();
-	if (visits)
+	if (due)
 		quiesce__hazptr_check_garbage(kept);
 	if (again)
 		return schedule_next_step(PAUSE_NS);

@@ -154,7 +154,7 @@ void quiesce__retired_free_orphans(void)
 		return;
 	quiesce__lock(&quiesce__sweep.lock);
 	while ((r = *at)) {
-		if (r->listed || r->visited || quiesce__retired_nr_waiting(r)) {
+		if (r->listed || r->in_recheck || quiesce__retired_nr_waiting(r)) {
 			at = &r->next_orphan;
 			continue;
 		}

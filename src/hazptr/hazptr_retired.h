@@ -53,7 +53,7 @@ struct quiesce__retired_queue {
 	uint64_t swept;       /* part of @taken: objects that were drained into a list */
 	uint64_t taken_swept; /* @taken at the sweeper's last visit */
 	bool listed;          /* in a shard's list, or in the sweeper's list of queues to visit */
-	bool visited;         /* the sweeper's: to be checked once more */
+	bool in_recheck;      /* in the sweeper's list of queues to check once more */
 	uint32_t shard;
 	uint32_t owner_gone;  /* under sweep.lock */
 	uint32_t own_min, own_max; /* the owner's choice of a batch; 0: the process's */
@@ -61,7 +61,7 @@ struct quiesce__retired_queue {
 	uintptr_t *table;     /* hash table for scans of many slots */
 	uint32_t table_size, table_used; /* words of the table; words that the next scan uses */
 	struct quiesce__retired_queue *next_listed;
-	struct quiesce__retired_queue *next_visited;    /* the sweeper's */
+	struct quiesce__retired_queue *next_recheck;    /* in that list */
 	struct quiesce__retired_queue *next, **at;      /* under sweep.lock: all queues */
 	struct quiesce__retired_queue *next_orphan;     /* under sweep.lock: queues whose owner has exited */
 	uintptr_t entry[QUIESCE_RETIRED_ENTRIES] __attribute__((aligned(QUIESCE_CACHELINE)));
@@ -103,8 +103,8 @@ struct quiesce__sweep {
 	struct hazptr_head *ready;     /* objects to reclaim */
 	struct hazptr_head *kept;      /* objects that were protected at the last scan */
 	struct hazptr_head *retired_again; /* objects that were reclaimed in this slice, and retired again by it */
-	struct quiesce__retired_queue *visits;  /* queues to visit */
-	struct quiesce__retired_queue *visited; /* queues to check once more, after the fence or when their locks are free */
+	struct quiesce__retired_queue *to_visit;   /* queues to visit */
+	struct quiesce__retired_queue *to_recheck; /* queues to check once more, after the fence or when their locks are free */
 	uint32_t has_objects;          /* 1: one of these lists is not empty; valid between sweeps */
 	uint32_t running;              /* 1: inside the fork gate */
 	uint64_t callbacks_run;        /* number of callbacks that sweeps have run */
@@ -174,6 +174,10 @@ struct quiesce__proxy *quiesce__proxy_get(struct quiesce_tls_v1 *self);
 void quiesce__proxies_leave(struct quiesce__proxies *proxies);
 void quiesce__proxies_fork_child(void);
 
+/* Values of a deadline besides a time. */
+#define QUIESCE_NO_DEADLINE 0u   /* wait for as long as it takes */
+#define QUIESCE_DEADLINE_PAST 1u /* do not wait */
+
 #define QUIESCE_SWEEP_CHUNK 64u /* callbacks between two visits of the fork gate */
 
 /* hazptr_queue.c: a queue for the calling thread; NULL: it exits, or memory is exhausted. */
@@ -201,7 +205,7 @@ void quiesce__sweep_gather(void);
 /* Gather the objects in queues, and those that were protected; unless @all, leave out queues whose owners
  * reclaim by themselves.  False at @deadline. */
 bool quiesce__sweep_visit(bool all, uint64_t deadline);
-/* Scan for a part of the gathered objects, and check visited queues again.  False: nothing was gathered. */
+/* Scan for a part of the gathered objects, and check drained queues again.  False: nothing was gathered. */
 bool quiesce__sweep_scan(void);
 /* Reclaim objects that are ready, until @deadline.  True: all of them. */
 bool quiesce__sweep_run(uint64_t deadline);

@@ -12,6 +12,9 @@
  * I3. An address that is copied to another slot is no protection of its own, so each slot is loaded once.
  *
  * HP1  slot set, then the pointer loaded again | unlinked, then slots read
+ * SH1  see shazptr_wait.c
+ * SH6, SH8  see shazptr.c
+ * HP4  see hazptr_retire.c
  */
 #include "hazptr_scan.h"
 

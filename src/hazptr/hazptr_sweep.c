@@ -2,18 +2,19 @@
 /* hazptr_sweep.c - sweep objects that were handed over, that threads queued and then retired no more, or that
  * were protected at the last scan.
  *
- * I1. There is one sweeper at a time, and it holds the lock while callbacks run: a caller that has waited for
- *     that lock, and for the lock of each listed queue, has waited for the callbacks that were running.
- * I2. Gathered objects are in @fresh, @ready, @kept or @retired_again, and removed objects count as run: a fork
- *     waits until that holds.
- * I3. A drained queue is checked once more after the fence of the scan, and listed if it is not empty, or if
- *     its owner has taken objects meanwhile: the owner may be running them without having listed the queue,
- *     so I1 needs its lock.
- * I4. Only listed queues are visited.  A round without visits, for objects that callbacks retire, checks the
- *     lists of the shards, and the sweeper's own queue.
+ * SW1. There is one sweeper at a time, and it holds the lock while callbacks run: a caller that has waited for
+ *      that lock, and for the lock of each listed queue, has waited for the callbacks that were running.
+ * SW2. Gathered objects are in @fresh, @ready, @kept or @retired_again, and removed objects count as run: a fork
+ *      waits until that holds.
+ * SW3. A drained queue is checked once more after the fence of the scan, and listed if it is not empty, or if
+ *      its owner has taken objects meanwhile: the owner may be running them without having listed the queue,
+ *      so SW1 needs its lock.
+ * SW4. Only listed queues are visited.  A round without visits, for objects that callbacks retire, checks the
+ *      lists of the shards, and the sweeper's own queue.
  *
  * HP4  object queued, then limit read           | limit 0, fence, then queued read
  * HP6  object queued, then the lock found taken | lock released, fence, then queued read
+ * HP3  see hazptr_queue.c
  */
 #include "hazptr_retired.h"
 
@@ -34,7 +35,7 @@ struct quiesce__sweep quiesce__sweep;
 
 static bool lock_until(struct quiesce__lock *lock, uint64_t deadline)
 {
-	if (!deadline) {
+	if (deadline == QUIESCE_NO_DEADLINE) {
 		quiesce__lock(lock);
 		return true;
 	}
@@ -74,7 +75,7 @@ void quiesce__sweep_end(void)
 	struct quiesce__sweep *s = &quiesce__sweep;
 
 	/* Relaxed: a hint. */
-	quiesce_store_relaxed(&s->has_objects, s->fresh || s->ready || s->kept || s->retired_again || s->visits || s->visited);
+	quiesce_store_relaxed(&s->has_objects, s->fresh || s->ready || s->kept || s->retired_again || s->to_visit || s->to_recheck);
 	s->sweeper = NULL;
 	quiesce__retired_free_orphans();
 	quiesce__unlock(&s->sweeping);
@@ -210,8 +211,8 @@ void quiesce__sweep_gather(void)
 
 static void visit_later(struct quiesce__retired_queue *r)
 {
-	r->next_listed = quiesce__sweep.visits;
-	quiesce__sweep.visits = r;
+	r->next_listed = quiesce__sweep.to_visit;
+	quiesce__sweep.to_visit = r;
 }
 
 static void take_listed(void)
@@ -252,14 +253,14 @@ static void drain(struct quiesce__retired_queue *r)
 	quiesce_fetch_add_relaxed(&quiesce__counters.hazptr_swept, r->taken - taken); /* Relaxed: a statistic. */
 	r->taken_swept = r->taken;
 	r->listed = false;
-	if (r->visited)
+	if (r->in_recheck)
 		return;
-	r->visited = true;
-	r->next_visited = s->visited;
-	s->visited = r;
+	r->in_recheck = true;
+	r->next_recheck = s->to_recheck;
+	s->to_recheck = r;
 }
 
-/* Drain @r; with @all, wait until its owner runs no callbacks.  False at @deadline. */
+/* Drain @r; with @all, wait until its owner runs no callbacks.  False at @deadline.  Unless it is drained, it is visited later. */
 static bool visit(struct quiesce__retired_queue *r, bool all, uint64_t deadline)
 {
 	if (!all && (check_busy(r) || !quiesce__trylock(&r->lock))) {
@@ -282,20 +283,20 @@ static bool owner_has_taken(const struct quiesce__retired_queue *r)
 	return quiesce_load_relaxed(&r->taken) != r->taken_swept && !QUIESCE_MUTANT(hazptr_owner_unawaited);
 }
 
-/* An owner that pushed meanwhile may have seen the old limit or the taken lock, so check its queue again (I3).
+/* An owner that pushed meanwhile may have seen the old limit or the taken lock, so check its queue again (SW3).
  * If the owner holds the lock now, it is about to list the queue, or reclaims the object that it pushed: then
- * the queue stays in @visited. */
+ * the queue stays in @to_recheck. */
 static void recheck_drained_queue(struct quiesce__retired_queue *r, bool wait, uint64_t deadline)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 
-	r->visited = false;
+	r->in_recheck = false;
 	if (!quiesce__retired_nr_waiting(r) && !owner_has_taken(r))
 		return;
 	if (wait ? !lock_until(&r->lock, deadline) : !quiesce__trylock(&r->lock)) {
-		r->visited = true;
-		r->next_visited = s->visited;
-		s->visited = r;
+		r->in_recheck = true;
+		r->next_recheck = s->to_recheck;
+		s->to_recheck = r;
 		return;
 	}
 	if (!r->listed) { /* listed even if it is empty: its owner may just be finding the lock taken (HP6) */
@@ -307,15 +308,15 @@ static void recheck_drained_queue(struct quiesce__retired_queue *r, bool wait, u
 
 static void recheck_drained(bool wait, uint64_t deadline)
 {
-	struct quiesce__retired_queue *r = quiesce__sweep.visited, *next;
+	struct quiesce__retired_queue *r = quiesce__sweep.to_recheck, *next;
 
-	quiesce__sweep.visited = NULL;
+	quiesce__sweep.to_recheck = NULL;
 	if (!r || QUIESCE_MUTANT(hazptr_check_once))
 		return;
 	/* HP6: pairs with HP6 in lock_own() */
 	quiesce_fence_full(HP6);
 	for (; r; r = next) {
-		next = r->next_visited;
+		next = r->next_recheck;
 		recheck_drained_queue(r, wait, deadline);
 	}
 }
@@ -324,21 +325,21 @@ bool quiesce__sweep_visit(bool all, uint64_t deadline)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
 	struct quiesce__retired_queue *r, *next;
-	bool visited = true;
+	bool in_time = true;
 
 	if (s->kept)
 		move_to_fresh(&s->kept);
 	s->any_busy = false;
 	recheck_drained(all, deadline);
 	take_listed();
-	r = s->visits;
-	s->visits = NULL;
+	r = s->to_visit;
+	s->to_visit = NULL;
 	for (; r; r = next) {
 		next = r->next_listed;
-		visited = visit(r, all, visited ? deadline : 1) && visited;
+		in_time = visit(r, all, in_time ? deadline : QUIESCE_DEADLINE_PAST) && in_time;
 		quiesce__count(hazptr_queues_visited);
 	}
-	return visited;
+	return in_time;
 }
 
 /* ---- scanning ---- */
@@ -371,7 +372,7 @@ bool quiesce__sweep_scan(void)
 		quiesce__sweep_add(&s->ready, parts.ready);
 		quiesce__gate_leave(&s->running);
 	}
-	recheck_drained(false, 0);
+	recheck_drained(false, QUIESCE_NO_DEADLINE);
 	return some;
 }
 
@@ -397,7 +398,7 @@ static bool queues_done(void)
 	bool done = true;
 
 	take_listed();
-	for (struct quiesce__retired_queue *r = quiesce__sweep.visits; r && done; r = r->next_listed)
+	for (struct quiesce__retired_queue *r = quiesce__sweep.to_visit; r && done; r = r->next_listed)
 		done = !quiesce__retired_nr_waiting(r) && !quiesce_load_relaxed(&r->lock.word); /* Relaxed: a hint. */
 	return done;
 }
@@ -409,12 +410,12 @@ bool quiesce__hazptr_check_all_done(uint64_t deadline)
 
 	if (!quiesce__sweep_begin(deadline))
 		return false;
-	done = queues_done() && !quiesce__sweep_any_left() && !s->visited && !s->kept && !s->fresh && !s->ready && !s->retired_again;
+	done = queues_done() && !quiesce__sweep_any_left() && !s->to_recheck && !s->kept && !s->fresh && !s->ready && !s->retired_again;
 	quiesce__lock(&s->lock);
 	done = done && !s->barriers;
 	quiesce__unlock(&s->lock);
 	if (done) { /* leave nothing to visit; an object may have been retired just now */
-		quiesce__sweep_visit(true, 1);
+		quiesce__sweep_visit(true, QUIESCE_DEADLINE_PAST);
 		done = !quiesce__sweep_scan();
 	}
 	quiesce__sweep_end();

@@ -13,10 +13,10 @@
  *     The page of an id that no thread has used is read by the sums, and never written.
  * I2. Whether threads count in restartable sequences, and by which kind of id, is chosen before the first counter is
  *     allocated, once for the process: locked instructions and sequences on one word would lose counts.
- * I3. All places of a chunk have one size.  Chunks with a free place are in the list of their size, and one empty chunk
+ * I3. All cells of a chunk have one size.  Chunks with a free cell are in the list of their size, and one empty chunk
  *     of each size is kept for reuse.
  *
- * PC1  sets allocated, then base published | base loaded, then counted in the sets
+ * PC1  sets allocated, then base published         | base loaded, then counted in the sets
  * PC2  the reader's accesses, then counted as left | sum of left, then sum of entered
  */
 #include "percpu.h"
@@ -32,15 +32,15 @@
 #define MAP_BITS 64u
 #define MAP_WORDS ((MAX_PLACES + MAP_BITS - 1) / MAP_BITS)
 #define PAGE 4096u
-#define NR_SIZES 2u /* places of two words, or of four */
+#define NR_SIZES 2u /* cells of two words, or of four */
 
 struct chunk {
-	struct chunk *next, **at; /* list of chunks of this size that have a free place */
+	struct chunk *next, **at; /* list of chunks of this size that have a free cell */
 	size_t bytes;             /* size of the reserved address range */
-	uint32_t words;           /* words in a place */
-	uint32_t used;            /* number of places in use */
-	uint64_t taken[MAP_WORDS]; /* bitmap: places in use */
-	uint64_t clean[MAP_WORDS]; /* bitmap: places whose words still have the start value */
+	uint32_t words;           /* words in a cell */
+	uint32_t used;            /* number of cells in use */
+	uint64_t taken[MAP_WORDS]; /* bitmap: cells in use */
+	uint64_t clean[MAP_WORDS]; /* bitmap: cells whose words still have the start value */
 };
 _Static_assert(sizeof(struct chunk) <= PAGE, "a description has a page");
 
@@ -80,7 +80,7 @@ uint64_t quiesce__percpu_open_word(const struct quiesce_percpu *percpu)
 	return 0 - (uint64_t)(uintptr_t)base;
 }
 
-/* ---- places in chunks; under the lock ---- */
+/* ---- cells in chunks; under the lock ---- */
 
 static uint32_t size_index(uint32_t words)
 {
@@ -133,7 +133,7 @@ static struct chunk *new_chunk(void)
 	return chunk;
 }
 
-/* Prefer an empty chunk of the same size, because its clean places need not be cleared. */
+/* Prefer an empty chunk of the same size, because its clean cells need not be cleared. */
 static struct chunk *take_empty_chunk(uint32_t size)
 {
 	uint32_t from = spare[size] ? size : !size;
@@ -159,8 +159,8 @@ static struct chunk *find_partial_chunk(uint32_t words)
 	return chunk;
 }
 
-/* The caller has checked that the chunk has a free place. */
-static uint32_t free_place(const struct chunk *chunk)
+/* The caller has checked that the chunk has a free cell. */
+static uint32_t free_cell(const struct chunk *chunk)
 {
 	uint32_t i = 0;
 
@@ -169,7 +169,7 @@ static uint32_t free_place(const struct chunk *chunk)
 	return i * MAP_BITS + (uint32_t)__builtin_ctzll(~chunk->taken[i]);
 }
 
-/* Relaxed throughout: no thread counts in a free place.  A word that already has its start value is not
+/* Relaxed throughout: no thread counts in a free cell.  A word that already has its start value is not
  * written, so that untouched pages stay untouched. */
 static void clear_words(char *base, uint32_t words)
 {
@@ -186,20 +186,20 @@ static char *take(uint32_t words)
 {
 	struct chunk *chunk = find_partial_chunk(words);
 	uint64_t bit;
-	uint32_t place;
+	uint32_t cell;
 	char *base;
 
 	if (!chunk)
 		return NULL;
-	place = free_place(chunk);
-	bit = 1ull << place % MAP_BITS;
-	chunk->taken[place / MAP_BITS] |= bit;
+	cell = free_cell(chunk);
+	bit = 1ull << cell % MAP_BITS;
+	chunk->taken[cell / MAP_BITS] |= bit;
 	if (++chunk->used == nr_places(chunk))
 		unlink_chunk(chunk);
-	base = (char *)chunk + PAGE + place * words * WORD;
-	if (!(chunk->clean[place / MAP_BITS] & bit))
+	base = (char *)chunk + PAGE + cell * words * WORD;
+	if (!(chunk->clean[cell / MAP_BITS] & bit))
 		clear_words(base, words);
-	chunk->clean[place / MAP_BITS] &= ~bit;
+	chunk->clean[cell / MAP_BITS] &= ~bit;
 	return base;
 }
 
@@ -207,9 +207,9 @@ static void give_back(const char *base)
 {
 	size_t at = (uintptr_t)base % SET_BYTES;
 	struct chunk *chunk = (struct chunk *)(void *)(uintptr_t)((uintptr_t)base - at - PAGE);
-	uint32_t place = (uint32_t)(at / (chunk->words * WORD));
+	uint32_t cell = (uint32_t)(at / (chunk->words * WORD));
 
-	chunk->taken[place / MAP_BITS] &= ~(1ull << place % MAP_BITS);
+	chunk->taken[cell / MAP_BITS] &= ~(1ull << cell % MAP_BITS);
 	if (chunk->used-- == nr_places(chunk))
 		link_chunk(chunk);
 	if (chunk->used)

@@ -19,9 +19,9 @@
  *     one is live, or while the array may name it again.  A count is not locked while this thread waits for another one.
  *
  * PR1  state atomic, then all sequences restarted, then the sum | state read, then counted
- *      accesses before a reinit, then state per-CPU | state read, then counted, then later accesses
- * PR2  used through a reference, then put | the last put, then release
- * PR3  one change of mode | the next
+ *      accesses before a reinit, then state per-CPU             | state read, then counted, then later accesses
+ * PR2  used through a reference, then put                       | the last put, then release
+ * PR3  one change of mode                                       | the next
  */
 #include "percpu.h"
 

@@ -28,10 +28,12 @@
  * I7. percpu_down_write_many(): each lock in the array has entered rcu_sync as often as it will exit.
  *
  * PW1  open read, then reader counted, in one step | closed, sequences restarted, then counts read
- *      reader counted, then block read | block set, then counts read
- * PW2  what the last writer did, then open | open read, then inside
- * PW3  lock granted, or block cleared | the waiter returns, or a reader sees block clear
+ *      reader counted, then block read             | block set, then counts read
+ * PW2  what the last writer did, then open         | open read, then inside
+ * PW3  lock granted, or block cleared              | the waiter returns, or a reader sees block clear
  * WQ1  reader has left, then the queue's word read | the word made odd, then counts read
+ * PC2  see percpu.c
+ * RS1  see rcu_sync.c
  */
 #include "percpu_rwsem.h"
 
@@ -49,7 +51,7 @@
 #endif
 #define SPIN_PAUSES 4u
 #define SPINS 1000u /* for a clock that stands still; more than fit into QUIESCE_SPIN_NS */
-#define BATCH 1024u /* number of locks that share a fence */
+#define CHUNK 1024u /* number of locks that share a fence */
 enum { ENTERED = QUIESCE_RWSEM_ENTERED, LEFT = QUIESCE_RWSEM_LEFT };
 
 enum { WAITING, GRANTED };
@@ -374,7 +376,7 @@ static void end_write(struct percpu_rw_semaphore *sem)
 	struct quiesce__rwsem_waiter *writer;
 	bool readers;
 
-	if (!QUIESCE_MUTANT(rwsem_gate_early))
+	if (!QUIESCE_MUTANT(rwsem_exit_late))
 		quiesce_rcu_sync_exit(&sem->rss);
 	quiesce_store_relaxed(&sem->owner_tid, 0); /* Relaxed: for reports. */
 	quiesce__lock(&sem->lock);
@@ -388,7 +390,7 @@ static void end_write(struct percpu_rw_semaphore *sem)
 		grant(writer);
 		platform_futex_wake(&writer->state, 1);
 	}
-	if (QUIESCE_MUTANT(rwsem_gate_early))
+	if (QUIESCE_MUTANT(rwsem_exit_late))
 		quiesce_rcu_sync_exit(&sem->rss);
 }
 
@@ -436,7 +438,7 @@ static bool begin_enter(struct percpu_rw_semaphore *sem)
 /* Enter rcu_sync of all locks, with one fence for those whose readers are still on the fast path. */
 static void enter_all(struct percpu_rw_semaphore *const *sems, size_t nr)
 {
-	bool first[BATCH];
+	bool first[CHUNK];
 	struct percpu_rw_semaphore *any = NULL;
 
 	for (size_t i = 0; i < nr; i++) {
@@ -483,8 +485,8 @@ static void write_next(struct percpu_rw_semaphore *const *sems, size_t i)
 void quiesce_percpu_down_write_many(struct percpu_rw_semaphore *const *sems, size_t nr)
 {
 	quiesce__init();
-	for (size_t i = 0; i < nr; i += BATCH)
-		enter_all(sems + i, nr - i < BATCH ? nr - i : BATCH);
+	for (size_t i = 0; i < nr; i += CHUNK)
+		enter_all(sems + i, nr - i < CHUNK ? nr - i : CHUNK);
 	for (size_t i = 0; i < nr; i++)
 		write_next(sems, i);
 }
@@ -496,10 +498,10 @@ bool quiesce_percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t
 
 static QUIESCE_COLD void report_up_write(const struct percpu_rw_semaphore *sem, const void *caller)
 {
-	struct platform_place here;
+	struct platform_location here;
 
 	quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_write() at %s of %p, which no writer holds",
-			platform_place(caller, &here), (const void *)sem);
+			platform_location(caller, &here), (const void *)sem);
 }
 
 void quiesce__rwsem_up_write(struct percpu_rw_semaphore *sem, const void *caller)

@@ -21,12 +21,12 @@ static bool still_held(const struct percpu_rw_semaphore *sem, enum quiesce__held
 static void check_not_held(const struct percpu_rw_semaphore *sem, const char *call)
 {
 	bool write = still_held(sem, QUIESCE_HELD_WRITE);
-	struct platform_place taken;
+	struct platform_location taken;
 
 	if (write || still_held(sem, QUIESCE_HELD_READ))
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER, "%s of %p by a thread that holds it for %s, taken at %s", call,
 				(const void *)sem, write ? "writing" : "reading",
-				platform_place(quiesce__held_since(sem, write ? QUIESCE_HELD_WRITE : QUIESCE_HELD_READ), &taken));
+				platform_location(quiesce__held_since(sem, write ? QUIESCE_HELD_WRITE : QUIESCE_HELD_READ), &taken));
 }
 
 void quiesce__percpu_down_read_debug(struct percpu_rw_semaphore *sem)
@@ -47,11 +47,11 @@ bool quiesce__percpu_down_read_until_debug(struct percpu_rw_semaphore *sem, uint
 
 void quiesce__percpu_up_read_debug(struct percpu_rw_semaphore *sem)
 {
-	struct platform_place here;
+	struct platform_location here;
 
 	if (!percpu_is_read_locked(sem)) {
 		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "percpu_up_read() at %s of %p, which nobody holds for reading",
-				platform_place(quiesce__caller(), &here), (void *)sem);
+				platform_location(quiesce__caller(), &here), (void *)sem);
 		return;
 	}
 	quiesce__held_remove(sem, QUIESCE_HELD_READ);

@@ -7,8 +7,9 @@
  *     wait for that enter takes its place.
  * I3. An updater that is counted and past ENTER keeps the state from IDLE, because the callback checks the count.
  *
- * RS1  what updaters did, then idle | idle seen, then the fast path
+ * RS1  what updaters did, then idle   | idle seen, then the fast path
  *      grace period over, then PASSED | PASSED seen by another enter
+ * PW1  see percpu_rwsem.c
  */
 #include <quiesce/rcu_sync.h>
 

@@ -24,15 +24,15 @@
 	X(heavy_trusts_leader) X(heavy_late_by_arrival) X(watched_rarely) X(heavy_no_turns) X(heavy_shares_running) \
 	X(readers_free_taken_twice) X(slots_taken_unlive) X(slots_left_held) X(slots_left_lost) X(slots_first_shared) \
 	X(fork_caller_survives) X(fork_intact_early) X(fork_entries_dropped) X(fork_records_dropped) \
-	X(fork_lines_dropped) X(fork_registers_blind) X(fork_nested_lost) X(fork_place_lost) X(holdout_unblocking_named) \
+	X(fork_lines_dropped) X(fork_registers_blind) X(fork_nested_lost) X(fork_scanner_lost) X(holdout_unblocking_named) \
 	X(holdout_named_again) X(holdout_dead_named) X(holdout_hook_unwaited) X(readers_dead_kept) \
 	X(fork_generation_early) X(exit_keeps_entry) X(reap_unplaced) X(exit_unwaited) X(exit_no_notify)
 
 /* Guards of callbacks that end their thread, and of allocators that retire. */
 #define QUIESCE_GUARDS_OF_RUNS(X) \
 	X(run_cancelable) X(run_state_kept) X(cb_ended_lost) X(cb_ended_unfreed) X(cb_ended_spill_lost) \
-	X(cb_ended_uncounted) X(cb_ended_beside) X(cb_helpers_unawaited) X(cb_shared_twice) X(cb_inherited_shared) \
-	X(cb_child_helps) X(cb_ended_waits) X(helper_ended_unlisted) X(helper_ended_leads) X(hazptr_ended_unlisted) \
+	X(cb_ended_uncounted) X(cb_ended_beside) X(cb_others_unawaited) X(cb_shared_twice) X(cb_inherited_shared) \
+	X(cb_child_runs_on) X(cb_ended_waits) X(helper_ended_unlisted) X(helper_ended_dispatches) X(hazptr_ended_unlisted) \
 	X(hazptr_ended_inside) X(hazptr_ended_next_lost) X(hazptr_ended_barrier_lost) X(hazptr_ended_trusted) \
 	X(cohort_ended_lost) X(srcu_ended_uncounted) X(ref_ended_lost) X(cb_heap_nests) X(cb_heap_two_queues) \
 	X(cb_heap_waits) X(sync_place_vacant)
@@ -67,7 +67,7 @@
 /* Guards of per-CPU counters. */
 #define QUIESCE_GUARDS_PERCPU(X) \
 	X(rwsem_wake_lost) X(rwsem_timed_counts) X(rwsem_plain_fence) X(rwsem_grant_uncounted) X(rwsem_keeps_block) \
-	X(rwsem_ops_unset) X(rwsem_many_twice) X(rwsem_many_kept) X(rwsem_gate_early) X(rwsem_no_drain) \
+	X(rwsem_ops_unset) X(rwsem_many_twice) X(rwsem_many_kept) X(rwsem_exit_late) X(rwsem_no_drain) \
 	X(srcu_reversal_lost) X(srcu_request_stays) X(srcu_wake_lost) X(srcu_no_gp) X(srcu_bytes_kept) X(shutdown_srcu_left) \
 	X(srcu_barrier_early) X(ref_sum_before_fence) X(ref_no_restart) X(ref_two_adds) X(ref_unbiased) X(ref_base_kept) \
 	X(ref_live_apart) X(ref_revived) X(ref_confirm_early) X(ref_many_put_early) X(ref_confirm_unlocked)

@@ -56,6 +56,8 @@ int quiesce__perturb_stay(void);
 		__atomic_compare_exchange_n((p), (expected), (n), 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED), \
 		quiesce__fenced(__atomic_compare_exchange_n((p), (expected), (n), 0, __ATOMIC_SEQ_CST,    \
 							    __ATOMIC_RELAXED)))
+#define quiesce_cmpxchg_relaxed(p, expected, n) \
+	QUIESCE_PERTURBED(__atomic_compare_exchange_n((p), (expected), (n), 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 
 /* Labelled read-modify-write operations are full fences.  A locked instruction is one;
  * elsewhere a sequentially consistent operation alone need not be. */

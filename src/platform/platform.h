@@ -157,8 +157,8 @@ int platform_count_copies(void);
 const char *platform_getenv(const char *name); /* returns NULL in setuid programs */
 void platform_free(void *object);              /* calls the process's free() */
 /* Format a code address for a message: "libfoo.so+0x1234", as `addr2line -i` takes it.  Returns the text. */
-struct platform_place { char text[120]; };
-const char *platform_place(const void *address, struct platform_place *ret);
+struct platform_location { char text[120]; };
+const char *platform_location(const void *address, struct platform_location *ret);
 void platform_write_stderr(const char *text, size_t length);
 void platform_die(void) __attribute__((noreturn));
 

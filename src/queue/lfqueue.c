@@ -22,8 +22,8 @@
  *     moment, or closed.  So it stays allocated for the rest of the reader's section.
  * I4. The tail becomes a number after the head has, and only then can a node follow that number.
  *
- * LQ1  node filled in, then linked                  | link followed, then its node
- * LQ2  node linked, then the tail advanced          | tail read, then the link there
+ * LQ1  node filled in, then linked                   | link followed, then its node
+ * LQ2  node linked, then the tail advanced           | tail read, then the link there
  * LQ3  node filled in, or tail passed, then the head | head read, then the link there
  *
  * M. M. Michael, M. L. Scott: Simple, fast, and practical non-blocking and blocking concurrent queue algorithms.  PODC 1996.

@@ -13,7 +13,7 @@
  *     dequeued belongs to the caller.
  * I4. Only consumers write the link of the head, except for the producer that found the head in the tail.
  *
- * WF1  node filled in, then linked        | link followed, then the node read
+ * WF1  node filled in, then linked         | link followed, then the node read
  * WF2  a link cleared, then tail exchanged | tail exchanged, then the link found there written
  */
 #include "queue/wait_link.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* radix.c - updates of the tree; its idea, invariants and barriers are in radix.h. */
+/* radix.c - updates of the tree; its idea, invariants and barriers are in radix.h.
+ *
+ * ID1, ID2, ID3  see radix.h
+ */
 #include "radix/radix.h"
 #include "platform/platform.h"
 #include "rcu/reclaim.h"

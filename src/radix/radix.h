@@ -20,8 +20,8 @@
  *     used bits and marks are set there first and cleared there last, so that a walk does not miss an index.
  *
  * ID1  node or object initialised, then the slot; removed, then the slot | slot, then its target
- * ID2  tree below a new root linked, then the root | root, then the tree below
- * ID3  accesses before the setting of a mark, then the mark | mark, then accesses that depend on it
+ * ID2  tree below a new root linked, then the root                       | root, then the tree below
+ * ID3  accesses before the setting of a mark, then the mark              | mark, then accesses that depend on it
  */
 #ifndef QUIESCE_RADIX_H
 #define QUIESCE_RADIX_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* radix_walk.c - search for the next index up or down, for readers. */
+/* radix_walk.c - search for the next index up or down, for readers.
+ *
+ * ID1, ID2, ID3  see radix.h
+ */
 #include "radix/radix.h"
 
 #define BITS QUIESCE_RADIX_BITS

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* xarray.c - a sparse array of pointers, in order, with marks, in a tree; see radix.h. */
+/* xarray.c - a sparse array of pointers, in order, with marks, in a tree; see radix.h.
+ *
+ * ID3  see radix.h
+ */
 #include "radix/radix.h"
 #include "runtime/core.h"
 #include "runtime/lock.h"

@@ -3,6 +3,9 @@
  *
  * At a safe point the caller holds no lock that readers or callbacks take.  So where no worker thread can be had, callbacks run in these
  * calls.
+ *
+ * CB4, CB7  see pass.c
+ * CB9  see worker.c
  */
 #include "runtime/helper.h"
 #include "queue.h"
@@ -213,13 +216,13 @@ bool quiesce__nothing_queued(void)
 
 bool quiesce__barrier_is_misuse(const char *call, const void *caller)
 {
-	struct platform_place here;
+	struct platform_location here;
 
 	if (quiesce__rcu_wait_is_misuse(call, caller))
 		return true;
 	if (quiesce__self()->state & (QUIESCE_TLS_CALLBACKS | QUIESCE_TLS_IN_HEAP)) {
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_CALLBACK, "%s at %s inside a callback%s would wait for itself", call,
-				platform_place(caller, &here),
+				platform_location(caller, &here),
 				quiesce__self()->state & QUIESCE_TLS_IN_HEAP ? ", or in a free() of the library's," : "");
 		return true;
 	}

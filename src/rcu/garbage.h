@@ -5,7 +5,7 @@
 
 #include "runtime/report.h"
 
-/* Garbage of RCU: bytes that retirers reported less bytes that reclaimers reported.  Both report in steps, so the sum lags a little, and
+/* Garbage of RCU: bytes that retirers reported less bytes that reclaimers reported.  Both report in quanta, so the sum lags a little, and
  * may fall below zero. */
 extern int64_t quiesce__garbage;
 /* Garbage of all SRCU domains, a separate sum because a forked child counts it anew. */

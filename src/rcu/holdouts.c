@@ -11,10 +11,11 @@
  *
  * I1. A reader word that was found not to block is not scanned again: sections that set it later began after the fence, and find the new
  *     pointer, whatever number they have.  So a scan resumes where the one before stopped, and ends at the last entry that blocked when
- *     all holdouts were asked.
+ *     all holdouts got a request.
  * I2. pending == notify flags set + decrements in progress.  It is only a reason to sleep: the reader words alone end the wait.
  * I3. The SLOW bit is lost if it is set between the owner's load of its reader word and the plain store that follows.  So no sleep is
- *     longer than 8 ms (wait_policy.c), and the waiter asks again after each scan.  This is the price of a reader without a wake-up test.
+ *     longer than 8 ms (wait_policy.c), and the waiter repeats the request after each scan.  This is the price of a reader without a
+ *     wake-up test.
  * I4. No scan is repeated without bound: the waiter spins for a bounded number of scans, then sleeps.
  * I5. One thread at a time waits here, the leader of rcu_gp.c (state.led): pending and force_not_before are those of its wait, so the last
  *     reader wakes one thread.  Threads that run a grace period alone only watch, and change neither.
@@ -34,7 +35,7 @@
 #define POST_NS 1000000u       /* interval at which a waiter posts its notice for the hook */
 #define MAX_FUTILE_WINDOWS 16u /* after so many windows of yields without effect the holdout is assumed to sleep */
 #define PAUSE 4u               /* ratio of the pause to the window before it: readers yield at most a fifth of the time, for normal waits */
-#define WATCH_MIN_NS 500000u /* first interval between two scans of a waiter that asks for no wake-up */
+#define WATCH_MIN_NS 500000u /* first interval between two scans of a waiter that requests no wake-up */
 #define WATCH_MAX_NS 8000000u /* longest such interval; each is twice the one before */
 
 struct wait {
@@ -42,7 +43,7 @@ struct wait {
 	enum quiesce__urgency urgency; /* urgency that the caller wants */
 	uint64_t number;      /* number of the grace period */
 	uint32_t at, nr;      /* entries before @at, and from @nr on, do not block */
-	uint32_t asked;       /* only entries before this one can have requests */
+	uint32_t requested;   /* only entries before this one can have requests */
 	uint64_t cpus;        /* CPUs of the holdouts, as in struct quiesce__yield */
 	uint64_t first_cpu;   /* CPU of the first holdout, in the same form */
 	/* These describe the last call of made_progress(), which judges a window of forced yields. */
@@ -93,13 +94,13 @@ static void cancel_request(struct quiesce__reader *r)
 		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: only a reason to sleep (I2). */
 }
 
-static void ask(struct wait *w, struct quiesce__reader *r, struct quiesce_tls_v1 *tls)
+static void request(struct wait *w, struct quiesce__reader *r, struct quiesce_tls_v1 *tls)
 {
 	quiesce_fetch_add_relaxed(&pending, 1u); /* Relaxed: only a reason to sleep (I2). */
 	/* RU7: full, pairs with RU7 in quiesce__holdouts_notify() */
 	if (quiesce_xchg(RU7, &r->notify, 1))
 		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2.  The request was set already, and counted. */
-	if (!quiesce__rcu_ask(tls, w->number))
+	if (!quiesce__rcu_request(tls, w->number))
 		cancel_request(r);
 }
 
@@ -110,7 +111,7 @@ static uint64_t cpu_of(const struct quiesce_tls_v1 *tls)
 	return cpu == PLATFORM_NO_CPU ? QUIESCE_ALL_CPUS : 1ull << cpu % 64;
 }
 
-static bool ask_if_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
+static bool request_if_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
 	struct wait *w = arg;
 
@@ -119,18 +120,18 @@ static bool ask_if_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 *tls
 	w->nr = (uint32_t)(r - quiesce__readers.entry) + 1;
 	w->cpus |= cpu_of(tls);
 	w->first_cpu = w->first_cpu ? w->first_cpu : w->cpus;
-	ask(w, r, tls);
+	request(w, r, tls);
 	return false;
 }
 
-/* Ask each holdout for a wake-up; a request is cancelled if its holdout has left meanwhile. */
-static void ask_all(struct wait *w)
+/* Request a wake-up of each holdout; the request is cancelled if its holdout has left meanwhile. */
+static void request_all(struct wait *w)
 {
 	uint32_t nr = w->nr;
 
 	w->cpus = w->first_cpu = 0;
 	w->nr = w->at;
-	quiesce__readers_walk(w->at, nr, ask_if_holdout, w);
+	quiesce__readers_walk(w->at, nr, request_if_holdout, w);
 }
 
 /* Cancel the requests of readers that left without taking them. */
@@ -138,7 +139,7 @@ static void cancel_requests(struct wait *w)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 
-	for (uint32_t i = 0; i < w->asked; i++)
+	for (uint32_t i = 0; i < w->requested; i++)
 		/* Relaxed: cancel_request() decides. */
 		if (quiesce_load_relaxed(&rs->entry[i].notify))
 			cancel_request(&rs->entry[i]);
@@ -148,7 +149,7 @@ void quiesce__holdouts_notify(struct quiesce__reader *r)
 {
 	/* While readers are forced to yield, each unlock calls this, also in threads that no waiter waits for.  Entries of other threads
 	 * are on the same cache line, so the flag is loaded before it is exchanged. */
-	/* RU7: full, pairs with RU7 in ask() */
+	/* RU7: full, pairs with RU7 in request() */
 	quiesce_fence_full(RU7);
 	if (!quiesce_load_relaxed(&r->notify)) /* Relaxed: the fence precedes it. */
 		return;
@@ -328,7 +329,7 @@ static void wait_begin(struct wait *w, uint64_t number, const char *call)
 		.helped = made_progress, .arg = w, .not_before = &force_not_before,
 		.pause = PAUSE,
 	};
-	w->nr = w->asked = quiesce__readers_nr();
+	w->nr = w->requested = quiesce__readers_nr();
 }
 
 /* Begin to measure the wait, since the spin is over: from here on, it may force yields, post a notice for the hook, and be reported. */
@@ -391,13 +392,13 @@ static bool scan_for_longer(struct wait *w)
 static void wait_for_readers(struct wait *w)
 {
 	start_clock(w);
-	ask_all(w);
+	request_all(w);
 	if (!scan_for_longer(w))
 		while (!scan(w)) {
 			sleep_once(w);
 			if (scan(w))
 				break;
-			ask_all(w);
+			request_all(w);
 		}
 	cancel_requests(w);
 }
@@ -438,7 +439,7 @@ bool quiesce__holdouts_try(uint64_t number, uint32_t *empty)
 	return check_unregistered(empty) && scan(&w);
 }
 
-bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(uint64_t than), uint64_t than)
+bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*stop)(uint64_t cookie), uint64_t cookie)
 {
 	uint32_t never = 0, empty = 0;
 	uint64_t ns = WATCH_MIN_NS;
@@ -449,7 +450,7 @@ bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(u
 	while (!scan(&w) || !check_unregistered(&empty)) {
 		uint64_t now = platform_now_ns();
 
-		if (enough(than)) {
+		if (stop(cookie)) {
 			quiesce__holdout_hook_withdraw(number);
 			return false;
 		}

@@ -18,13 +18,14 @@ enum quiesce__urgency {
  * its heavy fence.  @urgency is the caller's; followers may raise it.  @call names the call in reports. */
 void quiesce__holdouts_wait(uint64_t number, enum quiesce__urgency urgency, const char *call);
 /* Wait for the holdouts, also while another thread does: scan at intervals, without requests for wake-ups and without forced
- * yields.  False: @enough(@than) has returned true, so the wait is not needed any more. */
-bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*enough)(uint64_t than), uint64_t than);
+ * yields.  False: @stop(@cookie) has returned true, so the wait is not needed any more. */
+bool quiesce__holdouts_watch(uint64_t number, const char *call, bool (*stop)(uint64_t cookie), uint64_t cookie);
 /* Scan once, without sleeping; true if no reader blocks @number.  @empty is 0 for the first scan, and kept for the next ones. */
 bool quiesce__holdouts_try(uint64_t number, uint32_t *empty);
-/* The calling thread, the owner of @r, has cleared its reader word, whose SLOW bit was set: wake the waiter if it asked for that. */
+/* The calling thread, the owner of @r, has cleared its reader word, whose SLOW bit was set: wake the waiter if it requested that. */
 void quiesce__holdouts_notify(struct quiesce__reader *r);
-/* Ask the wait in progress, for grace period @number or the one before, to have at least @urgency; called by threads that need @number. */
+/* Raise the urgency of the wait in progress, for grace period @number or the one before, to at least @urgency; called by threads that
+ * need @number. */
 void quiesce__holdouts_raise_urgency(uint64_t number, enum quiesce__urgency urgency);
 /* Forget the parent's waits, in the child of a fork. */
 void quiesce__holdouts_fork_child(void);

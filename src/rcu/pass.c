@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pass.c - a pass: take all listed queues, wait for one grace period for all of them, reclaim.  reclaimers.c runs the callbacks.
  *
- * The leader of a pass is the worker, or a caller where there is no worker.
+ * The holder of a pass is the thread that makes it, and holds pass.lock: the worker, or a caller where there is no worker.
  *
  * I1. Each object that a pass reclaims was queued before the grace period of the pass began: the snapshot is taken first.
  * I2. A callback is taken from its queue (@taken) before it runs, and counted (@nr_run) after it has returned, so that the child of a fork
@@ -15,17 +15,17 @@
  *     next pass takes it, pushed or not, so that a barrier for what was queued in it does not wait until the owner runs.
  * I5. A pass that a caller waits for frees the ready objects of all queues; other passes leave them to the owners for some time.
  * I6. A pass visits only queues that were listed, carried over, or left unfreed; it never walks all queues.
- * I7. pass.lock guards all that a pass has, except queues whose callbacks helpers are running.  If a callback ends the leader's thread,
- *     the pass stays unfinished; its queues are listed again once these helpers are done.  The next pass has a higher number, so it
- *     completes the callers that wait for this one.
+ * I7. pass.lock guards all that a pass has, except queues whose callbacks other reclaimers are running.  If a callback ends the holder's
+ *     thread, the pass stays unfinished; its queues are listed again once these reclaimers are done.  The next pass has a higher number,
+ *     so it completes the callers that wait for this one.
  *
- * CB1  address written, then queued raised   | queued read, then the address read
- * CB2  grace period over, then ready raised  | ready read, then freed
- * CB3  queued raised, then listed read       | unlisted, then queued read
+ * CB1  address written, then queued raised     | queued read, then the address read
+ * CB2  grace period over, then ready raised    | ready read, then freed
+ * CB3  queued raised, then listed read         | unlisted, then queued read
  * CB4  callbacks run, objects freed; then done | done read, then rcu_barrier() returns
- * CB6  queue written, then pushed            | list taken, then queues read
- * CB7  callback queued, then begun read      | begun raised, then lists taken and waiting read
- * CB8  again set, then lock tried            | lock released, then again read
+ * CB6  queue written, then pushed              | list taken, then queues read
+ * CB7  callback queued, then begun read        | begun raised, then lists taken and waiting read
+ * CB8  again set, then lock tried              | lock released, then again read
  */
 #include "queue.h"
 #include "rcu.h"
@@ -62,7 +62,7 @@ uint64_t quiesce__pass_max_taken(void)
 
 bool quiesce__pass_requeued(void)
 {
-	return quiesce__pass_leader->requeued;
+	return quiesce__pass_holder->requeued;
 }
 
 static void count_visit(void)
@@ -132,7 +132,7 @@ static void take_all(void)
 {
 	pass.queues = NULL;
 	pass.max_taken = 0;
-	pass.needs_gp = quiesce__pass_leader->requeued = false;
+	pass.needs_gp = quiesce__pass_holder->requeued = false;
 	take_carried();
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++)
 		take_listed(&quiesce__queues.shard[i]);
@@ -159,9 +159,9 @@ static bool has_ready(const struct quiesce__queue *queue)
 static void free_all_ready(struct quiesce__queue *queue)
 {
 	while (queue->freeing.taken != queue->ready) {
-		quiesce__gate_enter(&quiesce__pass_leader->in_gate);
+		quiesce__gate_enter(&quiesce__pass_holder->in_gate);
 		quiesce__free_ready(queue, FREE_CHUNK);
-		quiesce__gate_leave(&quiesce__pass_leader->in_gate);
+		quiesce__gate_leave(&quiesce__pass_holder->in_gate);
 	}
 	quiesce__queue_report_freed(queue);
 }
@@ -402,7 +402,7 @@ static void relist_queues(void)
 	}
 }
 
-/* Give up the pass, because a callback has ended the leader's thread (I7). */
+/* Give up the pass, because a callback has ended the holder's thread (I7). */
 static void pass_ended(struct quiesce__run *run)
 {
 	(void)run; /* the state to clean up is in @pass */
@@ -414,7 +414,7 @@ static void pass_ended(struct quiesce__run *run)
 
 void quiesce__pass_run(bool callbacks)
 {
-	struct pass_run pass_run = { .run = { .call = "call_rcu()", .named = &quiesce__pass_leader->func }, .callbacks = callbacks };
+	struct pass_run pass_run = { .run = { .call = "call_rcu()", .named = &quiesce__pass_holder->func }, .callbacks = callbacks };
 
 	quiesce__run(&pass_run.run, run_pass, pass_ended);
 }
@@ -477,7 +477,7 @@ void quiesce__pass_fork_child(void)
 
 	quiesce__lock_reset(&quiesce__pass.lock, in_callback);
 	if (state & QUIESCE_TLS_IN_CALLBACK && !in_callback)
-		(void)quiesce__trylock(&quiesce__pass.lock); /* the helper holds it until its callback returns: I4 of reclaimers.c */
+		(void)quiesce__trylock(&quiesce__pass.lock); /* the reclaimer holds it until its callback returns: I4 of reclaimers.c */
 	quiesce__reclaimers_fork_child(in_callback);
 	quiesce__pass.waiting = quiesce__pass.again = 0;
 	quiesce__pass.wanted = quiesce__pass.ran_callbacks;

@@ -3,15 +3,17 @@
  *
  * I1. The process-wide sum of garbage is the total of the shares of all queues (@share), and of the bytes that threads without a queue
  *     have spilled.  When a queue is freed its share is subtracted, so nothing of it stays in the sum, whatever was not reported.
- * I2. A thread that reclaims reports afterwards; an owner that queues reports at most one step later.  A report exchanges the share for
- *     the bytes that wait in the queue, and is repeated if fewer bytes wait by then (GB1).  So a share exceeds the bytes that wait by at
- *     most one step, which its owner has freed and not reported yet; and an owner that frees its last object reports in any case, so the
- *     share of an empty queue is 0.
+ * I2. A thread that reclaims reports afterwards; an owner that queues reports at most one quantum (report_bytes) later.  A report
+ *     exchanges the share for the bytes that wait in the queue, and is repeated if fewer bytes wait by then (GB1).  So a share exceeds
+ *     the bytes that wait by at most one quantum, which its owner has freed and not reported yet; and an owner that frees its last object
+ *     reports in any case, so the share of an empty queue is 0.
  * I3. An object of kfree_rcu() counts in @taken before it is freed, so that the child of a fork does not free it again, and in @freed
  *     after free() has returned.  A queue whose two counts differ stays unfreed, so rcu_barrier() makes a pass, which waits for the lock
  *     of the queue, and so for an owner that is in free().
  *
  * GB1  bytes queued or reclaimed, then the share | the share, then the bytes that wait read again
+ * CB2, CB3, CB4, CB6  see pass.c
+ * CB5  see spill.c
  */
 #include "queue.h"
 
@@ -23,7 +25,8 @@
 
 struct quiesce__queues quiesce__queues = { .report_bytes = REPORT_MAX };
 
-/* Choose the step of reports, so that all threads together leave a small part of the ceiling unreported.  The caller holds queues.lock. */
+/* Choose the quantum of reports, so that all threads together leave a small part of the ceiling unreported.  The caller holds
+ * queues.lock. */
 static void choose_report_bytes(void)
 {
 	struct quiesce__queues *q = &quiesce__queues;
@@ -207,7 +210,7 @@ void quiesce__queue_report_freed(struct quiesce__queue *queue)
 	quiesce__queue_report(queue);
 }
 
-/* True if a step has been freed since the last report, or no object for free() is left (I2).
+/* True if a quantum has been freed since the last report, or no object for free() is left (I2).
  * Relaxed: a policy; the owner reports what it queues later. */
 static bool report_is_due(const struct quiesce__queue *queue)
 {

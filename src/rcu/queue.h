@@ -50,12 +50,12 @@ struct quiesce__queue {
 	uint64_t ready;       /* number of objects for free(), ever, whose grace period is over */
 	uint64_t ready_bytes; /* bytes of these objects */
 	struct quiesce__queue *next_listed; /* next queue in the shard's list; written by the thread that pushes this queue */
-	/* The holder of @lock writes these: the owner, which frees a few objects, or the leader of a pass. */
+	/* The holder of @lock writes these: the owner, which frees a few objects, or the holder of a pass. */
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE)));
 	struct quiesce__consume freeing;
 	uint64_t freed;          /* number of objects whose free() has returned; read without the lock */
 	uint64_t reported_freed; /* bytes freed, at the last report by a thread that frees */
-	/* The leader of a pass writes these, except @running and @run, which the reclaimer that has the queue writes. */
+	/* The holder of a pass writes these, except @running and @run, which the reclaimer that has the queue writes. */
 	struct quiesce__consume running __attribute__((aligned(QUIESCE_CACHELINE)));
 	uint64_t nr_run;     /* number of callbacks that have returned */
 	struct quiesce__snapshot callbacks_snap, frees_snap;
@@ -69,7 +69,7 @@ struct quiesce__queue {
 	struct quiesce__queue *next, *prev; /* neighbours in the list of all queues, under queues.lock */
 };
 
-/* A list of queues.  There are several shards, so that threads that begin to retire do not all write the same line. */
+/* A list of queues.  There are several shards, so that threads that begin to retire do not all write the same cache line. */
 struct quiesce__shard {
 	struct quiesce__queue *listed; /* queues pushed by their owners; a pass takes the whole list */
 	struct rcu_head *spill;        /* objects of threads that cannot have a queue, linked by their heads */

@@ -4,6 +4,7 @@
  * The theory of grace periods, for readers and updaters, is in rcu_gp.c.
  *
  * RU8  unregistered++ then reads; accesses then unregistered-- | unlink, then count read; then free
+ * RU1, RU2, RU5  see rcu_gp.c
  */
 #include "rcu.h"
 #include "reclaim.h"
@@ -174,14 +175,14 @@ static QUIESCE_COLD void serve_requests(struct quiesce_tls_v1 *self)
 /* End the section of an unregistered reader; outside of any section, report the unlock that @caller made. */
 static QUIESCE_COLD void rare_unlock(struct quiesce_tls_v1 *self, const void *caller)
 {
-	struct platform_place here;
+	struct platform_location here;
 
 	quiesce__init();
 	if (self->unregistered)
 		unregistered_unlock(self);
 	else
 		quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "rcu_read_unlock() at %s without rcu_read_lock()",
-				platform_place(caller, &here));
+				platform_location(caller, &here));
 }
 
 void quiesce__rcu_unlock_slow(void)
@@ -231,37 +232,37 @@ void quiesce__rcu_unlock_debug(void)
 void quiesce__rcu_check_debug(int held, const char *what)
 {
 	const void *site = quiesce__caller();
-	struct platform_place here;
+	struct platform_location here;
 
 	if (quiesce_unlikely(!held))
 		quiesce__misuse(QUIESCE_MISUSE_NOT_HELD, "%s: the caller does not hold what it must, at %s", what,
-				platform_place(site, &here));
+				platform_location(site, &here));
 }
 
 void quiesce__rcu_section_debug(const char *call)
 {
 	const void *site = quiesce__caller();
-	struct platform_place here;
+	struct platform_location here;
 
 	if (quiesce_unlikely(!rcu_read_lock_held()))
 		quiesce__misuse(QUIESCE_MISUSE_NOT_HELD, "%s at %s outside of a read-side section: rcu_read_lock() comes first", call,
-				platform_place(site, &here));
+				platform_location(site, &here));
 }
 
-/* In the debug build the report names the place where the section began. */
+/* In the debug build the report names the location in the code where the section began. */
 bool quiesce__rcu_wait_is_misuse(const char *call, const void *caller)
 {
 	const void *site = quiesce__self()->site;
-	struct platform_place here, there;
+	struct platform_location here, there;
 
 	quiesce__init();
 	if (!rcu_read_lock_held())
 		return false;
-	platform_place(caller, &here);
+	platform_location(caller, &here);
 	if (site)
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
 				"%s at %s inside an RCU read-side section would wait for itself; the section began near %s",
-				call, here.text, platform_place(site, &there));
+				call, here.text, platform_location(site, &there));
 	else
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
 				"%s at %s inside an RCU read-side section would wait for itself", call, here.text);

@@ -13,9 +13,9 @@ extern struct quiesce__yield quiesce__rcu_yield;
 void quiesce__rcu_force_yield(bool on);
 /* True if the reader word of @tls blocks the grace period @number. */
 bool quiesce__rcu_blocks(struct quiesce_tls_v1 *tls, uint64_t number);
-/* Ask the owner of @tls to call quiesce__holdouts_notify() when it clears its reader word; false if that blocks @number no longer.  The
- * request may get lost. */
-bool quiesce__rcu_ask(struct quiesce_tls_v1 *tls, uint64_t number);
+/* Request that the owner of @tls calls quiesce__holdouts_notify() when it clears its reader word; false if that word blocks @number no
+ * longer.  The request may get lost. */
+bool quiesce__rcu_request(struct quiesce_tls_v1 *tls, uint64_t number);
 /* Announce that the waiter, which is going to sleep, scans again at @when at the latest, provided that it runs. */
 void quiesce__rcu_scan_by(uint64_t when);
 /* Add to the report of a grace period the callers and objects that wait for it. */

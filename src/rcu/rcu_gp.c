@@ -9,8 +9,9 @@
  *                                        every word: outside, or number not older?  (acquire, RU2)
  *                                        completed = number, unless completed is newer  RU5
  *
- * gp is quiesce_rcu_v1.gp.  The reader word of a thread, rcu_word in its block, has the number of its section, or says that the thread
- * is outside of any.
+ * Each grace period has a number.  A caller's cookie is the number of the grace period that completes it, with COOKIE_VALID set, which
+ * comparisons ignore.  gp is quiesce_rcu_v1.gp.  The reader word of a thread, rcu_word in its block, has the number of its section, or
+ * says that the thread is outside of any.
  *
  * I1. An older number in a reader word was loaded from gp before gp reached the updater's number, so the updater waits for that section,
  *     which may have begun before the unlinking.  The word may be stored much later (I4).
@@ -22,7 +23,7 @@
  * I5. A caller needs a number that is taken after the call began: its cookie, or a newer one.  As a rule one thread at a time
  *     leads, and the others follow: when the leader is done, one of the callers that arrived meanwhile leads for all of these.
  * I6. No caller depends on a thread that does not run.  A leader announces when it scans next.  While it is overdue, one follower in each
- *     millisecond runs a grace period alone, with a number and a fence of its own; such a follower asks no reader for a wake-up, because
+ *     millisecond runs a grace period alone, with a number and a fence of its own; such a follower requests no wake-up, because
  *     only the leader makes requests.  Grace periods overlap then, so gp and completed are maxima.
  * I7. A poller that takes part in grace periods does not lead, and no caller follows it: it has a number and a fence of its own, which
  *     later pollers continue with, and it does not wait for readers.  While a leader is not overdue, pollers leave the work to it.
@@ -33,9 +34,10 @@
  * RU3  object initialised, then published        | pointer loaded, then the object used
  * RU5  scan over, then completed                 | completed read, then the poller frees
  * RU6  unlink, then started read (a cookie)      | started set, then words are read
- * RU9  unlink, then the number taken             | a newer number taken, then its fence
+ * RU9  unlink, then the number taken (started)   | a newer number taken, then its fence
  * GP1  completed, led; then waiting read         | waiting raised, then completed, led read
  * GP2  the leader's last store                   | the next leader's first load
+ * RU7  see holdouts.c
  *
  * Paper: M. Desnoyers et al., "User-Level Implementations of Read-Copy Update", IEEE TPDS 23(2), 2012, has the idea of a reader without
  * fences; docs/design/rcu.md argues for the numbering and the single membarrier, which are ours.
@@ -57,8 +59,8 @@
 
 struct quiesce_rcu_v1 quiesce_rcu_v1 __attribute__((aligned(128))) = { .gp = WORD(FIRST_NUMBER), .reserved = { 0 } };
 
-/* Followers are on two sides: those that need a grace period with an even number, and those that need one with an odd number. */
-struct side {
+/* Followers by the parity of the number that they need: those with an even one, and those with an odd one. */
+struct followers {
 	uint32_t waiting; /* number of followers */
 	uint32_t word;    /* futex of the followers; it changes when they are to check state.completed and state.led */
 };
@@ -69,7 +71,7 @@ static struct {
 	uint64_t due;       /* time by which the leader scans next */
 	uint32_t led;       /* 1: there is a leader */
 	uint32_t claims;    /* number of times that a follower has claimed to run a grace period alone */
-	struct side side[2];
+	struct followers followers[2]; /* by parity */
 } state __attribute__((aligned(QUIESCE_CACHELINE))) = { .started = FIRST_NUMBER, .completed = FIRST_NUMBER };
 
 /* Compare numbers, which have 48 bits and wrap. */
@@ -92,7 +94,7 @@ bool quiesce__rcu_blocks(struct quiesce_tls_v1 *tls, uint64_t number)
 	return is_older(word >> 16, number);
 }
 
-bool quiesce__rcu_ask(struct quiesce_tls_v1 *tls, uint64_t number)
+bool quiesce__rcu_request(struct quiesce_tls_v1 *tls, uint64_t number)
 {
 	while (quiesce__rcu_blocks(tls, number)) {
 		/* Relaxed: the exchange decides. */
@@ -113,8 +115,8 @@ void quiesce__rcu_force_yield(bool on)
 	uint64_t word = quiesce_load_relaxed(&quiesce_rcu_v1.gp);
 
 	while (on != !!(word & QUIESCE_RCU_SLOW))
-		/* RU9: full, pairs with RU9 in publish() */
-		if (quiesce_cmpxchg(RU9, &quiesce_rcu_v1.gp, &word, word ^ QUIESCE_RCU_SLOW))
+		/* Relaxed: the exchange keeps the number, and the bit is a request that may be seen late. */
+		if (quiesce_cmpxchg_relaxed(&quiesce_rcu_v1.gp, &word, word ^ QUIESCE_RCU_SLOW))
 			break;
 }
 
@@ -126,7 +128,7 @@ void quiesce__rcu_scan_by(uint64_t when)
 void quiesce__rcu_report_behind(struct quiesce__report *r)
 {
 	/* Relaxed: a report. */
-	uint32_t callers = quiesce_load_relaxed(&state.side[0].waiting) + quiesce_load_relaxed(&state.side[1].waiting);
+	uint32_t callers = quiesce_load_relaxed(&state.followers[0].waiting) + quiesce_load_relaxed(&state.followers[1].waiting);
 	struct quiesce_stats stats = { .readers = 0 };
 
 	quiesce__reclaim_stats(&stats);
@@ -143,16 +145,15 @@ static void publish(uint64_t number)
 	uint64_t word = quiesce_load_relaxed(&quiesce_rcu_v1.gp); /* Relaxed: the exchange decides. */
 
 	while (is_older(word >> 16, number))
-		/* The only order that I2 needs is this store after RU1's heavy fence. */
-		/* RU9: full, pairs with RU9 in gp_advance() */
-		if (quiesce_cmpxchg(RU9, &quiesce_rcu_v1.gp, &word, WORD(number) | (word & QUIESCE_RCU_SLOW)))
+		/* Relaxed: I2 needs this store after the heavy fence RU1, which precedes it; a newer number has its own. */
+		if (quiesce_cmpxchg_relaxed(&quiesce_rcu_v1.gp, &word, WORD(number) | (word & QUIESCE_RCU_SLOW)))
 			break;
 }
 
 /* Begin the next grace period, and return its number. */
 static uint64_t gp_advance(void)
 {
-	/* RU9: full, pairs with RU9 in gp_advance() */
+	/* RU9: full, pairs with RU9 in gp_advance() of another thread */
 	uint64_t number = quiesce_fetch_add(RU9, &state.started, (uint64_t)1) + 1;
 
 	if (QUIESCE_MUTANT(gp_advance_before_fence))
@@ -166,12 +167,12 @@ static uint64_t gp_advance(void)
 	return number;
 }
 
-static void wake(struct side *side, uint32_t nr)
+static void wake(struct followers *f, uint32_t nr)
 {
 	/* GP1: full, pairs with GP1 in follow() */
-	quiesce_fetch_add(GP1, &side->word, 1u);
-	if (quiesce_load_relaxed(&side->waiting)) /* Relaxed: GP1 orders it. */
-		platform_futex_wake(&side->word, nr);
+	quiesce_fetch_add(GP1, &f->word, 1u);
+	if (quiesce_load_relaxed(&f->waiting)) /* Relaxed: GP1 orders it. */
+		platform_futex_wake(&f->word, nr);
 }
 
 /* Advance state.completed to @number, unless it is newer, and wake the followers that need @number or one that was skipped. */
@@ -184,9 +185,9 @@ static void gp_complete(uint64_t number)
 		/* RU5: full, pairs with RU5 in quiesce__rcu_cookie_done() */
 		if (!quiesce_cmpxchg(RU5, &state.completed, &before, number))
 			continue;
-		wake(&state.side[number & 1], INT32_MAX);
+		wake(&state.followers[number & 1], INT32_MAX);
 		if (number != before + 1)
-			wake(&state.side[~number & 1], INT32_MAX);
+			wake(&state.followers[~number & 1], INT32_MAX);
 		break;
 	}
 }
@@ -218,9 +219,9 @@ static void hand_over(uint64_t number)
 
 	/* GP2: full, pairs with GP2 in take_lead() */
 	quiesce_xchg(GP2, &state.led, 0);
-	wake(&state.side[~number & 1], newest ? 1 : INT32_MAX);
+	wake(&state.followers[~number & 1], newest ? 1 : INT32_MAX);
 	if (!newest)
-		wake(&state.side[number & 1], INT32_MAX);
+		wake(&state.followers[number & 1], INT32_MAX);
 }
 
 static void gp_lead(enum quiesce__urgency urgency, const char *call)
@@ -274,40 +275,40 @@ static bool claim_alone(uint32_t seen, uint64_t now)
 	return true;
 }
 
-/* Sleep while the futex of @side has the value @word, and return false.  If the leader is overdue, claim to run a grace period alone, and
+/* Sleep while the futex of @f has the value @word, and return false.  If the leader is overdue, claim to run a grace period alone, and
  * return true. */
-static bool watch_or_sleep(struct quiesce__overdue *late, uint32_t rank, struct side *side, uint32_t word)
+static bool watch_or_sleep(struct quiesce__overdue *late, uint32_t rank, struct followers *f, uint32_t word)
 {
 	uint32_t claims = quiesce_load_relaxed(&state.claims); /* Relaxed: claim_alone() compares it. */
 	uint64_t now = platform_now_ns(), at = overdue_at(late, now);
 
 	if (now >= at && !QUIESCE_MUTANT(gp_trusts_leader) && claim_alone(claims, now))
 		return true;
-	platform_futex_wait(&side->word, word, (at > now ? at - now : QUIESCE_OVERDUE_NS) + quiesce__overdue_delay(rank));
+	platform_futex_wait(&f->word, word, (at > now ? at - now : QUIESCE_OVERDUE_NS) + quiesce__overdue_delay(rank));
 	return false;
 }
 
 /* Wait until the grace period is over, or there is no leader. */
 static void follow(uint64_t cookie, enum quiesce__urgency urgency, const char *call)
 {
-	struct side *side = &state.side[cookie & 1];
+	struct followers *f = &state.followers[cookie & 1];
 	struct quiesce__overdue late = { .since = 0 };
 	/* GP1: full, pairs with GP1 in wake() */
-	uint32_t rank = quiesce_fetch_add(GP1, &side->waiting, 1u);
+	uint32_t rank = quiesce_fetch_add(GP1, &f->waiting, 1u);
 
 	for (;;) {
 		/* GP1: acquire, pairs with GP1 in wake() */
-		uint32_t word = quiesce_load_acquire(GP1, &side->word);
+		uint32_t word = quiesce_load_acquire(GP1, &f->word);
 
 		if (quiesce__rcu_cookie_done(cookie) || !quiesce_load_relaxed(&state.led)) /* Relaxed: GP1 orders it. */
 			break;
 		quiesce__holdouts_raise_urgency(cookie, urgency); /* this caller waits for the leader's wait to end */
-		if (watch_or_sleep(&late, rank, side, word)) {
+		if (watch_or_sleep(&late, rank, f, word)) {
 			gp_alone(cookie, call);
 			break;
 		}
 	}
-	quiesce_fetch_add_relaxed(&side->waiting, (uint32_t)-1); /* Relaxed: a wake-up for no sleeper does no harm. */
+	quiesce_fetch_add_relaxed(&f->waiting, (uint32_t)-1); /* Relaxed: a wake-up for no sleeper does no harm. */
 }
 
 void quiesce__rcu_wait(enum quiesce__urgency urgency, const char *call)
@@ -421,7 +422,7 @@ void quiesce__rcu_fork_child(void)
 	/* The threads that ran grace periods are not in the child.  Their numbers stay incomplete until a later number covers them. */
 	state.led = 0;
 	state.due = 0;
-	state.side[0] = state.side[1] = (struct side){ .waiting = 0 };
+	state.followers[0] = state.followers[1] = (struct followers){ .waiting = 0 };
 	quiesce__lock_reset(&polled.lock, false);
 	polled.empty = 0; /* a poller may have been about to change the number, to which the bits belong */
 	quiesce__rcu_force_yield(false);

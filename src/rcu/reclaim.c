@@ -11,11 +11,14 @@
  *     have a queue pushes to the list of a shard.  So no object is lost when memory is short.  kfree_rcu_mightsleep() has no
  *     rcu_head, but may sleep.
  * I3. Garbage is bounded by calls of rcu_throttle(), which wait while the process has more than the ceiling.  For that each thread
- *     reports its bytes to the process-wide sum, in steps that together are at most a quarter of the ceiling.
+ *     reports its bytes to the process-wide sum, in quanta that together are at most a quarter of the ceiling.
  * I4. A queue that is listed is not listed again until a pass takes it, so its owner would start no worker by listing it.  Therefore, while
  *     no worker is seen to run, each call of the owner reaches free_and_report(), which tries to start one, at intervals.
  *
  * The barrier ledger of both sides is in pass.c.
+ *
+ * CB3  see pass.c
+ * CB9  see worker.c
  */
 #include "reclaim.h"
 #include "queue.h"
@@ -41,7 +44,7 @@ static void expedite(void)
 		quiesce__report_no_worker();
 }
 
-/* Report the bytes that this thread has queued to the process-wide sum, if they are a step. */
+/* Report the bytes that this thread has queued to the process-wide sum, if they are a quantum. */
 static void report(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
 	/* Relaxed: a policy. */

@@ -9,7 +9,7 @@
 
 /* ---- for other parts of the library ---- */
 
-/* Ask the worker to run a grace period that completes @cookie. */
+/* Request that the worker runs a grace period that completes @cookie. */
 void quiesce__reclaim_request_gp(uint64_t cookie);
 /* True if the worker runs or is being started. */
 bool quiesce__reclaim_has_worker(void);
@@ -20,7 +20,7 @@ bool quiesce__nothing_queued(void);
 /* True if @call, made at @caller, would wait for a callback, or a section, of its own thread; that is reported here. */
 bool quiesce__barrier_is_misuse(const char *call, const void *caller);
 void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self);
-/* Choose the steps in which threads report their garbage; called when the ceiling has changed. */
+/* Choose the quantum in which threads report their garbage; called when the ceiling has changed. */
 void quiesce__report_bytes_changed(void);
 void quiesce__reclaim_stats(struct quiesce_stats *stats);
 
@@ -69,17 +69,17 @@ void quiesce__throttle_fork_child(void);
 
 struct quiesce__reclaimer {
 	uint32_t in_gate;  /* set while a chunk of callbacks runs, whose end fork() awaits */
-	uint32_t tid;      /* thread of a helper; 0 for the leader of a pass */
+	uint32_t tid;      /* thread of a further reclaimer; 0 for the holder of a pass */
 	uintptr_t func;    /* function of the callback that runs; 0: none */
 	struct quiesce__queue *queue; /* queue whose callbacks it runs; NULL: none */
-	const struct quiesce_tls_v1 *by; /* block of the helper's thread; NULL: this entry is free */
-	uint32_t generation; /* generation of forks in which the helper took @queue */
+	const struct quiesce_tls_v1 *by; /* block of the further reclaimer's thread; NULL: this entry is free */
+	uint32_t generation; /* generation of forks in which the reclaimer took @queue */
 	bool requeued;       /* a callback of this pass has queued its own object again */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
-/* The first entry is for the leader of a pass, the others are for helpers of the worker. */
+/* The first entry is for the holder of a pass, the others are for the further reclaimers beside the worker. */
 extern struct quiesce__reclaimer quiesce__reclaimer[QUIESCE_RECLAIMERS_MAX];
-#define quiesce__pass_leader (&quiesce__reclaimer[0])
+#define quiesce__pass_holder (&quiesce__reclaimer[0])
 
 /* Run one callback of the program. */
 static inline void quiesce__pass_call(struct quiesce__reclaimer *me, struct rcu_head *head)
@@ -89,21 +89,21 @@ static inline void quiesce__pass_call(struct quiesce__reclaimer *me, struct rcu_
 	quiesce__init(); /* the callback may have forked without the library's handlers, and this be the child */
 }
 
-/* Run the callbacks that the snapshot of @queue has; called by the leader of a pass. */
+/* Run the callbacks that the snapshot of @queue has; called by the holder of a pass. */
 void quiesce__run_callbacks(struct quiesce__queue *queue);
-/* Run the callbacks of all of @queues, with helpers where these are worth a wake-up; called by the worker in a pass.  If a callback ends
- * the thread of a helper, the other callbacks of its queue remain for quiesce__run_callbacks(). */
+/* Run the callbacks of all of @queues, with further reclaimers where they are worth a wake-up; called by the worker in a pass.  If a
+ * callback ends the thread of a further reclaimer, the other callbacks of its queue remain for quiesce__run_callbacks(). */
 void quiesce__share_callbacks(struct quiesce__queue *queues);
-/* Clean up after a callback that has ended the thread of a pass's leader: count it as run, and wait until no helper has a queue. */
+/* Clean up after a callback that has ended the thread of the holder: count it as run, and wait until no other reclaimer has a queue. */
 void quiesce__reclaimers_ended(void);
 /* True if no callback runs. */
 bool quiesce__reclaimers_paused(void);
 /* Return a reclaimer that is in a callback, and the callback's function, for reports; NULL: none is. */
 const struct quiesce__reclaimer *quiesce__reclaimer_in_callback(uintptr_t *ret_func);
 void quiesce__reclaimers_stats(struct quiesce_stats *stats);
-/* End the helpers that are more than the changed setting allows. */
+/* End the reclaimers that are more than the changed setting allows. */
 void quiesce__reclaimers_changed(void);
-/* Stop the helpers, and wait for their end until @deadline (0: no limit).  False: a worker has started others. */
+/* Stop the further reclaimers, and wait for their end until @deadline (0: no limit).  False: a worker has started others. */
 bool quiesce__reclaimers_stop(uint64_t deadline);
 /* Reinitialise in the child of a fork.  @in_callback: its thread makes a pass, and is in a callback of that. */
 void quiesce__reclaimers_fork_child(bool in_callback);
@@ -154,7 +154,7 @@ void quiesce__report_no_worker(void);
 void quiesce__worker_wake(void);
 /* Wake the worker for a caller that waits, even if another thread has marked it awake and was preempted before it woke it. */
 void quiesce__worker_wake_for_sure(void);
-/* Ask the worker to make the next pass without pacing; a hint, unless the caller has executed a full fence since it queued. */
+/* Request that the worker makes the next pass without pacing; a hint, unless the caller has executed a full fence since it queued. */
 void quiesce__worker_prompt(void);
 /* Stop the worker, and wait for its end until @deadline (0: no limit).  False: another thread has started a new worker. */
 bool quiesce__worker_stop(uint64_t deadline);

@@ -76,7 +76,7 @@ static inline void quiesce__take_snapshot(struct quiesce__snapshot *ret, const s
 	ret->bytes = quiesce_load_relaxed(&end->bytes);
 }
 
-/* Return the place of address number @taken, which is before @until; *@ret_nr is the number of addresses from there on that are contiguous
+/* Return the slot of address number @taken, which is before @until; *@ret_nr is the number of addresses from there on that are contiguous
  * and before @until.  A segment that the consumer leaves is freed. */
 uintptr_t *quiesce__consume_at(struct quiesce__consume *from, const struct quiesce__append *end, uint64_t until, uint32_t *ret_nr);
 

@@ -87,8 +87,8 @@ static void run_head(struct rcu_head *head)
 	if (func <= QUIESCE_KFREE_OFFSET_MAX)
 		platform_free((char *)head - (func - 1));
 	else
-		quiesce__pass_call(quiesce__pass_leader, head);
-	quiesce_store_relaxed(&quiesce__pass_leader->func, 0); /* Relaxed: for reports. */
+		quiesce__pass_call(quiesce__pass_holder, head);
+	quiesce_store_relaxed(&quiesce__pass_holder->func, 0); /* Relaxed: for reports. */
 }
 
 static void count_run(void)
@@ -103,12 +103,12 @@ static void run_ready(void)
 	struct rcu_head *head;
 
 	while ((head = spill.ready)) {
-		quiesce__gate_enter(&quiesce__pass_leader->in_gate);
+		quiesce__gate_enter(&quiesce__pass_holder->in_gate);
 		spill.ready = head->next;
 		spill.running = true;
 		run_head(head);
 		count_run();
-		quiesce__gate_leave(&quiesce__pass_leader->in_gate);
+		quiesce__gate_leave(&quiesce__pass_holder->in_gate);
 	}
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* subsystem.c - the functions of RCU that the runtime calls. */
+/* subsystem.c - the functions of RCU that the runtime calls.
+ *
+ * RU2  see rcu_gp.c
+ */
 #include "runtime/subsystem.h"
 
 #include "queue.h"
@@ -39,14 +42,14 @@ static void fork_survivor(struct quiesce_tls_v1 *self)
 
 static void thread_report(const struct quiesce_tls_v1 *self)
 {
-	struct platform_place began;
+	struct platform_location began;
 
 	if (!rcu_read_lock_held())
 		return;
 	if (self->site)
 		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
 				"thread %u exited inside an RCU read-side section that began near %s; the section is ended",
-				platform_tid(), platform_place(self->site, &began));
+				platform_tid(), platform_location(self->site, &began));
 	else
 		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
 				"thread %u exited inside an RCU read-side section; the section is ended", platform_tid());
@@ -55,12 +58,12 @@ static void thread_report(const struct quiesce_tls_v1 *self)
 /* Only the debug build reports this: a thread that calls exit() inside a section because of an error does no harm. */
 static void process_report(const struct quiesce_tls_v1 *self)
 {
-	struct platform_place began;
+	struct platform_location began;
 
 	if (self->site)
 		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER,
 				"the process exits in thread %u inside an RCU read-side section that began near %s", platform_tid(),
-				platform_place(self->site, &began));
+				platform_location(self->site, &began));
 }
 
 static void reader_end(struct quiesce_tls_v1 *self)

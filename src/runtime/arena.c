@@ -24,7 +24,7 @@
 
 bool quiesce__arena_init(struct quiesce__arena *arena, size_t reserved, size_t bytes)
 {
-	reserved = (reserved + QUIESCE_ARENA_STEP - 1) / QUIESCE_ARENA_STEP * QUIESCE_ARENA_STEP;
+	reserved = (reserved + QUIESCE_ARENA_INCREMENT - 1) / QUIESCE_ARENA_INCREMENT * QUIESCE_ARENA_INCREMENT;
 	*arena = (struct quiesce__arena){
 		.start = platform_arena_reserve(reserved, bytes > reserved ? bytes : reserved), .reserved = reserved, .mapped = reserved,
 	};
@@ -41,7 +41,7 @@ static bool is_closed(const struct quiesce__arena *arena)
 	return quiesce_load_relaxed(&arena->closed); /* Relaxed: a thread that reads it late finds the same out by itself. */
 }
 
-/* Map further steps until @offset is usable.  Under the lock. */
+/* Map further increments until @offset is usable.  Under the lock. */
 static bool extend_locked(struct quiesce__arena *arena, size_t offset)
 {
 	while (!is_mapped(arena, offset) && !is_closed(arena)) {
@@ -49,9 +49,9 @@ static bool extend_locked(struct quiesce__arena *arena, size_t offset)
 		int err;
 
 		arena->extending = true;
-		err = platform_arena_extend(arena->start + mapped, QUIESCE_ARENA_STEP);
+		err = platform_arena_extend(arena->start + mapped, QUIESCE_ARENA_INCREMENT);
 		if (!err)
-			quiesce_store_relaxed(&arena->mapped, mapped + QUIESCE_ARENA_STEP); /* Relaxed: as in is_mapped(). */
+			quiesce_store_relaxed(&arena->mapped, mapped + QUIESCE_ARENA_INCREMENT); /* Relaxed: as in is_mapped(). */
 		if (err == -EEXIST)
 			quiesce_store_relaxed(&arena->closed, true); /* Relaxed: as in is_closed(). */
 		arena->extending = false;
@@ -83,7 +83,7 @@ bool quiesce__arena_extend(struct quiesce__arena *arena, size_t offset)
 	/* Relaxed: an attempt too many does no harm. */
 	if (quiesce_load_relaxed(&arena->failed) && !quiesce__pace_claim(&arena->retry_at, RETRY_NS))
 		return false;
-	extended = beyond ? lock_and_extend(arena, offset) : platform_commit(arena->start + offset, QUIESCE_ARENA_STEP) == 0;
+	extended = beyond ? lock_and_extend(arena, offset) : platform_commit(arena->start + offset, QUIESCE_ARENA_INCREMENT) == 0;
 	if (!extended)
 		quiesce__pace_begin(&arena->retry_at, RETRY_NS);
 	quiesce_store_relaxed(&arena->failed, !extended); /* Relaxed: as above. */

@@ -5,7 +5,7 @@
 
 #include "core.h"
 
-#define QUIESCE_ARENA_STEP ((size_t)65536) /* number of bytes that become usable at a time */
+#define QUIESCE_ARENA_INCREMENT ((size_t)65536) /* number of bytes that become usable at a time */
 
 struct quiesce__arena {
 	char *start;
@@ -21,7 +21,7 @@ struct quiesce__arena {
 /* Reserve address space for @bytes, of which the first @reserved are guaranteed as long as memory is available;
  * none is usable yet.  False: no address space. */
 bool quiesce__arena_init(struct quiesce__arena *arena, size_t reserved, size_t bytes);
-/* Make one step of bytes from @offset, a multiple of the step, usable; false: not now. */
+/* Make one increment of bytes from @offset, a multiple of the increment, usable; false: not now. */
 bool quiesce__arena_extend(struct quiesce__arena *arena, size_t offset);
 void quiesce__arena_fork_child(struct quiesce__arena *arena);
 

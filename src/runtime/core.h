@@ -62,7 +62,7 @@ extern uintptr_t quiesce__no_slot;
 #define QUIESCE_TLS_UNGATED 16u    /* running callbacks of a cohort, outside the fork gate */
 #define QUIESCE_TLS_HELPER 32u     /* taking steps of jobs: the helper thread always, other threads in quiesce__jobs_take_steps() */
 #define QUIESCE_TLS_IN_HEAP 64u    /* inside malloc() or free(), called by the library: quiesce__heap_begin() */
-#define QUIESCE_TLS_RECLAIMER 128u /* running callbacks of a pass in a helper of the worker, with IN_CALLBACK */
+#define QUIESCE_TLS_RECLAIMER 128u /* running callbacks of a pass in a further reclaimer, with IN_CALLBACK */
 #define QUIESCE_TLS_CALLBACKS (QUIESCE_TLS_IN_CALLBACK | QUIESCE_TLS_IN_HAZPTR | QUIESCE_TLS_HELPER)
 
 /* fork.c: this word is 0 before initialisation, and in a forked child until its surviving thread has
@@ -135,7 +135,7 @@ static inline uint32_t quiesce__generation(void)
 
 /* Report a misuse.  Returns only if a hook returned, or for the kinds that never abort. */
 void quiesce__misuse(enum quiesce_misuse kind, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
-/* Print one line on stderr. */
+/* Print one line of text on stderr. */
 void quiesce__say(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
 /* Report a misuse if the program was built with headers of another layout. */

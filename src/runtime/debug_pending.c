@@ -99,10 +99,10 @@ static bool is_queued(const void *object, struct entry *ret_found)
 
 static QUIESCE_COLD void report(const struct entry *first, const char *call, const void *site)
 {
-	struct platform_place here, there;
+	struct platform_location here, there;
 
 	quiesce__misuse(QUIESCE_MISUSE_TWICE, "%s at %s of %p, which is queued already: %s at %s, and has not come back since", call,
-			platform_place(site, &here), first->object, first->call, platform_place(first->site, &there));
+			platform_location(site, &here), first->object, first->call, platform_location(first->site, &there));
 }
 
 enum quiesce__pending quiesce__pending_add(const void *object, uintptr_t func, const char *call, const void *site)

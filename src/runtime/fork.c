@@ -30,7 +30,7 @@
  *     than its callback returns.  If another thread has entered before it, that pass or step was taken for
  *     abandoned: then the process ends.
  *
- * FK2  reinitialised, then REPAIRED | REPAIRED read, then the library used
+ * FK2  reinitialised, then REPAIRED             | REPAIRED read, then the library used
  * IN1  the survivor has re-entered, then intact | intact read, then the library used
  */
 #include "core.h"

@@ -168,12 +168,12 @@ static void report_all(const char *format)
 {
 	static const char *const what[] = { "a percpu_rw_semaphore for reading", "a percpu_rw_semaphore for writing",
 					    "a section of a domain of SRCU" };
-	struct platform_place taken;
+	struct platform_location taken;
 	struct quiesce__held h;
 
 	while (quiesce__held_disown(false, &h))
 		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_READER, format, platform_tid(), what[h.kind], h.object,
-				platform_place(h.site, &taken));
+				platform_location(h.site, &taken));
 }
 
 void quiesce__held_thread_exit(void)

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* helper.c - the helper: a thread that takes steps of jobs, and further threads while a callback blocks it.
  *
- *   leader:   takes the next job's step; sleeps while there is none
- *   watcher:  sleeps; becomes the leader once the leader has been running callbacks for BLOCKED_NS
- *   neither:  in a step that blocks; afterwards it watches, or ends
+ *   dispatcher:  takes the next job's step; sleeps while there is none
+ *   watcher:     sleeps; becomes the dispatcher once the present one has been running callbacks for BLOCKED_NS
+ *   neither:     in a step that blocks; afterwards it watches, or ends
  *
- * I1. One thread leads, or no thread exists, or the first is being started.  Only the leader takes jobs, and
+ * I1. One thread dispatches, or no thread exists, or the first is being started.  Only the dispatcher takes jobs, and
  *     sleeps on @asleep.  It sets @asleep, and a caller that lists a job clears it, under the lock.  Only
  *     quiesce__helper_wake() clears it without the lock, because it may run in a signal handler.
- * I2. If the leader runs callbacks of the program and a job waits, then a thread watches, or one is about to,
+ * I2. If the dispatcher runs callbacks of the program and a job waits, then a thread watches, or one is about to,
  *     or the number of threads is at its limit, or no thread can be created.  Three places ensure that: where
- *     callbacks begin, where a job is listed, and where a thread returns from a step during which it lost the
- *     lead.
+ *     callbacks begin, where a job is listed, and where a thread returns from a step during which another
+ *     thread became the dispatcher.
  * I3. No caller waits for a thread that another caller starts: a job is listed first, and a new thread checks
  *     the list first.
- * I4. The leader ends as the last thread, and only while no thread is being started.
- * I5. If a callback ends the leader's thread, the watcher leads, or else a new thread does if a job is
- *     listed.
+ * I4. The dispatcher ends as the last thread, and only while no thread is being started.
+ * I5. If a callback ends the dispatcher's thread, the watcher takes over, or else a new thread does if a job
+ *     is listed.
  *
  * HL1  asleep set, then wake_wanted read | wake_wanted set, then asleep taken
+ * FK1  see gate.c
  */
 #include "jobs.h"
 #include "delayed_call.h"
@@ -56,7 +57,7 @@ void quiesce__helper_wake_locked(void)
 	platform_futex_wake(&h->asleep, 1);
 }
 
-/* ---- the leader ---- */
+/* ---- the dispatcher ---- */
 
 /* Called with the lock held; releases it during the sleep. */
 static void sleep_until(uint64_t due, uint64_t now)
@@ -79,8 +80,8 @@ static void take_wake_request(void)
 	quiesce__jobs_make_ready(0, true);
 }
 
-/* True if the leader may end: no job is ready.  Deferred jobs are always done soon, so the leader waits for
- * them; any other job that needs a thread takes back the request to stop. */
+/* True if the dispatcher may end: no job is ready.  Deferred jobs are always done soon, so the dispatcher
+ * waits for them; any other job that needs a thread takes back the request to stop. */
 static bool stop_or_cancel(void)
 {
 	bool deferred = false;
@@ -97,10 +98,10 @@ static bool stop_or_cancel(void)
 	return !deferred && ((h->nr == 1 && !h->starting) || QUIESCE_MUTANT(helper_stops_first));
 }
 
-/* Take steps until another thread leads; false if there is nothing to do and @me ends. */
-static bool lead(struct quiesce__runner *me)
+/* Take steps until another thread is the dispatcher; false if there is nothing to do and @me ends. */
+static bool dispatch(struct quiesce__runner *me)
 {
-	while (h->leader == me) {
+	while (h->dispatcher == me) {
 		struct quiesce__job *job;
 		uint64_t now;
 
@@ -124,7 +125,7 @@ static bool lead(struct quiesce__runner *me)
 /* True if a watcher is needed (I2). */
 static bool needs_watcher(void)
 {
-	return h->leader && h->leader->callbacks_since && quiesce__jobs_any_waiting();
+	return h->dispatcher && h->dispatcher->callbacks_since && quiesce__jobs_any_waiting();
 }
 
 static void sleep_as_watcher(void)
@@ -136,17 +137,17 @@ static void sleep_as_watcher(void)
 	quiesce__lock(&h->lock);
 }
 
-/* Watch; true if @me leads from now on, false if no watcher is needed. */
+/* Watch; true if @me is the dispatcher from now on, false if no watcher is needed. */
 static bool watch(struct quiesce__runner *me)
 {
 	uint64_t now = platform_now_ns(), until = now + WATCH_NS;
 
 	h->watcher = me;
-	for (; h->leader && h->leader != me; now = platform_now_ns()) {
+	for (; h->dispatcher && h->dispatcher != me; now = platform_now_ns()) {
 		if (needs_watcher()) {
 			until = now + WATCH_NS;
-			if (now - h->leader->callbacks_since >= BLOCKED_NS) {
-				h->leader = me;
+			if (now - h->dispatcher->callbacks_since >= BLOCKED_NS) {
+				h->dispatcher = me;
 				break;
 			}
 		} else if (quiesce_load_relaxed(&h->stop) || now >= until) { /* Relaxed: under the lock. */
@@ -155,7 +156,7 @@ static bool watch(struct quiesce__runner *me)
 		sleep_as_watcher();
 	}
 	h->watcher = NULL;
-	return h->leader == me;
+	return h->dispatcher == me;
 }
 
 /* ---- threads ---- */
@@ -172,13 +173,13 @@ static struct quiesce__runner *add_runner(const struct quiesce_tls_v1 *self)
 	return NULL;
 }
 
-static bool take_lead_if_vacant(struct quiesce__runner *me)
+static bool become_dispatcher_if_vacant(struct quiesce__runner *me)
 {
-	if (!h->leader) {
-		h->leader = me;
+	if (!h->dispatcher) {
+		h->dispatcher = me;
 		change_started(QUIESCE_HELPER_RUNNING);
 	}
-	return h->leader == me;
+	return h->dispatcher == me;
 }
 
 static void wake_watcher(void)
@@ -191,22 +192,22 @@ static void leave(struct quiesce__runner *me)
 {
 	me->by = NULL;
 	h->nr--;
-	if (h->leader != me)
+	if (h->dispatcher != me)
 		return;
-	h->leader = h->watcher;
-	if (h->leader)
+	h->dispatcher = h->watcher;
+	if (h->dispatcher)
 		wake_watcher();
 	else
 		change_started(QUIESCE_HELPER_NONE);
 }
 
-/* Lead if no thread does, else watch, else end. */
+/* Dispatch if no thread does, else watch, else end. */
 static void serve(struct quiesce__runner *me)
 {
 	for (;;) {
-		if (take_lead_if_vacant(me) ? !lead(me) : h->watcher || !watch(me))
+		if (become_dispatcher_if_vacant(me) ? !dispatch(me) : h->watcher || !watch(me))
 			break;
-		if (h->leader != me && QUIESCE_MUTANT(helper_back_unwatched))
+		if (h->dispatcher != me && QUIESCE_MUTANT(helper_back_unwatched))
 			break;
 	}
 	leave(me);
@@ -241,7 +242,7 @@ static void helper_exit(void)
 
 	quiesce__lock(&h->lock);
 	me = find_runner(quiesce__self());
-	if (me && !QUIESCE_MUTANT(helper_ended_leads)) {
+	if (me && !QUIESCE_MUTANT(helper_ended_dispatches)) {
 		leave(me);
 		if (h->nr_listed)
 			quiesce__helper_ensure_locked();
@@ -306,8 +307,8 @@ void quiesce__helper_begin_callbacks(void)
 	if (!quiesce__in_helper())
 		return;
 	quiesce__lock(&h->lock);
-	if (h->leader && h->leader->by == quiesce__self()) {
-		h->leader->callbacks_since = platform_now_ns();
+	if (h->dispatcher && h->dispatcher->by == quiesce__self()) {
+		h->dispatcher->callbacks_since = platform_now_ns();
 		if (!QUIESCE_MUTANT(helper_blocks_unwatched))
 			quiesce__helper_ensure_watcher();
 	}
@@ -405,8 +406,8 @@ void quiesce__helper_fork_child(void)
 	quiesce__jobs_fork_child();
 	for (uint32_t i = 0; i < QUIESCE_NR_HELPERS && !mine; i++)
 		mine = h->runner[i].by ? &h->runner[i] : NULL;
-	/* A thread that forks in a step continues the step, then leads. */
-	h->leader = mine;
+	/* A thread that forks in a step continues the step, then dispatches. */
+	h->dispatcher = mine;
 	h->watcher = NULL;
 	h->nr = mine != NULL;
 	h->started = mine ? QUIESCE_HELPER_RUNNING : QUIESCE_HELPER_NONE;

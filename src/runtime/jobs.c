@@ -187,9 +187,9 @@ void quiesce__job_take_step(struct quiesce__runner *me, struct quiesce__job *job
 		list_job(job, due_after(ns & ~QUIESCE_JOB_OPTIONAL));
 	}
 	end_step(&s); /* last: I4 */
-	/* A new leader may sleep past this job: it was not listed when that leader checked, or is due
+	/* A new dispatcher may sleep past this job: it was not listed when that one checked, or is due
 	 * earlier. */
-	if (job->listed && h->leader != me && !QUIESCE_MUTANT(helper_back_unwoken))
+	if (job->listed && h->dispatcher != me && !QUIESCE_MUTANT(helper_back_unwoken))
 		quiesce__helper_wake_locked();
 	wake_waiters();
 }
@@ -374,7 +374,7 @@ static void relink_all(void)
 	h->nr_listed = 0;
 	h->ready_end = relink(&h->ready);
 	relink(&h->timed);
-	h->next_due = 0; /* the leader scans them all */
+	h->next_due = 0; /* the dispatcher scans them all */
 	if (h->moving)
 		list_job(h->moving, 0);
 }

@@ -23,7 +23,7 @@ struct quiesce__runner {
 /* The lock guards these fields, except where a comment says otherwise. */
 struct quiesce__helper {
 	struct quiesce__lock lock;
-	uint32_t asleep; /* 1: the leader sleeps, or is about to */
+	uint32_t asleep; /* 1: the dispatcher sleeps, or is about to */
 	uint32_t wake_wanted;  /* 1: take a step of every job; also changed without the lock */
 	uint32_t stop;   /* request to stop; a caller that lists a job withdraws it */
 	/* Jobs. */
@@ -35,7 +35,7 @@ struct quiesce__helper {
 	uint32_t steps;   /* futex; number of finished steps, counted while a caller waits for one */
 	uint32_t waiting; /* 1: a caller waits for a step */
 	/* Threads. */
-	struct quiesce__runner *leader, *watcher; /* NULL: none */
+	struct quiesce__runner *dispatcher, *watcher; /* NULL: none */
 	const void *starter; /* thread that starts the first helper, in state STARTING */
 	uint32_t nr;         /* number of threads */
 	uint32_t starting;   /* number of threads that were started and are not in @runner yet */
@@ -63,9 +63,9 @@ void quiesce__job_take_step(struct quiesce__runner *me, struct quiesce__job *job
 /* Ensure that there is a thread, or that one is being started, unless the last start failed a short while
  * ago.  May release the lock meanwhile. */
 bool quiesce__helper_ensure_locked(void);
-/* Ensure that a thread watches if the leader runs callbacks and a job waits.  May release the lock meanwhile. */
+/* Ensure that a thread watches if the dispatcher runs callbacks and a job waits.  May release the lock meanwhile. */
 void quiesce__helper_ensure_watcher(void);
-/* Wake the leader. */
+/* Wake the dispatcher. */
 void quiesce__helper_wake_locked(void);
 
 #endif

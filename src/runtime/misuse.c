@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse.c - print what is wrong as one line, without allocating. */
+/* misuse.c - print what is wrong as one line of text, without allocating.
+ *
+ * RU3  see rcu_gp.c
+ */
 #include "core.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* readers.c - the registry of threads that may be readers, with the places of their reader words.
+/* readers.c - the registry of threads that may be readers, with the addresses of their reader words.
  *
  * A thread's reader word is in its own TLS block, because a reader reaches that with
  * one instruction; the registry holds a pointer to the block.
@@ -8,25 +8,26 @@
  *               |
  *               +--> quiesce_tls_v1 of that thread, valid while tls != NULL
  *
- * A walk visits entries in steps of STEP.  A place is the record of one scanner: it holds the number of the step that it is in.
+ * A walk visits entries in chunks of CHUNK.  A scanner entry is the record of one scanner: it holds the number of the chunk that the
+ * scanner is in.
  *
- * I1. An entry's tls pointer may be followed only by a scanner that holds a place and has published there the step of the entry.
- *     A thread clears its entry, and then waits for scanners that are in that step; so its TLS block outlives every visit.
+ * I1. An entry's tls pointer may be followed only by a scanner that holds a scanner entry and has published there the chunk of the entry.
+ *     A thread clears its entry, and then waits for scanners that are in that chunk; so its TLS block outlives every visit.
  * I2. A claim is a compare-and-exchange from NULL, with signals blocked.  It takes no lock, because a signal handler may be a
  *     thread's first reader; except that of the arena, where that grows.
  * I3. nr only grows; a scanner that loaded nr after its heavy fence may ignore
  *     entries beyond, because their sections began after that fence.
- * I4. The pool grows in steps (arena.h), never moves, and is never returned.
+ * I4. The pool grows in increments (arena.h), never moves, and is never returned.
  * I5. @nr_free is the number of entries given back less that of claims below nr: such a claim subtracts one.  It may find an
  *     entry that another thread has just added and not claimed yet; that thread then adds one, and takes another entry.  So once all
  *     claims are complete it is the number of free entries.  Meanwhile it may be negative; callers test for 0 only.
- *     A claim tries the entry that was given back last, then MAX_TRIED entries from where the hand stands, and takes a new one if all
- *     of them have owners.  Only claims move the hand, and always forward: a round of N
- *     entries adds at most N / MAX_TRIED, and finds every free one.  So there are at most a fifteenth more than were ever needed at a
- *     time, and a registration reads a few lines, however many threads there are.
- * I6. Scanners wait for each other only where there are more of them than places, and no walk holds up more than the exits of one
- *     step's threads at a time.  A scanner holds the lock of its place during a step, so that a thread that exits lends it its
- *     priority.  Such an exit lasts until each scanner in that step has run for the rest of it, a microsecond each, and two context
+ *     A claim tries the entry that was given back last, then MAX_TRIED entries from the clock hand on (@hand), and takes a new one if
+ *     all of them have owners.  Only claims move the hand, and always forward: a round of N entries adds at most N / MAX_TRIED, and
+ *     finds every free one.  So there are at most a fifteenth more than were ever needed at a time, and a registration reads a few
+ *     cache lines, however many threads there are.
+ * I6. Scanners wait for each other only where there are more of them than scanner entries, and no walk holds up more than the exits of
+ *     one chunk's threads at a time.  A scanner holds the lock of its scanner entry during a chunk, so that a thread that exits lends it
+ *     its priority.  Such an exit lasts until each scanner in that chunk has run for the rest of it, a microsecond each, and two context
  *     switches if the scanner does not run.  That cannot be avoided: only the scanner knows whether it is about to read the block.
  * I7. An entry is given back by its owner, or, if the owner has died, by a scanner that visits it, under readers.lock.  An owner
  *     that leaves waits for that scanner, and is alive; so an owner that is found dead has not left, and no other thread has the entry.
@@ -34,7 +35,7 @@
  *
  * RG1  entry.tls set, then the first section       | fence, entry.tls loaded
  * RG2  nr raised, then entry.tls set               | fence, nr loaded
- * RG3  step set, then entry.tls loaded; word read, then step cleared | entry.tls cleared, then step loaded; then the block goes away
+ * RG3  chunk set, then entry.tls loaded; word read, then chunk cleared | entry.tls cleared, then chunk loaded; then the block goes away
  */
 #include "readers.h"
 
@@ -47,27 +48,27 @@ struct quiesce__readers quiesce__readers;
 #if defined(QUIESCE_SIM)
 #define MAX_READERS 4u /* small, so that the simulator exhausts the entries, too */
 #define SURE_READERS MAX_READERS
-#define STEP 2u
-#define NR_PLACES 2u   /* small, so that the simulator exhausts the places, too */
+#define CHUNK 2u
+#define NR_SCANNERS 2u   /* small, so that the simulator exhausts these entries, too */
 #define SPINS 2u
 #else
 #define MAX_READERS (4u << 20) /* more threads than a kernel can have */
 #define SURE_READERS (16u << 10)
-#define STEP 32u      /* entries in a step; a scanner reads their words within a microsecond */
-#define NR_PLACES 256u /* most scanners at a time */
-#define SPINS 200u    /* a step takes no longer, unless the scanner is preempted */
+#define CHUNK 32u      /* entries in a chunk; a scanner reads their words within a microsecond */
+#define NR_SCANNERS 256u /* most scanners at a time */
+#define SPINS 200u    /* a chunk takes no longer, unless the scanner is preempted */
 #endif
-#define FULL_NS 20000u /* interval between two attempts to find a place */
+#define FULL_NS 20000u /* interval between two attempts to find a free scanner entry */
 #define REAPS 64u     /* most entries of dead owners that one wait gives back in a row */
 #define PROBES 64u    /* most entries whose owners one registration checks */
 #define MAX_TRIED 16u /* entries that a registration tries before it takes a new one */
 
-/* Each place publishes the step of the scanner that holds it. */
-static struct place {
-	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE))); /* the scanner in the place holds it, for a step */
-	uint32_t step; /* number of the step, from 1; 0: none */
-} places[NR_PLACES];
-static uint32_t nr_places; /* places before it were taken at some time; a thread that exits reads these */
+/* Each entry publishes the chunk of the scanner that holds it. */
+static struct scanner {
+	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE))); /* the scanner holds it, for a chunk */
+	uint32_t chunk; /* number of the chunk, from 1; 0: none */
+} scanners[NR_SCANNERS];
+static uint32_t nr_scanners; /* entries before it were taken at some time; a thread that exits reads these */
 
 static struct quiesce__arena arena;
 /* Used when not even address space can be reserved. */
@@ -128,7 +129,7 @@ static bool add_entry(uint32_t i)
 	struct quiesce__readers *rs = &quiesce__readers;
 	size_t offset = (size_t)i * sizeof(*rs->entry);
 
-	return rs->entry == fallback_pool || offset % QUIESCE_ARENA_STEP || quiesce__arena_extend(&arena, offset);
+	return rs->entry == fallback_pool || offset % QUIESCE_ARENA_INCREMENT || quiesce__arena_extend(&arena, offset);
 }
 
 static bool claim_new(struct quiesce_tls_v1 *self)
@@ -162,36 +163,36 @@ static bool claim_any(struct quiesce_tls_v1 *self)
 
 /* ---- scanners ---- */
 
-static void count_place(uint32_t i)
+static void count_scanner(uint32_t i)
 {
-	uint32_t nr = quiesce_load_relaxed(&nr_places); /* Relaxed: the exchange decides. */
+	uint32_t nr = quiesce_load_relaxed(&nr_scanners); /* Relaxed: the exchange decides. */
 
 	while (nr <= i)
 		/* RG3: full, pairs with RG3 in give_back() */
-		if (quiesce_cmpxchg(RG3, &nr_places, &nr, i + 1))
+		if (quiesce_cmpxchg(RG3, &nr_scanners, &nr, i + 1))
 			break;
 }
 
-/* Take the first free place from *@at on, and store its number in *@at.  Where all are taken, wait until any is free instead of for a
- * particular one, whose scanner may not run. */
-static struct place *take_place(uint32_t *at)
+/* Take the first free scanner entry from *@at on, and store its number in *@at.  Where all are taken, wait until any is free instead of
+ * for a particular one, whose scanner may not run. */
+static struct scanner *take_scanner(uint32_t *at)
 {
 	uint32_t never = 0;
 
 	for (uint32_t n = 1;; n++) {
-		struct place *p = &places[*at];
+		struct scanner *p = &scanners[*at];
 
 		if (!quiesce__lock_holder(&p->lock) && quiesce__trylock(&p->lock)) {
-			count_place(*at);
+			count_scanner(*at);
 			return p;
 		}
-		*at = (*at + 1) % NR_PLACES;
-		if (n % NR_PLACES == 0)
+		*at = (*at + 1) % NR_SCANNERS;
+		if (n % NR_SCANNERS == 0)
 			platform_futex_wait(&never, 0, FULL_NS);
 	}
 }
 
-static uint32_t visit_step(uint32_t from, uint32_t end, quiesce__visit_fn visit, void *arg)
+static uint32_t visit_chunk(uint32_t from, uint32_t end, quiesce__visit_fn visit, void *arg)
 {
 	struct quiesce__reader *entry = quiesce__readers.entry;
 
@@ -209,15 +210,15 @@ uint32_t quiesce__readers_walk(uint32_t from, uint32_t to, quiesce__visit_fn vis
 	uint32_t at = 0, end = from;
 
 	while (from == end && from < to) {
-		uint32_t step = from / STEP + 1;
-		struct place *p = take_place(&at);
+		uint32_t chunk = from / CHUNK + 1;
+		struct scanner *p = take_scanner(&at);
 
-		end = step * STEP < to ? step * STEP : to;
+		end = chunk * CHUNK < to ? chunk * CHUNK : to;
 		/* RG3: full, pairs with RG3 in give_back() */
-		(void)quiesce_xchg(RG3, &p->step, step);
-		from = visit_step(from, end, visit, arg);
+		(void)quiesce_xchg(RG3, &p->chunk, chunk);
+		from = visit_chunk(from, end, visit, arg);
 		/* RG3: release, pairs with RG3 in wait_for_scanner() */
-		quiesce_store_release(RG3, &p->step, 0u);
+		quiesce_store_release(RG3, &p->chunk, 0u);
 		quiesce__unlock(&p->lock);
 	}
 	return from;
@@ -225,12 +226,12 @@ uint32_t quiesce__readers_walk(uint32_t from, uint32_t to, quiesce__visit_fn vis
 
 /* ---- threads that end ---- */
 
-/* Wait until the scanner in @p has left @step.  It may have reached the step again; it finds the entry cleared then. */
-static void wait_for_scanner(struct place *p, uint32_t step)
+/* Wait until the scanner of @p has left @chunk.  It may have reached the chunk again; it finds the entry cleared then. */
+static void wait_for_scanner(struct scanner *p, uint32_t chunk)
 {
 	for (uint32_t i = 0; i < SPINS; i++) {
 		/* RG3: acquire, pairs with RG3 in quiesce__readers_walk() */
-		if (quiesce_load_acquire(RG3, &p->step) != step)
+		if (quiesce_load_acquire(RG3, &p->chunk) != chunk)
 			return;
 		quiesce_cpu_relax();
 	}
@@ -240,13 +241,13 @@ static void wait_for_scanner(struct place *p, uint32_t step)
 
 static void wait_for_scanners(const struct quiesce__reader *r)
 {
-	uint32_t step = (uint32_t)(r - quiesce__readers.entry) / STEP + 1;
+	uint32_t chunk = (uint32_t)(r - quiesce__readers.entry) / CHUNK + 1;
 
-	/* Relaxed: give_back() has a fence, and a scanner counts its place before it reads the entry. */
-	uint32_t nr = QUIESCE_MUTANT(exit_unwaited) ? 0 : quiesce_load_relaxed(&nr_places);
+	/* Relaxed: give_back() has a fence, and a scanner counts its scanner entry before it reads the entry. */
+	uint32_t nr = QUIESCE_MUTANT(exit_unwaited) ? 0 : quiesce_load_relaxed(&nr_scanners);
 
 	for (uint32_t i = 0; i < nr; i++)
-		wait_for_scanner(&places[i], step);
+		wait_for_scanner(&scanners[i], chunk);
 }
 
 /* Make the entry free for the next claim. */
@@ -315,7 +316,7 @@ static bool reap(uint32_t i)
 	/* A handler may register on a thread that holds the lock, so this must not wait. */
 	if (!quiesce__trylock(&rs->lock))
 		return false;
-	dead = (QUIESCE_MUTANT(reap_unplaced) ? visit_step : quiesce__readers_walk)(i, i + 1, reap_if_dead, NULL) == i;
+	dead = (QUIESCE_MUTANT(reap_unplaced) ? visit_chunk : quiesce__readers_walk)(i, i + 1, reap_if_dead, NULL) == i;
 	quiesce__unlock(&rs->lock);
 	if (dead)
 		notify_of(&rs->entry[i]);
@@ -357,16 +358,16 @@ static bool may_survive(const struct quiesce_tls_v1 *tls)
 		!QUIESCE_MUTANT(fork_entries_dropped));
 }
 
-/* Release the place, whose scanner is not in the child; unless it is the survivor, whose signal handler forked during a step that continues
- * when the handler returns. */
-static void inherit_place(struct place *p)
+/* Release the scanner entry, whose scanner is not in the child; unless it is the survivor, whose signal handler forked during a chunk that
+ * continues when the handler returns. */
+static void inherit_scanner(struct scanner *p)
 {
 	uint32_t holder = quiesce__lock_holder(&p->lock);
-	bool mine = quiesce__fork_survivor && holder && holder == quiesce__fork_survivor_tid && !QUIESCE_MUTANT(fork_place_lost);
+	bool mine = quiesce__fork_survivor && holder && holder == quiesce__fork_survivor_tid && !QUIESCE_MUTANT(fork_scanner_lost);
 
 	quiesce__lock_reset(&p->lock, mine);
 	if (!mine)
-		p->step = 0;
+		p->chunk = 0;
 }
 
 /* Relaxed throughout: no other thread is inside the library. */
@@ -376,8 +377,8 @@ void quiesce__readers_fork_child(void)
 
 	quiesce__lock_reset(&rs->lock, false);
 	quiesce__arena_fork_child(&arena);
-	for (uint32_t i = 0; i < NR_PLACES; i++)
-		inherit_place(&places[i]);
+	for (uint32_t i = 0; i < NR_SCANNERS; i++)
+		inherit_scanner(&scanners[i]);
 	rs->nr_free = 0; /* counted anew (I5), with entries that a thread had added and not claimed */
 	for (uint32_t i = 0; i < rs->nr; i++) {
 		struct quiesce__reader *r = &rs->entry[i];

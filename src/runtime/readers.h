@@ -22,7 +22,7 @@ struct quiesce__readers {
 	uint32_t nr;      /* number of entries ever used; only grows */
 	uint32_t nr_free; /* number of entries below nr that were given back; a hint */
 	uint32_t last_freed; /* entry that was given back last; a hint */
-	uint32_t hand;    /* entry that the next claim tries after that */
+	uint32_t hand;    /* clock hand: entry that the next claim tries after that */
 	uint32_t reap_at; /* next entry to check for a dead owner, where entries are scarce */
 	struct quiesce__lock lock; /* held to give back entries of dead owners; threads only try to take it */
 	/* Sections of unregistered readers: shared counts, so they have a cache line of their own.  New

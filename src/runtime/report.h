@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.h - one line about a wait that lasts, or garbage that grows: the waiter, what it waits for, what is
+/* report.h - one line of text about a wait that lasts, or garbage that grows: the waiter, what it waits for, what is
  * queued behind it.
  *
  * A reporting thread holds no lock that running threads may need: the hook is code of the program.

@@ -39,11 +39,11 @@ static uintptr_t running(const struct quiesce__run *run)
 
 static QUIESCE_COLD void report_end(const struct quiesce__run *run)
 {
-	struct platform_place place;
+	struct platform_location where;
 
 	quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_CALLBACK,
 			"thread %u ended in the callback %s of %s, which has to return; it counts as run, and others go on with the rest",
-			platform_tid(), platform_place((const void *)run->func, &place), run->call);
+			platform_tid(), platform_location((const void *)run->func, &where), run->call);
 }
 
 static void call_ended(void *arg)
@@ -87,11 +87,11 @@ void quiesce__run_report_exception(void)
 {
 	const struct quiesce__run *run = quiesce__self()->runs;
 	uintptr_t func = run ? running(run) : 0;
-	struct platform_place place;
+	struct platform_location where;
 
 	if (func)
 		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_CALLBACK, "an exception leaves the callback %s of %s, which has to return",
-				platform_place((const void *)func, &place), run->call);
+				platform_location((const void *)func, &where), run->call);
 	else
 		quiesce__misuse(QUIESCE_MISUSE_EXIT_IN_CALLBACK, "an exception leaves a function of the program's that the library calls");
 }

@@ -12,8 +12,8 @@
  *   slot, by compare-and-exchange; a fallback guard.
  *
  * A holder that is preempted keeps its slot, and the next thread with its id finds the slot taken.  So each
- * thread remembers its place in the blocks, the index of its slot, and changes to another place when it finds
- * that one taken: soon threads that share a CPU have different places.  A scan reads as many slots as guards
+ * thread remembers its index in the blocks, that of its cached slot, and changes to another index when it finds
+ * that one taken: soon threads that share a CPU have different indexes.  A scan reads as many slots as guards
  * were ever held at one time, not one for each thread.
  *
  * S2. In the block of an id, a slot is claimed by the thread that runs with this id, in one restartable
@@ -24,12 +24,12 @@
  *
  * SH2  a guard's accesses, then cleared, then the slot claimed again | slot read
  * SH3  object initialised, then published (the caller) | pointer loaded again, then the object used
- * SH6  group and slot counted, then claimed          | fence, counts read
+ * SH6  group and slot counted, then claimed            | fence, counts read
  * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
- *      attention is the child's, then the counts are | counts found, then attention set
- * SH4  the line as its owner leaves it, then let go | taken, then claimed in
+ *      attention is the child's, then the counts are   | counts found, then attention set
+ * SH4  the line as its owner leaves it, then let go    | taken, then claimed in
+ * SH1  see shazptr_wait.c
  */
-#include "hazptr/hazptr.h"
 #include "rcu/rcu.h"
 #include "shazptr.h"
 
@@ -40,7 +40,7 @@
 #endif
 #define NO_ID UINT64_MAX
 #define CHANGING (UINT64_MAX - 1) /* no id: cache_slot() is changing the cached slot */
-#define PLACE_TRIES 4u /* attempts to find a place; more than one because the thread may be moved in between */
+#define INDEX_TRIES 4u /* attempts to find an index; more than one because the thread may be moved in between */
 
 /* ---- where a thread claims ---- */
 
@@ -142,9 +142,9 @@ static uintptr_t *claim_in_own(uintptr_t *own, uintptr_t value)
 	return NULL;
 }
 
-/* Returns the place to claim at in the block of @id: that of the cached slot if it seems free in this block too, else the first one
+/* Returns the index to claim at in the block of @id: that of the cached slot if it seems free in this block too, else the first one
  * that does; ID_SLOTS: none does. */
-static uint32_t find_place(const struct quiesce_tls_v1 *self, uint64_t id)
+static uint32_t find_index(const struct quiesce_tls_v1 *self, uint64_t id)
 {
 	const uintptr_t *block = quiesce__block_of_id(id);
 	uint32_t k = 0, used;
@@ -173,14 +173,14 @@ static bool claim_cached(const struct quiesce__cached_slot *cached, uintptr_t va
 /* Claim a slot in the block of this thread's id, and cache it for the next claims.  NULL: no slot was free there. */
 static uintptr_t *claim_in_id(struct quiesce_tls_v1 *self, uintptr_t value)
 {
-	for (uint32_t i = 0; i < PLACE_TRIES; i++) {
+	for (uint32_t i = 0; i < INDEX_TRIES; i++) {
 		uint64_t id = (uint64_t)quiesce__claim_id();
 		struct quiesce__cached_slot cached;
 		uint32_t k;
 
 		if (id >= quiesce_shazptr_v1.nr_ids)
 			return NULL;
-		k = find_place(self, id);
+		k = find_index(self, id);
 		if (k == ID_SLOTS)
 			return NULL;
 		cached = (struct quiesce__cached_slot){ quiesce__block_of_id(id) + k, id };

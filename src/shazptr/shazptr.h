@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr.h - simple hazard pointers, for the files of src/shazptr, src/hazptr and src/slots. */
+/* shazptr.h - simple hazard pointers, for the files of src/shazptr and src/hazptr. */
 #ifndef QUIESCE_SRC_SHAZPTR_H
 #define QUIESCE_SRC_SHAZPTR_H
 
@@ -39,7 +39,7 @@ struct quiesce__shazptr_scan {
 	/* The following fields are written under the lock. */
 	struct quiesce__waiter *queue; /* waiters that no scan has served yet */
 	bool leading;
-	bool asked;       /* holders of tagged slots have been asked to wake the scanner */
+	bool requested;   /* holders of tagged slots are requested to wake the scanner */
 	uint32_t idle;    /* futex: the scan thread has nothing to do */
 	struct quiesce__waiter *list; /* waiters that scans serve */
 	struct quiesce__waiter *bucket[QUIESCE_SHAZPTR_BUCKETS]; /* waiters of @list, by address */
@@ -47,7 +47,6 @@ struct quiesce__shazptr_scan {
 	uint64_t scan_nr;     /* number of the current scan */
 	uint64_t fences;      /* number of fences that leaders have begun for waiters without one */
 	uint64_t fallback_flips;
-	uint64_t *tagged_in;  /* word beside the slot that is being read: number of the scan that set its tag */
 	uint32_t nr_blocking; /* number of slots that blocked a waiter in this scan */
 	uint32_t nr_done;     /* number of waiters ever completed */
 	uint64_t scans;       /* number of scans that were finished */

@@ -3,6 +3,8 @@
  *
  * Relaxed throughout: the records are for reports and order nothing.  A report that comes between a claim and
  * its record names the former owner.
+ *
+ * RG1  see readers.c
  */
 #include "shazptr.h"
 
@@ -19,7 +21,7 @@ static size_t nr_words(void)
 {
 	const struct quiesce__lines *lines = &quiesce__slots.lines;
 
-	return (size_t)(quiesce__line(lines, lines->capacity) - quiesce_shazptr_v1.memory);
+	return (size_t)(quiesce__line(lines, lines->capacity) - quiesce_shazptr_v1.slot_array);
 }
 
 static void make_owners(void)
@@ -42,7 +44,7 @@ static struct owner *owner_of(const uintptr_t *slot)
 {
 	/* RG1: acquire, pairs with RG1 in make_owners() */
 	struct owner *all = quiesce_load_acquire(RG1, &owners);
-	size_t index = (size_t)(slot - quiesce_shazptr_v1.memory);
+	size_t index = (size_t)(slot - quiesce_shazptr_v1.slot_array);
 
 	/* Relaxed: set before @owners. */
 	return all && index < quiesce_load_relaxed(&nr_owners) && !quiesce__slot_is_count(slot) ? &all[index] : NULL;
@@ -87,7 +89,7 @@ void quiesce__shazptr_detach_debug(struct shazptr_guard guard)
 void quiesce__shazptr_clear_debug(struct shazptr_guard guard)
 {
 	struct owner *owner = guard.ptr ? owner_of(guard.slot) : NULL;
-	struct platform_place here;
+	struct platform_location here;
 	uintptr_t value;
 
 	if (owner) {
@@ -95,7 +97,7 @@ void quiesce__shazptr_clear_debug(struct shazptr_guard guard)
 		if ((value ^ (uintptr_t)guard.ptr) << 1) {
 			quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK,
 					"shazptr_clear() at %s of a guard of %p that was cleared before",
-					platform_place(quiesce__caller(), &here), guard.ptr);
+					platform_location(quiesce__caller(), &here), guard.ptr);
 			return;
 		}
 		quiesce_store_relaxed(&owner->tid, 0); /* Relaxed: see above. */

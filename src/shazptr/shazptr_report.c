@@ -2,8 +2,6 @@
 /* shazptr_report.c - reports of long waits for guards, and of the guards that block them. */
 #include "shazptr.h"
 
-#include "hazptr/hazptr.h"
-
 /* ---- slots ---- */
 
 static uint64_t owner_of(const uintptr_t *slot)

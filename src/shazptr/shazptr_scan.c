@@ -11,7 +11,7 @@
  * W3. A waiter whose first scan was number n is blocked only by tags of scan n and of earlier scans: a slot
  *     with a later tag was without a tag before that, so it was cleared after the waiter's fence.  This needs
  *     no help from readers, however often they protect the same address again.
- * W4. The tag asks the slot's holder to wake the scanner.  The request is lost if the tag is set between the
+ * W4. The tag requests that the slot's holder wakes the scanner.  The request is lost if the tag is set between the
  *     holder's load of its slot and the store that clears the slot; so no sleep is longer than 8 ms.
  * W6. A fallback guard blocks every waiter.  New fallback guards are counted in one of two counts.  When the
  *     other count is 0, the two change places, which is a flip: two flips after a waiter's fence, all fallback
@@ -19,8 +19,8 @@
  * W7. A scan begins and ends under the lock.  So another thread may make the next scan, and if the leader does
  *     not run, another waiter scans.
  *
- * SH1  slot set, then the object found     | queue taken, then slots read
- * SH2  the guard's accesses, then cleared  | slot read, then completed
+ * SH1  slot set, then the object found      | queue taken, then slots read
+ * SH2  the guard's accesses, then cleared   | slot read, then completed
  * SH5  completed stored under the lock      | completed loaded, then the waiter returns
  * SH7  tag set, asleep set, then slots read | slot cleared, then asleep taken
  */
@@ -61,74 +61,78 @@ static void sort_waiters(void)
 	}
 }
 
+/* A slot that a scan reads. */
+struct scanned {
+	uintptr_t *slot;
+	uint64_t *tagged_in; /* word beside the slot: number of the scan that set its tag */
+};
+
 /* Call @fn for every waiter that a guard of @address may block; true if @fn returned true for one of them. */
-static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter *, const uintptr_t *), const uintptr_t *slot)
+static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter *, struct scanned), struct scanned at)
 {
 	bool any = false;
 
 	if (quiesce__same_address(address, (uintptr_t)SHAZPTR_WILDCARD)) {
 		for (struct quiesce__waiter *w = quiesce__shazptr_scan.list; w; w = w->next)
-			any |= fn(w, slot);
+			any |= fn(w, at);
 		return any;
 	}
 	for (struct quiesce__waiter *w = quiesce__shazptr_scan.wildcards; w; w = w->bucket_next)
-		any |= fn(w, slot);
+		any |= fn(w, at);
 	for (struct quiesce__waiter *w = *bucket_of(address); w; w = w->bucket_next)
 		if (quiesce__same_address(w->address, address))
-			any |= fn(w, slot);
+			any |= fn(w, at);
 	return any;
 }
 
-static bool is_new(struct quiesce__waiter *w, const uintptr_t *slot)
+static bool is_new(struct quiesce__waiter *w, struct scanned at)
 {
-	(void)slot;
+	(void)at;
 	return w->first_scan == quiesce__shazptr_scan.scan_nr;
 }
 
-static bool block(struct quiesce__waiter *w, const uintptr_t *slot)
+static bool block(struct quiesce__waiter *w, struct scanned at)
 {
 	/* Relaxed: written under the lock; the slot's owner may set it to 0, which can only block more waiters. */
-	if (quiesce_load_relaxed(quiesce__shazptr_scan.tagged_in) > w->first_scan && !QUIESCE_MUTANT(scan_forgets_first_scan))
+	if (quiesce_load_relaxed(at.tagged_in) > w->first_scan && !QUIESCE_MUTANT(scan_forgets_first_scan))
 		return false; /* W3 */
 	w->blocked = true;
-	w->by = slot;
+	w->by = at.slot;
 	return true;
 }
 
-/* Set the tag in @slot, which held @value; false if the slot has been cleared since. */
-static bool tag(uintptr_t *slot, uintptr_t value)
+/* Set the tag in the slot @at, which held @value; false if the slot has been cleared since. */
+static bool tag(struct scanned at, uintptr_t value)
 {
 	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
-	if (!quiesce_cmpxchg(SH7, slot, &value, value | QUIESCE_SLOT_TAG)) {
-		quiesce__slot_read(slot); /* orders this scan after the clear */
+	if (!quiesce_cmpxchg(SH7, at.slot, &value, value | QUIESCE_SLOT_TAG)) {
+		quiesce__slot_read(at.slot); /* orders this scan after the clear */
 		return false;
 	}
-	quiesce_store_relaxed(quiesce__shazptr_scan.tagged_in, quiesce__shazptr_scan.scan_nr); /* Relaxed: as in block(). */
+	quiesce_store_relaxed(at.tagged_in, quiesce__shazptr_scan.scan_nr); /* Relaxed: as in block(). */
 	return true;
 }
 
-static void scan_slot(uintptr_t *slot, bool first)
+static void scan_slot(struct scanned at, bool first)
 {
-	uintptr_t value = quiesce__slot_read(slot), address = value & ~QUIESCE_SLOT_TAG;
+	uintptr_t value = quiesce__slot_read(at.slot), address = value & ~QUIESCE_SLOT_TAG;
 
 	if (quiesce_likely(!address))
 		return;
 	if (!(value & QUIESCE_SLOT_TAG)) {
 		/* A guard without a tag blocks only waiters whose first scan this is. */
-		if (!first || !for_each_match(address, is_new, slot) || !tag(slot, value))
+		if (!first || !for_each_match(address, is_new, at) || !tag(at, value))
 			return;
 	}
-	if (for_each_match(address, block, slot))
+	if (for_each_match(address, block, at))
 		/* Relaxed: under the lock. */
 		quiesce_store_relaxed(&quiesce__shazptr_scan.nr_blocking, quiesce__shazptr_scan.nr_blocking + 1);
 }
 
 static void scan_group(uintptr_t *group, uint32_t words, bool first)
 {
-	for (uint32_t k = 0, nr = quiesce__slots_used(group, words); k < nr; k++) {
-		quiesce__shazptr_scan.tagged_in = (uint64_t *)group + words + k;
-		scan_slot(group + k, first);
-	}
+	for (uint32_t k = 0, nr = quiesce__slots_used(group, words); k < nr; k++)
+		scan_slot((struct scanned){ group + k, (uint64_t *)group + words + k }, first);
 }
 
 static void scan_slots(bool first)
@@ -169,18 +173,18 @@ static void check_fallback(void)
 
 /* Make the request @bit to all holders of slots, or withdraw it with -@bit.  Relaxed: if a holder sees the request late, the next
  * scan finds its slot; if it sees the request for too long, its call has no effect. */
-static void ask(uint64_t bit)
+static void request(uint64_t bit)
 {
 	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.attention, bit); /* Relaxed: as above. */
 	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.hazptr_slow, bit); /* Relaxed: as above. */
 }
 
-/* Ask the holders of tagged slots to wake the scanner, or stop that when no tag is needed any more. */
-static void ask_for_wakes(bool on)
+/* Request that the holders of tagged slots wake the scanner, or withdraw that when no tag is needed any more. */
+static void request_wakes(bool on)
 {
-	if (on != quiesce__shazptr_scan.asked)
-		ask(on ? QUIESCE_SLOTS_WAIT : -QUIESCE_SLOTS_WAIT);
-	quiesce__shazptr_scan.asked = on;
+	if (on != quiesce__shazptr_scan.requested)
+		request(on ? QUIESCE_SLOTS_WAIT : -QUIESCE_SLOTS_WAIT);
+	quiesce__shazptr_scan.requested = on;
 }
 
 /* Execute the fence of the waiters that have executed none, without the lock. */
@@ -279,7 +283,7 @@ static bool finish_scan(void)
 		all = complete_some(&completed);
 		left = quiesce__shazptr_scan.list != NULL;
 		if (!left)
-			ask_for_wakes(false);
+			request_wakes(false);
 		quiesce__unlock(&quiesce__shazptr_scan.lock);
 		quiesce__shazptr_wake(&completed);
 		if (!all)
@@ -299,7 +303,7 @@ static bool scan_locked(void)
 		quiesce__unlock(&quiesce__shazptr_scan.lock);
 		return true;
 	}
-	ask_for_wakes(true);
+	request_wakes(true);
 	sort_waiters();
 	quiesce_store_relaxed(&quiesce__shazptr_scan.nr_blocking, 0); /* Relaxed: under the lock. */
 	scan_slots(first);
@@ -338,7 +342,7 @@ void quiesce__shazptr_scan_idle(void)
 
 static void force_readers(bool on)
 {
-	ask(on ? QUIESCE_SLOTS_YIELD : -QUIESCE_SLOTS_YIELD);
+	request(on ? QUIESCE_SLOTS_YIELD : -QUIESCE_SLOTS_YIELD);
 }
 
 /* True if fewer slots block than at the last call, or a waiter has been completed since. */

@@ -9,7 +9,8 @@
  *
  * W1. A guard that was set after the updater's heavy fence does not matter: its reader finds the object
  *     unlinked.  So the wait is over once each slot has been seen without an older guard.
- * W5. One thread leads: it scans repeatedly, and may make readers yield.  The lead changes under the lock.
+ * W5. One thread leads: it scans repeatedly, and may make readers yield.  The lead changes under the lock.  While there is a waiter, a
+ *     thread leads, or is requested to lead, or the scan thread has been woken for it.
  * W8. Waiters are completed under the lock, and woken without it.  A follower sleeps no longer than it takes
  *     to find the leader overdue: so no waiter depends on a leader that does not run, whether that leader was
  *     about to scan, to wake a completed waiter, or to pass on the lead.  Followers check for an overdue leader
@@ -18,7 +19,8 @@
  *
  * SH1  slot set, then the object found     | unlinked, then slots read
  * SH2  the guard's accesses, then cleared  | slot read, then the caller frees
- * SH5  completed stored under the lock      | completed loaded, then the waiter returns
+ * SH5  completed stored under the lock     | completed loaded, then the waiter returns
+ * SH6, SH8  see shazptr.c
  */
 #include "shazptr.h"
 #include "runtime/overdue.h"
@@ -299,16 +301,16 @@ static void wait_in_queue(struct quiesce__waiter *me, bool thread_only)
 static bool wait_is_misuse(uintptr_t address, const void *caller)
 {
 	const void *slot = quiesce__hazptr_held_by_me(address);
-	struct platform_place here;
+	struct platform_location here;
 
 	if (slot)
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
 				"synchronize_hazptr(%p) at %s by the thread that protects it in slot %p would wait for itself",
-				(void *)address, platform_place(caller, &here), slot);
+				(void *)address, platform_location(caller, &here), slot);
 	else if (quiesce__shazptr_held_by_me(address))
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
 				"synchronize_shazptr(%p) at %s by a thread that holds a guard of it would wait for itself",
-				(void *)address, platform_place(caller, &here));
+				(void *)address, platform_location(caller, &here));
 	else
 		return false;
 	return true;

@@ -18,10 +18,11 @@
  *     owner has found all slots empty and no thread claims there any more: so a scan that finds the bit clear has missed no guard that
  *     it must see, and the accesses under former guards of the line happened before the end of the scan.
  *
- * SH4  the line as its owner leaves it, then let go | taken, then claimed in
- *      line marked as vacant, then its word in the summary | word unmarked in the summary, then read again
- * SH6  group and slot counted, then claimed          | fence, counts read
+ * SH4  the line as its owner leaves it, then let go               | taken, then claimed in
+ *      line marked as vacant, then its word in the summary        | word unmarked in the summary, then read again
+ * SH6  group and slot counted, then claimed                       | fence, counts read
  * SH9  line live, then claimed in; found empty, then no more live | fence, then live read
+ * SH2  see shazptr.c
  */
 #include "slot_groups.h"
 
@@ -54,7 +55,7 @@ void *quiesce__reserve_lines(struct quiesce__lines *lines, size_t before, uint32
 	if (!quiesce__arena_init(&lines->arena, sure, before + max * QUIESCE_LINE_BYTES))
 		return NULL;
 	/* The bytes before the lines and the first line become usable now, the other lines when they are needed. */
-	for (size_t at = 0; at <= before; at += QUIESCE_ARENA_STEP)
+	for (size_t at = 0; at <= before; at += QUIESCE_ARENA_INCREMENT)
 		if (!quiesce__arena_extend(&lines->arena, at))
 			return NULL;
 	place_lines(lines, lines->arena.start + bits, max);
@@ -205,9 +206,9 @@ static bool commit_line(struct quiesce__lines *lines, uint32_t nr)
 		return false;
 	if (!lines->arena.start)
 		return true;
-	/* The first step of memory is usable already. */
+	/* The first increment of memory is usable already. */
 	offset = (size_t)((char *)line - lines->arena.start);
-	return !offset || offset % QUIESCE_ARENA_STEP || quiesce__arena_extend(&lines->arena, offset);
+	return !offset || offset % QUIESCE_ARENA_INCREMENT || quiesce__arena_extend(&lines->arena, offset);
 }
 
 uint64_t quiesce__new_owner(void)

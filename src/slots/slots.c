@@ -8,8 +8,8 @@
  * Of the numbers S1 to S9, shazptr.c has S2, about the threads that may claim a slot, slot_groups.c has S7 to S9, about the owners of
  * lines, and this file has the others.
  *
- * S1. A slot is written by the thread that claims it and by the thread that clears it.  A scan may add a tag to
- *     an address, by compare-and-exchange, and never changes an empty slot.
+ * S1. A slot is written by the thread that claims it and by the thread that clears it, and holds the guard's address in between.  A scan
+ *     may add a tag to the address, by compare-and-exchange, and never changes an empty slot.
  * S3. A line is never freed, so a guard may outlive its thread.  A slot that is taken when its line gets
  *     another owner stays taken.
  * S4. A block or line, and a slot of it, are counted before the slot is claimed for the first time.  So if a
@@ -18,8 +18,9 @@
  *     fallback guard points to its count, so a claim or a clear that a signal handler interrupts to fork ends in the child on the count
  *     on which it began: the child's counts are those of its own guards.  The exception: where not one page can be mapped, two static
  *     arrays are used alternately, and a grandchild must not clear a guard of its grandparent.
- * S6. Before the first fallback guard of the process is returned, attention gets QUIESCE_SLOTS_FALLBACK for good: so such a guard
- *     is cleared by quiesce__shazptr_clear_slow(), and no thread stores to its count as to a slot.
+ * S6. A fallback guard is in one of two counts from before it finds its object until after its last access.  Before the first one of
+ *     the process is returned, attention gets QUIESCE_SLOTS_FALLBACK for good: so such a guard is cleared by
+ *     quiesce__shazptr_clear_slow(), and no thread stores to its count as to a slot.
  *
  * SH6  group and slot counted, then claimed          | fence, counts read
  * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
@@ -27,10 +28,7 @@
  */
 #include "slots.h"
 
-#include "hazptr/hazptr.h"
-#include "rcu/rcu.h"
 #include "runtime/settings.h"
-#include "shazptr/shazptr.h"
 
 #include <string.h>
 
@@ -43,6 +41,7 @@
 
 struct quiesce_shazptr_v1 quiesce_shazptr_v1 __attribute__((aligned(128)));
 struct quiesce__slots quiesce__slots;
+struct quiesce__lines quiesce__hazptr_lines;
 
 /* ---- the array ---- */
 
@@ -56,7 +55,7 @@ static uintptr_t *make_small_array(void)
 	uintptr_t *start = platform_pages_get(sizeof last[0]);
 
 	if (!start) {
-		start = last[quiesce_shazptr_v1.memory == last[0]]; /* the one that the parent does not use */
+		start = last[quiesce_shazptr_v1.slot_array == last[0]]; /* the one that the parent does not use */
 		memset(start, 0, sizeof last[0]);
 	}
 	quiesce__slots.kind = QUIESCE_SLOTS_THREAD;
@@ -76,7 +75,7 @@ static void make_array(uint32_t nr_ids)
 		start = make_small_array();
 	}
 	v->nr_ids = nr_ids;
-	v->memory = start;
+	v->slot_array = start;
 	s->ids_used = 0;
 	counts = quiesce__block_of_id(nr_ids);
 	counts[0] = counts[1] = QUIESCE_SLOT_TAG;

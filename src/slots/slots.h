@@ -31,6 +31,7 @@ struct quiesce__slots {
 	uint32_t fallback_phase; /* index of the count for new fallback guards; written by the scan */
 };
 extern struct quiesce__slots quiesce__slots;
+extern struct quiesce__lines quiesce__hazptr_lines; /* lines of general hazard pointers, which src/hazptr fills */
 extern struct quiesce__yield quiesce__slots_yield;
 
 /* Reserve the array; at initialisation, and when a fence mode is chosen before first use. */
@@ -38,7 +39,7 @@ void quiesce__slots_init(void);
 void quiesce__slots_fence_chosen(void);
 void quiesce__slots_fork_child(void);
 
-/* A scan reads three ranges of groups: blocks of ids, lines, and lines of hazptr.h. */
+/* A scan reads three ranges of groups: blocks of ids, lines, and lines of general hazard pointers. */
 #define QUIESCE_NR_RANGES 3
 struct quiesce__slot_range {
 	uintptr_t *first;
@@ -82,7 +83,7 @@ static inline bool quiesce__slot_is_count(const uintptr_t *slot)
 /* Returns the block of @id. */
 static inline uintptr_t *quiesce__block_of_id(size_t id)
 {
-	return quiesce_load_relaxed(&quiesce_shazptr_v1.memory) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
+	return quiesce_load_relaxed(&quiesce_shazptr_v1.slot_array) + id * QUIESCE_BLOCK_WORDS; /* Relaxed: fixed. */
 }
 
 /* Returns the number of slots of a group that a scan must read, because they have been used at least once. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* slots_report.c - the kind of a slot, and the number of lines in use, for statistics and programs. */
-#include "hazptr/hazptr.h"
+#include "slots.h"
 
 uint32_t quiesce__slots_lines(void)
 {

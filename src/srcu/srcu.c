@@ -28,13 +28,14 @@
  *
  * SR1  reader counted, then its accesses          | unlinked, then counts read
  * SR2  helper wake-up requested, then counts read | left counted, then the helper woken
- * WQ1  see waitq.h
  * SR3  grace period over, then completed          | completed read, then the caller frees
  * SR4  unlinked, then begun read (a cookie)       | begun raised, then counts read
- * SR5  completed stored                         | completed loaded, then the waiter returns
+ * SR5  completed stored                           | completed loaded, then the waiter returns
  * SR6  a domain reinitialised after a fork        | used
  * SR9  section left, then the fence, then a load  | the caller's accesses, with a full fence between them
+ * WQ1  see waitq.h
  * PC2  see percpu.c
+ * PC1  see percpu.c
  */
 #include "srcu.h"
 
@@ -48,9 +49,9 @@
 #define PAUSE 4u /* readers yield at most a fifth of the time for normal waits */
 
 /* Bits of @attention: what a reader does when it leaves. */
-#define ASK_WAKE 1ull  /* wake the leader of the domain */
-#define ASK_HELPER 2ull  /* wake the helper thread */
-#define ASK_YIELD 4ull /* yield the CPU */
+#define REQUEST_WAKE 1ull   /* wake the leader of the domain */
+#define REQUEST_HELPER 2ull /* wake the helper thread */
+#define REQUEST_YIELD 4ull  /* yield the CPU */
 
 struct quiesce__yield quiesce__srcu_yield __attribute__((aligned(QUIESCE_CACHELINE))) = { .cpus = QUIESCE_ALL_CPUS };
 
@@ -103,11 +104,11 @@ int quiesce__srcu_lock_slow(uint32_t layout, struct srcu_struct *ssp, uint64_t i
 /* The reader has left, so @ssp is only an address here (I5). */
 static QUIESCE_COLD void serve_requests(const struct srcu_struct *ssp, uint64_t attention)
 {
-	if ((attention & ASK_WAKE) && !QUIESCE_MUTANT(srcu_wake_lost))
+	if ((attention & REQUEST_WAKE) && !QUIESCE_MUTANT(srcu_wake_lost))
 		quiesce__waitq_wake(quiesce__waitq_of(ssp));
-	if (attention & ASK_HELPER)
+	if (attention & REQUEST_HELPER)
 		quiesce__helper_wake();
-	if (attention & ASK_YIELD)
+	if (attention & REQUEST_YIELD)
 		quiesce__yield(&quiesce__srcu_yield);
 }
 
@@ -137,7 +138,7 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 			return;
 	}
 	if (!quiesce__percpu_add(&ssp->percpu, quiesce__srcu_usage(ssp)->shared, 2 + (uint32_t)idx))
-		/* SR2: pairs with SR2 in scan_after_asking() */
+		/* SR2: pairs with SR2 in scan_after_request() */
 		/* WQ1: full, pairs with WQ1 in quiesce__waitq_prepare() */
 		quiesce_fence_full(WQ1);
 	if (quiesce_unlikely(attention))
@@ -146,7 +147,7 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 
 void quiesce__srcu_wake_leader(const struct srcu_struct *ssp)
 {
-	serve_requests(ssp, ASK_WAKE);
+	serve_requests(ssp, REQUEST_WAKE);
 }
 
 /* ---- domains ---- */
@@ -156,11 +157,11 @@ uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx)
 	return quiesce__percpu_inside(&ssp->percpu, quiesce__srcu_usage(ssp)->shared, idx, 2 + idx);
 }
 
-void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
+void quiesce__srcu_request_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
 {
 	uint64_t leave = bits ? 0 : quiesce__percpu_open_word(&ssp->percpu);
 
-	/* Relaxed throughout: I5.  Written by the leader, and only on a change, because readers load this line all
+	/* Relaxed throughout: I5.  Written by the leader, and only on a change, because readers load this cache line all
 	 * the time. */
 	if (quiesce_load_relaxed(&ssp->attention[idx]) != bits)
 		quiesce_store_relaxed(&ssp->attention[idx], bits);
@@ -186,8 +187,8 @@ static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_usage *u
 	inside = quiesce__srcu_inside(ssp, 0) + quiesce__srcu_inside(ssp, 1);
 	/* Relaxed: a hint. */
 	quiesce_store_relaxed(&u->inherited, quiesce__generation() && inside);
-	quiesce__srcu_ask_one(ssp, 0, 0);
-	quiesce__srcu_ask_one(ssp, 1, 0);
+	quiesce__srcu_request_one(ssp, 0, 0);
+	quiesce__srcu_request_one(ssp, 1, 0);
 	quiesce__srcu_callbacks_fork_child(u);
 }
 
@@ -290,7 +291,7 @@ static uint32_t active_index(const struct srcu_struct *ssp)
 /* The index whose readers delay the grace period. */
 static uint32_t awaited_index(const struct srcu_struct *ssp, const struct quiesce__srcu_usage *u)
 {
-	return u->seen ? u->seen & 1 : !active_index(ssp);
+	return u->seen ? quiesce__srcu_unseen_index(u->seen) : !active_index(ssp);
 }
 
 /* Check the counts once; true if the grace period is over. */
@@ -299,7 +300,7 @@ static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_usage *u
 	for (uint32_t i = 0; i < 2; i++)
 		if (!(u->seen & 1u << i) && !quiesce__srcu_inside(ssp, i))
 			u->seen |= 1u << i;
-	if (u->seen == 3 || (QUIESCE_MUTANT(srcu_one_index) && u->seen))
+	if (u->seen == QUIESCE_SRCU_SEEN_BOTH || (QUIESCE_MUTANT(srcu_one_index) && u->seen))
 		return true;
 	/* New sections are flipped to an index that has been seen empty (I2). */
 	if (u->seen == 1u << !active_index(ssp) && !QUIESCE_MUTANT(srcu_no_flip))
@@ -308,15 +309,15 @@ static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_usage *u
 }
 
 /* Request @bits from readers of index @idx, and from those of the other index the bits that concern all readers. */
-static void ask(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
+static void request(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
 {
-	quiesce__srcu_ask_one(ssp, idx, bits);
-	quiesce__srcu_ask_one(ssp, !idx, bits & ASK_YIELD);
+	quiesce__srcu_request_one(ssp, idx, bits);
+	quiesce__srcu_request_one(ssp, !idx, bits & REQUEST_YIELD);
 }
 
 static void complete(struct srcu_struct *ssp, struct quiesce__srcu_usage *u)
 {
-	ask(ssp, 0, 0);
+	request(ssp, 0, 0);
 	quiesce__srcu_publish(u, u->number);
 }
 
@@ -353,7 +354,7 @@ static bool sleep_once(struct wait *w)
 
 	w->policy.expedited |= quiesce_load_relaxed(&w->u->expedite) != 0; /* Relaxed: a hint. */
 	quiesce__wait_policy_step(&w->policy, now);
-	ask(w->ssp, idx, w->policy.forced_at ? ASK_WAKE | ASK_YIELD : ASK_WAKE);
+	request(w->ssp, idx, w->policy.forced_at ? REQUEST_WAKE | REQUEST_YIELD : REQUEST_WAKE);
 	number = quiesce__waitq_prepare(quiesce__waitq_of(w->ssp));
 	if (check_readers(w->ssp, w->u))
 		return true;
@@ -466,12 +467,12 @@ static bool take_lead(struct quiesce__srcu_usage *u)
 }
 
 /* Request that holdouts wake the helper, then check whether they have left meanwhile. */
-static bool scan_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_usage *u)
+static bool scan_after_request(struct srcu_struct *ssp, struct quiesce__srcu_usage *u)
 {
 	struct quiesce__wait_policy p;
 	uint64_t now;
 
-	ask(ssp, awaited_index(ssp, u), quiesce__srcu_request_yields(u) ? ASK_HELPER | ASK_YIELD : ASK_HELPER);
+	request(ssp, awaited_index(ssp, u), quiesce__srcu_request_yields(u) ? REQUEST_HELPER | REQUEST_YIELD : REQUEST_HELPER);
 	/* SR2: full, pairs with SR2 in quiesce__srcu_unlock_slow() */
 	quiesce_fence_full(SR2);
 	if (check_readers(ssp, u))
@@ -486,17 +487,17 @@ static bool scan_after_asking(struct srcu_struct *ssp, struct quiesce__srcu_usag
 	return false;
 }
 
-bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask_readers)
+bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool may_request)
 {
 	struct quiesce__srcu_usage *u = quiesce__srcu_usage(ssp);
 
 	if (quiesce__srcu_done(u, cookie))
 		return true;
 	if (!take_lead(u))
-		return ask_readers && quiesce__srcu_try_alone(ssp, u) && quiesce__srcu_done(u, cookie);
+		return may_request && quiesce__srcu_try_alone(ssp, u) && quiesce__srcu_done(u, cookie);
 	while (!quiesce__srcu_done(u, cookie)) {
 		begin(u);
-		if (!check_readers(ssp, u) && !(ask_readers && scan_after_asking(ssp, u)))
+		if (!check_readers(ssp, u) && !(may_request && scan_after_request(ssp, u)))
 			break;
 		complete(ssp, u);
 	}

@@ -22,10 +22,20 @@ struct quiesce__srcu_waiter {
 	bool expedited;
 };
 
+/* The set of indexes that were seen empty: bit i is index i. */
+#define QUIESCE_SRCU_SEEN_FIRST 1u
+#define QUIESCE_SRCU_SEEN_BOTH 3u
+
+/* The index that @seen, which has one index, does not have: 1 if it has index 0. */
+static inline uint32_t quiesce__srcu_unseen_index(uint32_t seen)
+{
+	return seen & QUIESCE_SRCU_SEEN_FIRST;
+}
+
 /* A grace period beside the leader's, run by a thread that found the leader overdue: see srcu_follow.c. */
 struct quiesce__srcu_alone {
 	uint64_t number; /* number of the grace period; 0: none */
-	uint32_t seen;   /* bit i: index i was seen empty since its fence */
+	uint32_t seen;   /* indexes seen empty since its fence */
 };
 
 /* The part of a domain that updaters use: grace periods, waiters, and callbacks. */
@@ -46,7 +56,7 @@ struct quiesce__srcu_usage {
 	uint64_t number;           /* number of its grace period */
 	bool fenced;               /* the heavy fence of that grace period is over */
 	uint32_t inherited;        /* open sections may be of threads that this process does not have: I7 of srcu.c */
-	uint32_t seen;             /* bit i: index i was seen empty since the fence */
+	uint32_t seen;             /* indexes seen empty since the fence */
 	uint64_t force_not_before;
 	uint64_t stuck_at, stall_at, checked_at; /* tries that find holdouts: as in struct quiesce__wait_policy */
 	/* State of callbacks; see srcu_callbacks.c. */
@@ -72,7 +82,7 @@ struct quiesce__srcu_usage {
 	struct quiesce__job job;
 };
 _Static_assert(sizeof(struct quiesce__srcu_usage) <= sizeof(struct quiesce__srcu_space), "the private part fits");
-_Static_assert(offsetof(struct srcu_struct, pad) == QUIESCE_CACHELINE, "readers load one line");
+_Static_assert(offsetof(struct srcu_struct, pad) == QUIESCE_CACHELINE, "readers load one cache line");
 
 /* Shared by all domains, because a reader that has left may not access its own. */
 extern struct quiesce__yield quiesce__srcu_yield;
@@ -121,7 +131,7 @@ void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_usag
 /* Advance the grace period of the thread that holds @step_lock, without sleeping; true: it is over. */
 bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_usage *u);
 /* Request @bits from readers that leave index @idx; 0: no request, and readers leave inline. */
-void quiesce__srcu_ask_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits);
+void quiesce__srcu_request_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits);
 /* Returns the number of open sections of index @idx. */
 uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx);
 /* Publish that @number and all older grace periods are over, and complete their waiters. */
@@ -130,8 +140,8 @@ void quiesce__srcu_publish(struct quiesce__srcu_usage *u, uint64_t number);
  * over. */
 uint64_t quiesce__srcu_cookie(const struct quiesce__srcu_usage *u);
 bool quiesce__srcu_done(const struct quiesce__srcu_usage *u, uint64_t cookie);
-/* Try to complete @cookie without sleeping.  @ask: request that holdouts wake the helper. */
-bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool ask);
+/* Try to complete @cookie without sleeping.  @may_request: request that holdouts wake the helper. */
+bool quiesce__srcu_try(struct srcu_struct *ssp, uint64_t cookie, bool may_request);
 
 /* srcu_report.c: report that @call has waited for @ns, for readers of index @idx; or for callbacks. */
 void quiesce__srcu_report_stall(struct srcu_struct *ssp, const char *call, uint32_t idx, uint64_t ns);

@@ -22,6 +22,7 @@
  *
  * SR7  object written, then pushed         | list taken, then read
  * SR8  a callback has run, then counted    | srcu_barrier() returns
+ * SR3  see srcu.c
  */
 #include "srcu.h"
 
@@ -158,18 +159,18 @@ static bool wanted_is_over(const struct quiesce__srcu_usage *u)
 }
 
 /* Advance without sleeping; true if nothing is left for which a grace period is needed. */
-static bool advance(struct step *s, bool ask)
+static bool advance(struct step *s, bool may_request)
 {
 	struct quiesce__srcu_usage *u = s->u;
 	struct srcu_struct *ssp = quiesce__srcu_domain(u);
 
 	take(u);
 	if (u->taken) {
-		if (!QUIESCE_MUTANT(srcu_no_gp) && !quiesce__srcu_try(ssp, u->cookie, ask))
+		if (!QUIESCE_MUTANT(srcu_no_gp) && !quiesce__srcu_try(ssp, u->cookie, may_request))
 			return false;
 		run_some(s);
 	}
-	return wanted_is_over(u) || quiesce__srcu_try(ssp, quiesce_load_relaxed(&u->wanted), ask); /* Relaxed: a hint. */
+	return wanted_is_over(u) || quiesce__srcu_try(ssp, quiesce_load_relaxed(&u->wanted), may_request); /* Relaxed: a hint. */
 }
 
 static bool has_callbacks(const struct quiesce__srcu_usage *u)

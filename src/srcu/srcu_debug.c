@@ -20,7 +20,7 @@ int quiesce__srcu_lock_debug(struct srcu_struct *ssp)
  * mistake. */
 static bool may_be_inside(struct srcu_struct *ssp, int idx, const char *call, const void *site)
 {
-	struct platform_place here;
+	struct platform_location here;
 
 	if (quiesce_unlikely(idx & ~1)) {
 		quiesce__srcu_bad_index(ssp, idx);
@@ -29,7 +29,7 @@ static bool may_be_inside(struct srcu_struct *ssp, int idx, const char *call, co
 	if (quiesce_likely(quiesce__srcu_inside(ssp, (uint32_t)idx) != 0))
 		return true;
 	quiesce__misuse(QUIESCE_MISUSE_UNBALANCED_UNLOCK, "%s(%s, %d) at %s: no section with that index is open, %s", call,
-			quiesce__srcu_name(ssp), idx, platform_place(site, &here),
+			quiesce__srcu_name(ssp), idx, platform_location(site, &here),
 			quiesce__srcu_inside(ssp, !idx) ? "but one with the other" : "nor one with the other");
 	return false;
 }
@@ -67,13 +67,13 @@ static bool still_inside(struct srcu_struct *ssp)
 bool quiesce__srcu_wait_is_misuse(struct srcu_struct *ssp, const char *what)
 {
 	const void *began = quiesce__held_since(ssp, QUIESCE_HELD_SRCU);
-	struct platform_place place;
+	struct platform_location where;
 
 	if (!began || !still_inside(ssp))
 		return false;
 	quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
 			"%s(%s) inside a section of that domain would wait for itself; the section began at %s", what,
-			quiesce__srcu_name(ssp), platform_place(began, &place));
+			quiesce__srcu_name(ssp), platform_location(began, &where));
 	return true;
 }
 

@@ -9,6 +9,7 @@
  * I4. Waiters are completed, and withdraw, under the lock: so no waiter depends on a thread that is about to complete it.
  *
  * SR3, SR4, SR5: see srcu.c
+ * SR1, SR3, SR4, SR5  see srcu.c
  */
 #include "srcu.h"
 
@@ -59,7 +60,7 @@ static uint32_t complete_done(struct quiesce__srcu_usage *u)
 static void withdraw_requests(struct srcu_struct *ssp)
 {
 	for (uint32_t i = 0; i < 2 && !QUIESCE_MUTANT(srcu_request_stays); i++)
-		quiesce__srcu_ask_one(ssp, i, 0);
+		quiesce__srcu_request_one(ssp, i, 0);
 }
 
 void quiesce__srcu_publish(struct quiesce__srcu_usage *u, uint64_t number)
@@ -135,7 +136,7 @@ static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_alone *a
 			a->seen |= 1u << i;
 	if (may_flip && a->seen == 1u << !active)
 		quiesce_store_relaxed(&ssp->idx, !active); /* Relaxed: readers may see the flip late. */
-	return a->seen == 3;
+	return a->seen == QUIESCE_SRCU_SEEN_BOTH;
 }
 
 static bool is_led(struct quiesce__srcu_usage *u)
@@ -151,7 +152,7 @@ static bool is_led(struct quiesce__srcu_usage *u)
 /* The index whose readers delay @a. */
 static uint32_t awaited_index(const struct srcu_struct *ssp, const struct quiesce__srcu_alone *a)
 {
-	return a->seen ? a->seen & 1 : !quiesce_load_relaxed(&ssp->idx); /* Relaxed: a report. */
+	return a->seen ? quiesce__srcu_unseen_index(a->seen) : !quiesce_load_relaxed(&ssp->idx); /* Relaxed: a report. */
 }
 
 void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_usage *u, const char *call, uint64_t needed)

@@ -20,12 +20,13 @@
  * I7. In a child of fork() a callback that was pending in the parent takes no lock, and is parked, unless a thread of the
  *     child has updated the table: it may do so only if no other thread was updating the table at the fork.
  *
- * BK1  bucket written, then unlocked or moved | header read, or bucket locked
- * BK2  array filled in, then made the next | the next one used
+ * BK1  bucket written, then unlocked or moved                | header read, or bucket locked
+ * BK2  array filled in, then made the next                   | the next one used
  * BK3  all buckets moved, then the next array is the table's | loaded, then used
- * BK4  a bucket moved, then counted as moved | all counted, then the next array is the table's
- * BK6  the callback's accesses, then parked | found parked, then queued, by one of the updates that find it so
- * BK7  an insertion that finds no seed draws one | another insertion that found none takes this one
+ * BK4  a bucket moved, then counted as moved                 | all counted, then the next array is the table's
+ * BK6  the callback's accesses, then parked                  | found parked, then queued, by one of the updates that find it so
+ * BK7  an insertion that finds no seed draws one             | another insertion that found none takes this one
+ * BK5  see buckets_lines.c
  */
 #include "buckets.h"
 

@@ -8,6 +8,7 @@
  * proportion, in whatever order.
  *
  * BK8  counts allocated | counts loaded, then the array that goes with them is the table's
+ * BK3  see buckets.c
  */
 #include "buckets.h"
 

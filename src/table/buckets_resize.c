@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* buckets_resize.c - replacement of a table's array; idea, invariants and ledger are in buckets.c. */
+/* buckets_resize.c - replacement of a table's array; idea, invariants and ledger are in buckets.c.
+ *
+ * BK2, BK3, BK4, BK6  see buckets.c
+ */
 #include "buckets.h"
 
 #include <errno.h>
@@ -8,8 +11,8 @@
 #include "rcu/reclaim.h"
 
 #define HELP_BUCKETS 4   /* buckets that an update moves */
-#define BATCH_BUCKETS 64 /* buckets that the callback moves in one critical section */
-#define MIN_BATCHES 16   /* batches that the callback moves in one call at least; more until STEP_NS has passed */
+#define CHUNK_BUCKETS 64 /* buckets that the callback moves in one critical section */
+#define MIN_CHUNKS 16   /* chunks that the callback moves in one call at least; more until STEP_NS has passed */
 #define STEP_NS 1000000u
 #define TOUCH_GROWTH 8
 #define PAGE_LINES 64    /* lines in the smallest page; in an array's first page two of them are its header */
@@ -123,7 +126,7 @@ static bool move_bucket(struct quiesce__table *table, struct quiesce__buckets *a
 	quiesce__bucket_unlock(line, QUIESCE_BUCKET_MOVED);
 	if (shared)
 		quiesce__bucket_unlock(shared, 0);
-	/* BK4: full, pairs with BK4 in move_bucket() and move_batch() */
+	/* BK4: full, pairs with BK4 in move_bucket() and move_chunk() */
 	if (quiesce_fetch_add(BK4, &array->unmoved, (uint64_t)-1) == (QUIESCE_MUTANT(table_switch_early) ? 2 : 1))
 		finish_resize(table, array, locked);
 	return true;
@@ -225,7 +228,7 @@ bool quiesce__resize_claim_callback(struct quiesce__buckets *array)
 	uint32_t found = quiesce_load_relaxed(&array->queued), mine = quiesce__resize_parked() + 1; /* Relaxed: a hint. */
 
 	while (found != mine)
-		/* BK6: full, pairs with BK6 in move_batch() and park_inherited() */
+		/* BK6: full, pairs with BK6 in move_chunk() and park_inherited() */
 		if (quiesce_cmpxchg(BK6, &array->queued, &found, mine))
 			return !(found & 1);
 	return false;
@@ -242,25 +245,25 @@ static bool park_inherited(struct quiesce__buckets *array)
 	       quiesce_cmpxchg(BK6, &array->queued, &found, found & ~1u);
 }
 
-enum batch_result {
-	BATCH_MORE,
-	BATCH_PARKED, /* parked until an update queues it: memory is short, or other threads move the last buckets */
-	BATCH_OVER,
+enum chunk_result {
+	CHUNK_MORE,
+	CHUNK_PARKED, /* parked until an update queues it: memory is short, or other threads move the last buckets */
+	CHUNK_OVER,
 };
 
 /* Under the lock.  The table exists while there are buckets left, because its destruction waits for the lock then. */
-static enum batch_result move_batch(struct quiesce__buckets *array)
+static enum chunk_result move_chunk(struct quiesce__buckets *array)
 {
 	/* BK4: acquire, pairs with BK4 in move_bucket() */
 	if (!array->table || quiesce_load_acquire(BK4, &array->unmoved) == 0)
-		return BATCH_OVER;
-	if (move_some(array->table, array, BATCH_BUCKETS, true) > 0)
-		return BATCH_MORE;
+		return CHUNK_OVER;
+	if (move_some(array->table, array, CHUNK_BUCKETS, true) > 0)
+		return CHUNK_MORE;
 	/* The thread that moves the last bucket takes the lock afterwards, and queues the callback then: so either
-	 * it finds the callback parked here, or the next batch finds no bucket left. */
+	 * it finds the callback parked here, or the next chunk finds no bucket left. */
 	/* BK6: release, pairs with BK6 in quiesce__resize_claim_callback() */
 	quiesce_store_release(BK6, &array->queued, quiesce__resize_parked());
-	return BATCH_PARKED;
+	return CHUNK_PARKED;
 }
 
 /* A grace period after the last move, the thread that made it has left its section, and so has switched the array. */
@@ -274,8 +277,8 @@ static void resize_rest(struct rcu_head *head)
 	struct quiesce__buckets *array = array_of(head);
 	uint64_t end = platform_now_ns() + STEP_NS;
 	size_t bytes = quiesce__buckets_bytes(array);
-	uint32_t batches = 0;
-	enum batch_result result;
+	uint32_t chunks = 0;
+	enum chunk_result result;
 
 	if (park_inherited(array))
 		return;
@@ -283,15 +286,15 @@ static void resize_rest(struct rcu_head *head)
 		/* Without a worker, a poll outside of a section may wait for readers, and locks are held here. */
 		rcu_read_lock();
 		quiesce__lock(&array->lock);
-		result = move_batch(array);
+		result = move_chunk(array);
 		quiesce__unlock(&array->lock);
 		rcu_read_unlock();
-	} while (result == BATCH_MORE && (++batches < MIN_BATCHES || platform_now_ns() < end));
+	} while (result == CHUNK_MORE && (++chunks < MIN_CHUNKS || platform_now_ns() < end));
 	/* The size is reported only once the array is garbage: no updater has to wait because a table is being
 	 * resized. */
-	if (result == BATCH_OVER)
+	if (result == CHUNK_OVER)
 		call_rcu_sized(head, array_left_rcu, bytes);
-	else if (result == BATCH_MORE)
+	else if (result == CHUNK_MORE)
 		call_rcu(head, resize_rest);
 }
 
@@ -400,7 +403,7 @@ static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *
 		result = result ? result : 1;
 	/* BK2: acquire, pairs with BK2 in resize() */
 	} else if (quiesce_load_consume(BK2, &array->next)) {
-		result = help(table, array, BATCH_BUCKETS);
+		result = help(table, array, CHUNK_BUCKETS);
 		*tries = result ? 0 : *tries + 1;
 		result = result < 0 ? result : 1;
 	} else if (lines_of(array) < lines) {

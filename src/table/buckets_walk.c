@@ -4,6 +4,9 @@
  * Buckets are visited in the order of their bit-reversed number: the two buckets that replace one when the table grows
  * stand where that one stood, and likewise when it shrinks.  A position is the bit-reversed part of a hash that selects
  * the bucket.  So a position alone says which elements have been visited, whatever the array.
+ *
+ * BK1, BK2, BK3  see buckets.c
+ * BK5  see buckets_lines.c
  */
 #include "buckets.h"
 

@@ -13,8 +13,8 @@
  *     a reader that loads the link, then the first line, then the lines of the link misses no pair; and a reader that
  *     loads the first line, then no link, has missed no pair unless the count has been raised.
  *
- * HM1  value removed, then another key written | key read, then the value
- *      key written, then count raised | count read, then the keys; value read, then the count again
+ * HM1  value removed, then another key written                     | key read, then the value
+ *      key written, then count raised                              | count read, then the keys; value read, then the count again
  * HM2  count raised, then the value; a line filled in, then linked | found, then used
  */
 #include <quiesce/ds/hashmap.h>

@@ -19,6 +19,7 @@
  * HT1  object filled in, then inserted | found, then used
  *      a line filled in, then linked   | the last word read, then the line behind it
  *      objects copied to the first line, then the last word changed | the last word read, then the header and the other words
+ * BK1  see buckets.c
  */
 #include "hashtable.h"
 

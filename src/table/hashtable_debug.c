@@ -25,12 +25,13 @@ static bool is_in(const struct hashtable *ht, const void *object)
 int quiesce__hashtable_insert_debug(struct hashtable *ht, void *object)
 {
 	const void *site = quiesce__caller();
-	struct platform_place here;
+	struct platform_location here;
 
 	/* The call itself reports objects that cannot be inserted, and a table that was not initialised. */
 	if (quiesce_likely(!object || ((uintptr_t)object & QUIESCE_TABLE_LINK) || !ht->table.kind || !is_in(ht, object)))
 		return quiesce_hashtable_insert(ht, object);
-	quiesce__misuse(QUIESCE_MISUSE_TWICE, "hashtable_insert() at %s of %p, which is in the table already", platform_place(site, &here),
+	quiesce__misuse(QUIESCE_MISUSE_TWICE, "hashtable_insert() at %s of %p, which is in the table already",
+			platform_location(site, &here),
 			object);
 	return -EINVAL;
 }

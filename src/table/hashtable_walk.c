@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* hashtable_walk.c - iteration over the objects of a table, or over those with one key; and destruction of a table. */
+/* hashtable_walk.c - iteration over the objects of a table, or over those with one key; and destruction of a table.
+ *
+ * HT1  see hashtable.c
+ */
 #include "hashtable.h"
 
 #include "runtime/run.h"

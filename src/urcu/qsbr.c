@@ -15,7 +15,7 @@
  * I4. Each updater scans for itself, and depends on no other one; the first updater to have passed all words completes the number
  *     for the others.  An updater may be completed by another one whose fence was before this one's unlinking, so each executes a second
  *     fence, after it has raised gp or found it raised, and before it loads the words.  256 updaters at once walk the words 256 times, but
- *     updaters that arrive during a walk raise gp once for all of them, and a reader writes one line in each grace period.
+ *     updaters that arrive during a walk raise gp once for all of them, and a reader writes one cache line in each grace period.
  * I5. An updater sleeps until a holdout is quiescent: it sets a flag in that thread's block, which stays while it is
  *     visited.  The thread wakes all updaters that sleep, and these scan again.
  *
@@ -75,7 +75,7 @@ void quiesce__qsbr_quiescent_slow(void)
 	/* QS2: release, pairs with QS2 in quiesce__qsbr_blocks() */
 	quiesce_store_release(QS2, &self->qsbr_word, gp);
 	/* QS1: full, pairs with QS1 in raise_number() */
-	/* QS4: full, pairs with QS4 in ask_to_be_woken() */
+	/* QS4: full, pairs with QS4 in request_wake_up() */
 	quiesce_fence_full(QS1);
 	if (quiesce_load_relaxed(&self->qsbr_waiting)) /* Relaxed: QS4 orders it. */
 		quiesce__qsbr_wake();
@@ -202,8 +202,8 @@ static void check_stall(struct wait *w, uint64_t now)
 		w->reap_at = quiesce__readers_reap(now, &w->at, scan_words, w);
 }
 
-/* Ask a holdout for a wake-up; false: the thread is none, or was quiescent by then. */
-static bool ask_to_be_woken(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
+/* Request a wake-up of a holdout; false: the thread is none, or was quiescent by then. */
+static bool request_wake_up(struct quiesce__reader *r, struct quiesce_tls_v1 *tls, void *arg)
 {
 	if (!is_holdout(r, tls, arg))
 		return false;
@@ -218,7 +218,7 @@ static void sleep_once(struct wait *w)
 	/* QS4: acquire, pairs with QS4 in quiesce__qsbr_wake() */
 	uint32_t woken = quiesce_load_acquire(QS4, &qsbr.woken);
 
-	w->at = quiesce__readers_walk(w->at, w->nr, ask_to_be_woken, w);
+	w->at = quiesce__readers_walk(w->at, w->nr, request_wake_up, w);
 	if (w->at >= w->nr)
 		return;
 	quiesce__count(sleeps);

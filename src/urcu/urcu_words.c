@@ -185,7 +185,7 @@ struct scan_result {
 	uint32_t tid; /* thread of the first of these */
 };
 
-/* A scan stops at the first holdout, or counts all of them, or also asks each of them to wake the waiter. */
+/* A scan stops at the first holdout, or counts all of them, or also requests that each of them wakes the waiter. */
 enum scan_mode { SCAN_TO_FIRST, SCAN_ALL, SCAN_AND_ASK };
 
 /* Scan the records; the caller holds the lock. */
@@ -286,7 +286,7 @@ static void sleep_until_woken(struct wait *w, uint32_t nr)
 		sleep_timed(ns < SLEEP_MAX_NS ? ns : SLEEP_MAX_NS);
 }
 
-/* Ask the holdouts for a wake-up, and sleep; true if all have passed. */
+/* Request wake-ups of the holdouts, and sleep; true if all have passed. */
 static bool sleep_once(struct wait *w)
 {
 	struct quiesce_urcu_domain *d = w->d;

@@ -165,7 +165,7 @@ static void a_callback_may_fork_without_handlers(void **state)
 	fork_in_callbacks(system_call);
 }
 
-/* fork() waits until all helpers are between two callbacks, so no callback is lost to the child. */
+/* fork() waits until all reclaimers are between two callbacks, so no callback is lost to the child. */
 static void other_threads_may_fork_beside_callbacks(void **state)
 {
 	(void)state;

@@ -23,8 +23,8 @@
  * and of progress, with LIVE:
  *   NO_TAGS      a slot that holds the address blocks
  *
- * Source: src/shazptr/shazptr_scan.c scan_slot quiesce__slot_read(slot) ; QUIESCE_SLOT_TAG ; for_each_match(address, is_new, slot) ; tag(slot, value) ; for_each_match(address, block, slot)
- * Source: src/shazptr/shazptr_scan.c tag quiesce_cmpxchg(SH7, slot, &value, value | QUIESCE_SLOT_TAG) ; quiesce_store_relaxed(quiesce__shazptr_scan.tagged_in
+ * Source: src/shazptr/shazptr_scan.c scan_slot quiesce__slot_read(at.slot) ; QUIESCE_SLOT_TAG ; for_each_match(address, is_new, at) ; tag(at, value) ; for_each_match(address, block, at)
+ * Source: src/shazptr/shazptr_scan.c tag quiesce_cmpxchg(SH7, at.slot, &value, value | QUIESCE_SLOT_TAG) ; quiesce_store_relaxed(at.tagged_in
  * Source: src/shazptr/shazptr_wait.c quiesce_synchronize_shazptr quiesce_fence_heavy_shared(SH1) ; is_held_now(
  */
 #define NR 2

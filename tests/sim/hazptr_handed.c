@@ -93,7 +93,7 @@ static void setup_proxies(void)
 	spawn_each(2, retires_by_address, "updater");
 }
 
-static void setup_proxies_wide(void)
+static void setup_proxies_three_cpus(void)
 {
 	setup_proxies();
 	sim_config()->nr_cpus = 3;
@@ -351,10 +351,10 @@ static void finish_again(void)
 
 const struct sim_scenario hazptr_handed_scenarios[] = {
 	SCENARIO(handed, "callbacks run in the helper only"),
-	VARIANT(handed_wide, handed, with_many_cpus, "... a CPU for every thread"),
+	VARIANT(handed_cpu_each, handed, with_many_cpus, "... a CPU for every thread"),
 	VARIANT(full_handed, handed, without_membarrier, "... without membarrier"),
 	SCENARIO(proxies, "objects without a head"),
-	SCENARIO(proxies_wide, "... a CPU for every thread"),
+	SCENARIO(proxies_three_cpus, "... on three CPUs, with the helper"),
 	VARIANT(full_proxies, proxies, without_membarrier, "... without membarrier"),
 	SCENARIO(proxies_listed, "... in lists"),
 	SCENARIO(no_proxies, "... without memory"),

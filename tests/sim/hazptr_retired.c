@@ -302,7 +302,7 @@ static void setup_mixed(void)
 	sim_spawn(mixed_updater, (void *)1, "updater");
 }
 
-static void finish_mixed_alone(void)
+static void finish_mixed_no_worker(void)
 {
 	sim_assert(world_nr_freed <= world_nr_retired);
 }
@@ -451,7 +451,7 @@ const struct sim_scenario hazptr_retire_scenarios[] = {
 	VARIANT(full_turns, turns, without_membarrier, "... without membarrier"),
 	{ .name = "drained", .what = "an object comes while its queue is drained", .setup = setup_drained, .finish = world_finish,
 	  .must_see = "one that came during a sweep" },
-	{ .name = "drained_wide", .what = "... a CPU for every thread", .setup = setup_drained, .but = with_many_cpus,
+	{ .name = "drained_cpu_each", .what = "... a CPU for every thread", .setup = setup_drained, .but = with_many_cpus,
 	  .finish = world_finish, .must_see = "one that came during a sweep" },
 	{ .name = "full_drained", .what = "... without membarrier", .setup = setup_drained, .but = without_membarrier,
 	  .finish = world_finish, .must_see = "one that came during a sweep" },
@@ -462,8 +462,8 @@ const struct sim_scenario hazptr_retire_scenarios[] = {
 	SCENARIO(nested_swept, "... run by the worker"),
 	SCENARIO(chain, "each callback retires the next object"),
 	SCENARIO(mixed, "callbacks of one kind queue the other"),
-	{ .name = "mixed_alone", .what = "... without a worker", .setup = setup_mixed, .but = without_threads,
-	  .finish = finish_mixed_alone },
+	{ .name = "mixed_no_worker", .what = "... without a worker", .setup = setup_mixed, .but = without_threads,
+	  .finish = finish_mixed_no_worker },
 	SCENARIO(section, "retired inside a section of RCU"),
 	SCENARIO(no_queue, "no queues can be had"),
 	VARIANT(full_no_queue, no_queue, without_membarrier, "... without membarrier"),

@@ -371,9 +371,9 @@ static void setup_full_fallback(void)
 
 const struct sim_scenario hazptr_slot_scenarios[] = {
 	SCENARIO(basic, "readers and a retirer"),
-	VARIANT(basic_wide, basic, with_many_cpus, "... a CPU for every thread"),
+	VARIANT(basic_cpu_each, basic, with_many_cpus, "... a CPU for every thread"),
 	SCENARIO(full, "... without membarrier"),
-	VARIANT(full_wide, full, with_many_cpus, "... and a CPU for every thread"),
+	VARIANT(full_cpu_each, full, with_many_cpus, "... and a CPU for every thread"),
 	SCENARIO(assign, "publication by a store"),
 	VARIANT(full_assign, assign, without_membarrier, "... without membarrier"),
 	SCENARIO(sharing, "three retirers of one pointer"),

@@ -330,7 +330,7 @@ static void setup_full_wake_set(void)
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 }
 
-static void setup_wake_alone(void)
+static void setup_wake_no_thread(void)
 {
 	wake(1);
 	sim_config()->thread_start_failures = -1;
@@ -411,7 +411,7 @@ static void setup_hot_skip(void)
 	quiesce_set_skip_self_scan(1);
 }
 
-static void setup_hot_alone(void)
+static void setup_hot_no_thread(void)
 {
 	hot(hot_reader, NULL, 2);
 	sim_config()->thread_start_failures = -1;
@@ -428,11 +428,11 @@ const struct sim_scenario hazptr_wait_scenarios[] = {
 	VARIANT(full_barrier, barrier, without_membarrier, "... without membarrier"),
 	SCENARIO(barriers, "three of them"),
 	SCENARIO(try_barrier, "hazptr_try_barrier() beside one's own protection"),
-	VARIANT(barriers_alone, barriers, without_threads, "... without a worker"),
+	VARIANT(barriers_no_worker, barriers, without_threads, "... without a worker"),
 	SCENARIO(barrier_others, "what another thread has retired"),
 	SCENARIO(barrier_others_two, "... a batch of it"),
 	VARIANT(full_barrier_others, barrier_others, without_membarrier, "... without membarrier"),
-	{ .name = "barrier_others_alone", .what = "... without a worker", .setup = setup_barrier_others, .but = without_threads },
+	{ .name = "barrier_others_no_worker", .what = "... without a worker", .setup = setup_barrier_others, .but = without_threads },
 	SCENARIO(barrier_list, "... without a queue"),
 	SCENARIO(barrier_order, "callbacks that others run are waited for"),
 	SCENARIO(barrier_owners, "... also those of owners"),
@@ -440,22 +440,22 @@ const struct sim_scenario hazptr_wait_scenarios[] = {
 	VARIANT(full_barrier_each, barrier_each, without_membarrier, "... without membarrier"),
 	SCENARIO(barrier_held, "it waits for a slot"),
 	VARIANT(full_barrier_held, barrier_held, without_membarrier, "... without membarrier"),
-	{ .name = "barrier_held_alone", .what = "... without a worker", .setup = setup_barrier_held, .but = without_threads },
+	{ .name = "barrier_held_no_worker", .what = "... without a worker", .setup = setup_barrier_held, .but = without_threads },
 	SCENARIO(barrier_held_two, "two wait for a slot"),
 	SCENARIO(wait, "synchronize_hazptr()"),
-	VARIANT(wait_wide, wait, with_many_cpus, "... a CPU for every thread"),
+	VARIANT(wait_cpu_each, wait, with_many_cpus, "... a CPU for every thread"),
 	VARIANT(full_wait, wait, without_membarrier, "... without membarrier"),
 	SCENARIO(wait_skip, "... without the self-scan"),
 	WAKES(wake_free, "a free wakes the scan"),
 	WAKES(wake_set, "another protection in the slot does"),
 	WAKES(wake_cleared, "... after a clear, too"),
 	WAKES(full_wake_set, "... without membarrier"),
-	WAKES(wake_alone, "... without a thread"),
+	WAKES(wake_no_thread, "... without a thread"),
 	SCENARIO(hot, "a slot is set for ever"),
 	SCENARIO(hot_clears, "... and cleared"),
 	SCENARIO(hot_chain, "... two slots by turns"),
 	SCENARIO(hot_full, "... without membarrier"),
 	SCENARIO(hot_skip, "... without the self-scan"),
-	SCENARIO(hot_alone, "... without a thread"),
+	SCENARIO(hot_no_thread, "... without a thread"),
 	{ .name = NULL },
 };

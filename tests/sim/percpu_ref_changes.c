@@ -76,9 +76,9 @@ static void setup_freeze(void)
 	sim_spawn(freezer, NULL, "freezer");
 }
 
-static void setup_freeze_wide(void)
+static void setup_freeze_cpu_each(void)
 {
-	world_wide = true;
+	world_cpu_each = true;
 	setup_freeze();
 }
 
@@ -290,7 +290,7 @@ static void finish_together(void)
 
 const struct sim_scenario percpu_ref_changes[] = {
 	{ "freeze", "kill, replace, reinit", setup_freeze, world_finish, REFUSED },
-	{ "freeze_wide", "the same with a CPU for each thread", setup_freeze_wide, world_finish, REFUSED },
+	{ "freeze_cpu_each", "the same with a CPU for each thread", setup_freeze_cpu_each, world_finish, REFUSED },
 	{ "freeze_holes", "the same where some ids have no words", setup_freeze_holes, world_finish, REFUSED },
 	{ "freeze_full", "the same with full fences", setup_freeze_full, world_finish, REFUSED },
 	{ "switch", "the mode changes while references go from hand to hand", setup_switch, world_finish, NULL },

@@ -96,9 +96,9 @@ static void setup_basic(void)
 	sim_spawn(world_owner, NULL, "owner");
 }
 
-static void setup_wide(void)
+static void setup_cpu_each(void)
 {
-	world_wide = true;
+	world_cpu_each = true;
 	setup_basic();
 }
 
@@ -257,9 +257,9 @@ static void setup_kill_many(void)
 	sim_spawn(owner_of_another, NULL, "owner");
 }
 
-static void setup_kill_many_wide(void)
+static void setup_kill_many_cpu_each(void)
 {
-	world_wide = true;
+	world_cpu_each = true;
 	setup_kill_many();
 }
 
@@ -273,7 +273,7 @@ static void finish_kill_many(void)
 
 const struct sim_scenario percpu_ref_users[] = {
 	{ "basic", "users get and put, and the owner kills", setup_basic, world_finish, REFUSED },
-	{ "wide", "the same with a CPU for each thread", setup_wide, world_finish, REFUSED },
+	{ "cpu_each", "the same with a CPU for each thread", setup_cpu_each, world_finish, REFUSED },
 	{ "cpu_id", "the same with words per CPU number", setup_cpu_id, world_finish, REFUSED },
 	{ "holes", "the same where some ids have no words", setup_holes, world_finish, REFUSED },
 	{ "atomic", "atomic on request", setup_atomic, world_finish, REFUSED },
@@ -289,7 +289,7 @@ const struct sim_scenario percpu_ref_users[] = {
 	{ "batches", "many at once", setup_batches, world_finish, NULL },
 	{ "signal", "signal handlers get and put", setup_signal, world_finish, REFUSED },
 	{ "kill_many", "several are killed at once", setup_kill_many, finish_kill_many, REFUSED },
-	{ "kill_many_wide", "the same with a CPU for each thread", setup_kill_many_wide, finish_kill_many, REFUSED },
+	{ "kill_many_cpu_each", "the same with a CPU for each thread", setup_kill_many_cpu_each, finish_kill_many, REFUSED },
 	{ "observer", "the user that finds the count zero frees", setup_observer, world_finish, REFUSED },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

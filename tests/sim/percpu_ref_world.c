@@ -9,7 +9,7 @@ int world_at_least, world_at_most;
 bool world_killed, world_confirmed, world_changing, world_reviving;
 int world_nr_released, world_nr_lives = 1, world_nr_revivals, world_nr_lost;
 int world_laps = 3;
-bool world_wide, world_by_cpu;
+bool world_cpu_each, world_by_cpu;
 static uint32_t released; /* number of releases; a futex of waiters */
 static void *stock[NR_STOCK];
 
@@ -158,7 +158,7 @@ int world_holes(int id)
 
 void world_begin(unsigned int flags, percpu_ref_func_t *release)
 {
-	sim_config()->nr_cpus = world_wide ? 0 : 2;
+	sim_config()->nr_cpus = world_cpu_each ? 0 : 2;
 	sim_config()->rseq_kind = world_by_cpu ? PLATFORM_RSEQ_CPU_ID : PLATFORM_RSEQ_MM_CID;
 	sim_obj_init(0);
 	sim_assert(!percpu_ref_init(&world_ref, release, flags));

@@ -27,7 +27,7 @@ extern int world_laps;
 
 /* Begin with a computer of 2 CPUs, or of one for each thread; an object, and the count.  With id_hook a thread with id 1 has no
  * words. */
-extern bool world_wide;
+extern bool world_cpu_each;
 extern bool world_by_cpu; /* threads count by their CPU's number, so by calls */
 void world_begin(unsigned int flags, percpu_ref_func_t *release);
 int world_holes(int id);

@@ -242,7 +242,8 @@ const struct sim_scenario rcu_holdout_scenarios[] = {
 	  .must_see = "a reader that is named" },
 	{ .name = "named_removed", .what = "the hook is removed meanwhile", .setup = setup_removed, .finish = finish_removed,
 	  .must_see = "a call of the hook" },
-	{ .name = "named_alone", .what = "a leader stops for good, and a follower goes on", .setup = setup_stopped, .finish = finish_named,
+	{ .name = "named_by_follower", .what = "a leader stops for good, and a follower goes on", .setup = setup_stopped,
+	  .finish = finish_named,
 	  .must_see = "two readers that are named" },
 	{ .name = NULL },
 };

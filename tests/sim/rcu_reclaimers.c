@@ -11,7 +11,7 @@ static int queuer_of[NR_ITEMS], number_of[NR_ITEMS];
 static bool running_of[NR_QUEUERS];
 static bool forked; /* a callback has forked */
 
-static bool in_helper(void)
+static bool in_further(void)
 {
 	return quiesce__self()->state & QUIESCE_TLS_RECLAIMER;
 }
@@ -146,7 +146,7 @@ static void changes(void *unused)
 static void run_and_change(struct rcu_head *head)
 {
 	run_begins(head);
-	if (in_helper())
+	if (in_further())
 		sim_saw();
 	if (sim_random(4) == 0)
 		quiesce_set_reclaimers(1 + (unsigned int)sim_random(3));
@@ -186,7 +186,7 @@ static void setup_reclaimers_no_thread(void)
 static void run_and_wait(struct rcu_head *head)
 {
 	run_begins(head);
-	if (in_helper())
+	if (in_further())
 		sim_saw();
 	synchronize_rcu();
 	run_ends(head);
@@ -205,7 +205,7 @@ static void setup_reclaimers_wait(void)
 
 static void free_in_any_order(struct rcu_head *head)
 {
-	if (in_helper())
+	if (in_further())
 		sim_saw();
 	check_and_free(head);
 }
@@ -241,7 +241,7 @@ static void run_and_exit(struct rcu_head *head)
 	if (nr_exits == MOST_EXITS || sim_random(2))
 		return;
 	nr_exits++;
-	if (in_helper())
+	if (in_further())
 		sim_saw();
 	sim_exit();
 }
@@ -339,7 +339,7 @@ static void run_and_fork(struct rcu_head *head)
 	run_begins(head);
 	if (!forked && sim_random(2)) {
 		forked = true;
-		if (in_helper())
+		if (in_further())
 			sim_saw();
 		sim_fork();
 		quiesce__init(); /* a handler of fork() would do this */
@@ -351,7 +351,7 @@ static void run_and_fork(struct rcu_head *head)
 			platform_yield();
 	}
 	run_ends(head);
-	if (forked && in_helper() && sim_random(2))
+	if (forked && in_further() && sim_random(2))
 		sim_exit();
 }
 
@@ -378,7 +378,7 @@ static void run_alone(struct rcu_head *head)
 	check_and_free(head);
 	sim_point("in a callback");
 	running_of[by] = false;
-	if (in_helper())
+	if (in_further())
 		sim_saw();
 }
 
@@ -422,7 +422,7 @@ static void finish_reclaimers(void)
 }
 
 #define TWO .must_see = "two callbacks at the same time", .finish = finish_reclaimers
-#define ONE .must_see = "one that a helper runs", .finish = finish_reclaimers
+#define ONE .must_see = "one that a further reclaimer runs", .finish = finish_reclaimers
 
 const struct sim_scenario rcu_reclaimer_scenarios[] = {
 	{ .name = "reclaimers", .what = "several threads run callbacks", .setup = setup_reclaimers, TWO },
@@ -438,8 +438,8 @@ const struct sim_scenario rcu_reclaimer_scenarios[] = {
 	{ .name = "reclaimers_exits_barrier", .what = "... beside rcu_barrier()", .setup = setup_reclaimers_exits_barrier, ONE },
 	{ .name = "reclaimers_fork", .what = "no callback runs while the process forks", .setup = setup_reclaimers_fork, TWO },
 	{ .name = "reclaimers_forks", .what = "a callback forks", .setup = setup_reclaimers_forks,
-	  .must_see = "one that a helper runs" },
+	  .must_see = "one that a further reclaimer runs" },
 	{ .name = "reclaimers_queuer_forks", .what = "a thread queues before and after its fork", .setup = setup_reclaimers_queuer_forks,
-	  .must_see = "one that a helper runs" },
+	  .must_see = "one that a further reclaimer runs" },
 	{ .name = NULL },
 };

@@ -426,7 +426,7 @@ static void setup_full_poll_asleep(void)
 	setup_poll_asleep();
 }
 
-static void setup_poll_alone(void)
+static void setup_poll_no_worker(void)
 {
 	sim_config()->thread_start_failures = -1;
 	start_it = true;
@@ -561,7 +561,7 @@ const struct sim_scenario rcu_wait_scenarios[] = {
 	{ .name = "full_start_poll", .what = "the same, without membarrier", .setup = setup_full_start_poll },
 	{ .name = "poll_asleep", .what = "the same, when the worker has gone to sleep", .setup = setup_poll_asleep },
 	{ .name = "full_poll_asleep", .what = "... without membarrier", .setup = setup_full_poll_asleep },
-	{ .name = "poll_alone", .what = "the same, without a worker", .setup = setup_poll_alone },
+	{ .name = "poll_no_worker", .what = "the same, without a worker", .setup = setup_poll_no_worker },
 	{ .name = "poll_assign", .what = "a cookie after publication by a store", .setup = setup_poll_assign },
 	{ .name = "full_poll_assign", .what = "... without membarrier", .setup = setup_full_poll_assign },
 	{ .name = "poll_unregistered", .what = "a cookie, and readers without entries", .setup = setup_poll_unregistered },

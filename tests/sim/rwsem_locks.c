@@ -40,14 +40,14 @@ static void setup_rests_full(void) { rests(FULL); }
 static void setup_rests_any(void) { rests(ANY); }
 
 /* Without a helper thread exits complete at once, so the state changes often. */
-static void setup_alone(void)
+static void setup_no_helper(void)
 {
 	both(LIGHT);
 	sim_config()->thread_start_failures = -1;
 	world_laps = 3;
 }
 
-static void setup_alone_full(void)
+static void setup_no_helper_full(void)
 {
 	both(FULL);
 	sim_config()->thread_start_failures = -1;
@@ -61,7 +61,7 @@ static void setup_writers(void)
 	spawn(2, world_writer, "writer");
 }
 
-static void setup_writers_alone(void)
+static void setup_writers_no_helper(void)
 {
 	world_begin(LIGHT);
 	sim_config()->thread_start_failures = -1;
@@ -480,10 +480,10 @@ const struct sim_scenario rwsem_lock_scenarios[] = {
 	SCENARIO(rests, "readers that become fast again"),
 	SCENARIO(rests_full, "... without membarrier"),
 	SCENARIO(rests_any, "... on any computer"),
-	SCENARIO(alone, "... at once, without a helper"),
-	SCENARIO(alone_full, "... without membarrier either"),
+	SCENARIO(no_helper, "... at once, without a helper"),
+	SCENARIO(no_helper_full, "... without membarrier either"),
 	SCENARIO(writers, "two writers"),
-	SCENARIO(writers_alone, "... without a helper"),
+	SCENARIO(writers_no_helper, "... without a helper"),
 	SCENARIO(writers_rest, "... and readers become fast again"),
 	SCENARIO(long, "counts wrap"),
 	SCENARIO(first_use, "a static lock first used by two at once"),

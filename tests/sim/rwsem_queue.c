@@ -309,7 +309,7 @@ static void setup_close_call_any(void) { close_call(ANY); }
 
 /* ---- attempts at a free lock ---- */
 
-static void tries_alone(void *unused)
+static void tries_one_thread(void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < 4; i++) {
@@ -332,11 +332,11 @@ static void tries_alone(void *unused)
 	}
 }
 
-static void setup_tries_alone(void)
+static void setup_tries_one_thread(void)
 {
 	world_begin(ANY);
 	world_rests = true;
-	sim_spawn(tries_alone, NULL, "tries");
+	sim_spawn(tries_one_thread, NULL, "tries");
 }
 
 /* ---- the writer that sleeps until readers have left is woken ---- */
@@ -480,7 +480,7 @@ const struct sim_scenario rwsem_queue_scenarios[] = {
 	SCENARIO(all_give_up, "readers and writers give up beside a writer"),
 	CLOSE(close_call, "given the lock while giving up"),
 	CLOSE(close_call_any, "... on any computer"),
-	SCENARIO(tries_alone, "attempts of one thread"),
+	SCENARIO(tries_one_thread, "attempts of one thread"),
 	WAKES(wakes, "readers wake a writer"),
 	WAKES(wakes_full, "... without membarrier"),
 	WAKES(wakes_no_restart, "... without one that restarts sequences"),

@@ -146,7 +146,7 @@ static void takes_rounds(void *unused)
 	sim_assert(nr_steps == NR_JOBS * 3);
 }
 
-static void setup_jobs_alone(void)
+static void setup_jobs_no_thread(void)
 {
 	begin(never_done, -1);
 	sim_spawn(takes_rounds, NULL, "starter");
@@ -319,7 +319,7 @@ static void queue_later(int start_failures)
 }
 
 static void setup_later(void) { queue_later(0); }
-static void setup_later_alone(void) { queue_later(-1); }
+static void setup_later_no_helper(void) { queue_later(-1); }
 static void setup_later_failing(void) { queue_later(1 + (int)sim_random(3)); }
 
 /* Delayed calls come together with jobs. */
@@ -442,13 +442,13 @@ const struct sim_scenario helper_scenarios[] = {
 	JOBS(jobs, "helper: jobs are started while they are taken"),
 	{ .name = "jobs_failing", .what = "... and the first threads cannot be had", .setup = setup_jobs_failing,
 	  .finish = finish_jobs, .must_see = "a start that failed" },
-	{ .name = "jobs_alone", .what = "... and none can be had", .setup = setup_jobs_alone },
+	{ .name = "jobs_no_thread", .what = "... and none can be had", .setup = setup_jobs_no_thread },
 	{ .name = "stopped_listed", .what = "the helper is stopped beside jobs that need no thread", .setup = setup_stopped_listed },
 	{ .name = "jobs_cancelled", .what = "... and cancelled, and freed", .setup = setup_jobs_cancelled },
 	JOBS(woken, "a wake_helper wakes the helper"),
 	JOBS(woken_by_signal, "... by a signal handler"),
 	LATER(later, "called later, or now"),
-	LATER(later_alone, "... without a helper"),
+	LATER(later_no_helper, "... without a helper"),
 	LATER(later_failing, "... and the first threads cannot be had"),
 	LATER(later_jobs, "... beside jobs"),
 	JOBS(stopped, "the helper is stopped and started"),

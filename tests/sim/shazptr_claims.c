@@ -22,7 +22,7 @@ static void setup_one_cpu(void)
 }
 
 /* Every thread has a CPU, so that all of them run at once. */
-static void setup_wide(void)
+static void setup_cpu_each(void)
 {
 	world_begin();
 	sim_config()->nr_cpus = 0;
@@ -347,13 +347,13 @@ static void finish_raised(void)
 
 const struct sim_scenario shazptr_claim_scenarios[] = {
 	{ .name = "basic", .what = "readers, one updater; two CPUs", .setup = setup_basic },
-	{ .name = "wide", .what = "a CPU for every thread", .setup = setup_wide },
+	{ .name = "cpu_each", .what = "a CPU for every thread", .setup = setup_cpu_each },
 	{ .name = "one_cpu", .what = "four readers on one CPU", .setup = setup_one_cpu },
 	{ .name = "cpu_id", .what = "slots by CPU number", .setup = setup_cpu_id },
 	{ .name = "no_rseq", .what = "no restartable sequences", .setup = setup_no_rseq },
 	{ .name = "kind_thread", .what = "QUIESCE_SLOTS=thread", .setup = setup_kind_thread },
 	{ .name = "full", .what = "no membarrier", .setup = setup_full },
-	{ .name = "full_wide", .what = "no membarrier, a CPU for every thread", .setup = setup_wide, .but = without_membarrier },
+	{ .name = "full_cpu_each", .what = "no membarrier, a CPU for every thread", .setup = setup_cpu_each, .but = without_membarrier },
 	{ .name = "full_no_rseq", .what = "neither of the two", .setup = setup_no_rseq, .but = without_membarrier },
 	{ .name = "assign", .what = "publication by rcu_assign_pointer()", .setup = setup_assign },
 	{ .name = "full_assign", .what = "... without membarrier", .setup = setup_assign, .but = without_membarrier },
@@ -364,7 +364,7 @@ const struct sim_scenario shazptr_claim_scenarios[] = {
 	{ .name = "full_wildcard", .what = "... without membarrier", .setup = setup_wildcard, .but = without_membarrier },
 	{ .name = "try", .what = "shazptr_tryprotect()", .setup = setup_try },
 	{ .name = "nested", .what = "three guards, cleared out of order", .setup = setup_nested },
-	{ .name = "nested_wide", .what = "... a CPU for every thread", .setup = setup_nested, .but = with_many_cpus },
+	{ .name = "nested_cpu_each", .what = "... a CPU for every thread", .setup = setup_nested, .but = with_many_cpus },
 	{ .name = "full_nested", .what = "... without membarrier", .setup = setup_nested, .but = without_membarrier },
 	{ .name = "nested_no_rseq", .what = "... without restartable sequences", .setup = setup_nested, .but = without_rseq },
 	{ .name = "storm", .what = "more guards than slots", .setup = setup_storm, .finish = finish_storm,

@@ -251,7 +251,7 @@ static void moved(void *unused)
 		world_read(i & 1);
 		/* The cached slot is in the block of the id that is cached with it. */
 		sim_assert(near->id >= quiesce_shazptr_v1.nr_ids ||
-			   (size_t)(near->slot - quiesce_shazptr_v1.memory) / QUIESCE_BLOCK_WORDS == near->id);
+			   (size_t)(near->slot - quiesce_shazptr_v1.slot_array) / QUIESCE_BLOCK_WORDS == near->id);
 	}
 	world_reader(unused);
 }
@@ -376,7 +376,7 @@ const struct sim_scenario shazptr_guard_scenarios[] = {
 	{ .name = "give", .what = "a guard handed to another thread", .setup = setup_give },
 	{ .name = "full_give", .what = "... without membarrier", .setup = setup_give, .but = without_membarrier },
 	{ .name = "leave", .what = "... by a thread that exits", .setup = setup_leave },
-	{ .name = "leave_wide", .what = "... a CPU for every thread", .setup = setup_leave, .but = with_many_cpus },
+	{ .name = "leave_cpu_each", .what = "... a CPU for every thread", .setup = setup_leave, .but = with_many_cpus },
 	{ .name = "leave_no_rseq", .what = "... without restartable sequences", .setup = setup_leave, .but = without_rseq,
 	  .finish = finish_leave },
 	{ .name = "full_leave", .what = "... and without membarrier", .setup = setup_full_leave },
@@ -392,7 +392,7 @@ const struct sim_scenario shazptr_guard_scenarios[] = {
 	{ .name = "signal", .what = "handlers read, also during the first use", .setup = setup_signal },
 	{ .name = "signal_first", .what = "... before all others", .setup = setup_signal_first },
 	{ .name = "signal_moved", .what = "... of threads that are moved between two CPUs", .setup = setup_signal_moved },
-	{ .name = "signal_wide", .what = "... a CPU for every thread", .setup = signal_threads, .but = with_many_cpus },
+	{ .name = "signal_cpu_each", .what = "... a CPU for every thread", .setup = signal_threads, .but = with_many_cpus },
 	{ .name = "signal_no_rseq", .what = "... without restartable sequences", .setup = signal_threads, .but = without_rseq },
 	{ .name = "full_signal", .what = "... without membarrier", .setup = setup_full_signal },
 	{ .name = "signal_nested", .what = "two guards, and handlers that take two", .setup = setup_signal_nested },

@@ -241,6 +241,6 @@ const struct sim_scenario shazptr_stop_scenarios[] = {
 	{ .name = "leader_stops_late", .what = "... after a long wait", .setup = setup_leader_stops_late, .must_see = "a follower" },
 	{ .name = "followers_leave", .what = "... and most followers are through", .setup = setup_followers_leave,
 	  .must_see = "a follower" },
-	{ .name = "alone_leader_stops", .what = "... without a thread", .setup = setup_leader_stops, .but = without_threads },
+	{ .name = "no_thread_leader_stops", .what = "... without a thread", .setup = setup_leader_stops, .but = without_threads },
 	{ .name = NULL },
 };

@@ -46,7 +46,7 @@ static void setup_full_skip(void)
 	quiesce_set_skip_self_scan(1);
 }
 
-static void setup_skip_wide(void)
+static void setup_skip_cpu_each(void)
 {
 	places();
 	sim_config()->nr_cpus = 0;
@@ -102,7 +102,7 @@ static void setup_skip_wakes(void)
 	quiesce_set_skip_self_scan(1);
 }
 
-static void setup_alone_wakes(void)
+static void setup_no_thread_wakes(void)
 {
 	setup_wakes();
 	sim_config()->thread_start_failures = -1;
@@ -165,7 +165,7 @@ static void setup_wakes_fallback(void)
 
 /* ---- no thread ---- */
 
-static void setup_alone(void)
+static void setup_no_thread(void)
 {
 	places();
 	sim_config()->thread_start_failures = -1;
@@ -177,7 +177,7 @@ static void setup_late_thread(void)
 	sim_config()->thread_start_failures = 1;
 }
 
-static void finish_alone(void)
+static void finish_no_thread(void)
 {
 	sim_assert(!quiesce__shazptr_scan.leading);
 }
@@ -292,7 +292,7 @@ static void setup_hot(void)
 	hot(hot_reader, NULL, 1);
 }
 
-static void setup_hot_wide(void)
+static void setup_hot_cpu_each(void)
 {
 	hot(hot_reader, NULL, 2);
 	sim_config()->nr_cpus = 0;
@@ -315,7 +315,7 @@ static void setup_hot_skip(void)
 	quiesce_set_skip_self_scan(1);
 }
 
-static void setup_hot_alone(void)
+static void setup_hot_no_thread(void)
 {
 	hot(hot_chain, NULL, 2);
 	sim_config()->thread_start_failures = -1;
@@ -415,33 +415,35 @@ static void setup_skip_visible(void)
 
 const struct sim_scenario shazptr_wait_scenarios[] = {
 	{ .name = "sharing", .what = "three updaters of one pointer", .setup = setup_sharing },
-	{ .name = "sharing_wide", .what = "... a CPU for every thread", .setup = setup_sharing, .but = with_many_cpus },
+	{ .name = "sharing_cpu_each", .what = "... a CPU for every thread", .setup = setup_sharing, .but = with_many_cpus },
 	{ .name = "full_sharing", .what = "... without membarrier", .setup = setup_sharing, .but = without_membarrier },
 	{ .name = "places", .what = "three updaters of different pointers", .setup = setup_places },
 	{ .name = "skip", .what = "without the self-scan", .setup = setup_skip },
 	{ .name = "skip_sharing", .what = "... of one pointer", .setup = setup_skip_sharing },
 	{ .name = "full_skip", .what = "... without membarrier", .setup = setup_full_skip },
-	{ .name = "skip_wide", .what = "... a CPU for every thread", .setup = setup_skip_wide },
+	{ .name = "skip_cpu_each", .what = "... a CPU for every thread", .setup = setup_skip_cpu_each },
 	{ .name = "wakes", .what = "a clear wakes the scan", .setup = setup_wakes, .finish = finish_wakes,
 	  .must_see = "a wake-up" },
-	{ .name = "wakes_wide", .what = "... a CPU for every thread", .setup = setup_wakes, .but = with_many_cpus, .finish = finish_wakes,
+	{ .name = "wakes_cpu_each", .what = "... a CPU for every thread", .setup = setup_wakes, .but = with_many_cpus,
+	  .finish = finish_wakes,
 	  .must_see = "a wake-up" },
 	{ .name = "full_wakes", .what = "... without membarrier", .setup = setup_wakes, .but = without_membarrier, .finish = finish_wakes,
 	  .must_see = "a wake-up" },
 	{ .name = "skip_wakes", .what = "... without the self-scan", .setup = setup_skip_wakes, .finish = finish_wakes,
 	  .must_see = "a wake-up" },
-	{ .name = "alone_wakes", .what = "... without a thread", .setup = setup_alone_wakes, .finish = finish_wakes,
+	{ .name = "no_thread_wakes", .what = "... without a thread", .setup = setup_no_thread_wakes, .finish = finish_wakes,
 	  .must_see = "a wake-up" },
 	{ .name = "wakes_many", .what = "... with several waiters", .setup = setup_wakes_many },
 	{ .name = "skip_wakes_many", .what = "... without the self-scan", .setup = setup_skip_wakes_many },
-	{ .name = "alone_wakes_many", .what = "... without a thread", .setup = setup_wakes_many, .but = without_threads,
-	  .finish = finish_alone },
+	{ .name = "no_thread_wakes_many", .what = "... without a thread", .setup = setup_wakes_many, .but = without_threads,
+	  .finish = finish_no_thread },
 	{ .name = "wakes_fallback", .what = "a clear of a guard without a slot wakes the scan", .setup = setup_wakes_fallback,
 	  .finish = finish_wakes, .must_see = "a wake-up" },
-	{ .name = "alone", .what = "no thread can be started", .setup = setup_alone, .finish = finish_alone },
-	{ .name = "alone_sharing", .what = "... updaters of one pointer", .setup = setup_sharing, .but = without_threads,
-	  .finish = finish_alone },
-	{ .name = "alone_skip", .what = "... without the self-scan", .setup = setup_skip, .but = without_threads, .finish = finish_alone },
+	{ .name = "no_thread", .what = "no thread can be started", .setup = setup_no_thread, .finish = finish_no_thread },
+	{ .name = "no_thread_sharing", .what = "... updaters of one pointer", .setup = setup_sharing, .but = without_threads,
+	  .finish = finish_no_thread },
+	{ .name = "no_thread_skip", .what = "... without the self-scan", .setup = setup_skip, .but = without_threads,
+	  .finish = finish_no_thread },
 	{ .name = "late_thread", .what = "the first attempt to start one fails", .setup = setup_late_thread },
 	{ .name = "shutdown", .what = "the thread ends while others wait", .setup = setup_shutdown },
 	{ .name = "shutdown_skip", .what = "... without the self-scan", .setup = setup_shutdown_skip },
@@ -449,11 +451,11 @@ const struct sim_scenario shazptr_wait_scenarios[] = {
 	{ .name = "all", .what = "waits for every guard", .setup = setup_all },
 	{ .name = "skip_all", .what = "... without the self-scan", .setup = setup_skip_all },
 	{ .name = "hot", .what = "readers protect the same address for ever", .setup = setup_hot },
-	{ .name = "hot_wide", .what = "... a CPU for every thread", .setup = setup_hot_wide },
+	{ .name = "hot_cpu_each", .what = "... a CPU for every thread", .setup = setup_hot_cpu_each },
 	{ .name = "hot_chain", .what = "... and always hold a guard", .setup = setup_hot_chain },
 	{ .name = "hot_full", .what = "... without membarrier", .setup = setup_hot_full },
 	{ .name = "hot_skip", .what = "... without the self-scan", .setup = setup_hot_skip },
-	{ .name = "hot_alone", .what = "... without a thread", .setup = setup_hot_alone, .finish = finish_alone },
+	{ .name = "hot_no_thread", .what = "... without a thread", .setup = setup_hot_no_thread, .finish = finish_no_thread },
 	{ .name = "hot_wild", .what = "... of every address", .setup = setup_hot_wild },
 	{ .name = "hot_fallback", .what = "... without slots", .setup = setup_hot_fallback },
 	{ .name = "later_tag", .what = "a later waiter's tag is none of an earlier one's", .setup = setup_later_tag },

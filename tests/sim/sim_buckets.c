@@ -95,7 +95,7 @@ static void two(void *first)
 	world_insert(key[i + 1]);
 }
 
-static void prepare_wide(enum world_kind kind)
+static void prepare_eight_lines(enum world_kind kind)
 {
 	world_begin(kind, room(kind, 8));
 	key[0] = world_key(0, 0, -1);
@@ -105,24 +105,24 @@ static void prepare_wide(enum world_kind kind)
 	fill(0, 4);
 }
 
-static void setup_wide(enum world_kind kind)
+static void setup_eight_lines(enum world_kind kind)
 {
-	prepare_wide(kind);
+	prepare_eight_lines(kind);
 	world_spawn(reserve, (void *)room(kind, 16), "reserver");
 	world_spawn(two, (void *)0, "owner 0");
 	world_spawn(two, (void *)2, "owner 1");
 	world_readers();
 }
-BOTH(wide)
+BOTH(eight_lines)
 
-static void setup_walk_wide(enum world_kind kind)
+static void setup_walk_eight_lines(enum world_kind kind)
 {
-	prepare_wide(kind);
+	prepare_eight_lines(kind);
 	world_spawn(reserve, (void *)room(kind, 16), "reserver");
 	world_spawn(two, (void *)0, "owner 0");
 	world_spawn(world_iterator, NULL, "iterator");
 }
-BOTH(walk_wide)
+BOTH(walk_eight_lines)
 
 /* ---- eight lines become two ---- */
 
@@ -396,7 +396,7 @@ static void forks(void *unused)
 /* Threads are spawned without world_spawn(), because they never end in the child, so objects that they hold are not checked. */
 static void setup_fork(enum world_kind kind)
 {
-	prepare_wide(kind);
+	prepare_eight_lines(kind);
 	sim_spawn(reserve, (void *)room(kind, 16), "reserver");
 	sim_spawn(two, (void *)0, "owner 0");
 	sim_spawn(two, (void *)2, "owner 1");
@@ -430,8 +430,8 @@ static const struct sim_scenario resize_scenarios[] = {
 	{ "table_grow", "a table of one line gets a second", table_grow, NULL, CHANGE },
 	{ "map_grow", "a map of one line gets a second", map_grow, NULL, CHANGE },
 	{ "hazard_grow", "a table of one line gets a second, hazard pointers", hazard_grow, NULL, CHANGE },
-	{ "table_wide", "a table of eight lines is made larger while others update it", table_wide, NULL, CHANGE },
-	{ "map_wide", "the same with a map", map_wide, NULL, CHANGE },
+	{ "table_eight_lines", "a table of eight lines is made larger while others update it", table_eight_lines, NULL, CHANGE },
+	{ "map_eight_lines", "the same with a map", map_eight_lines, NULL, CHANGE },
 	{ "table_shrink", "a table of eight lines becomes two", table_shrink, NULL, CHANGE },
 	{ "map_shrink", "the same with a map", map_shrink, NULL, CHANGE },
 	{ "hazard_shrink", "a table of eight lines becomes two, hazard pointers", hazard_shrink, NULL, CHANGE },
@@ -447,8 +447,8 @@ static const struct sim_scenario resize_scenarios[] = {
 	{ "map_poor_shrink", "the same with a map", map_poor_shrink, NULL, CHANGE },
 	{ "table_walk_grow", "iterations while a table grows", table_walk_grow, NULL, ABSENT },
 	{ "map_walk_grow", "the same with a map", map_walk_grow, NULL, ABSENT },
-	{ "table_walk_wide", "iterations while a table of eight lines grows", table_walk_wide, NULL, ABSENT },
-	{ "map_walk_wide", "the same with a map", map_walk_wide, NULL, ABSENT },
+	{ "table_walk_eight_lines", "iterations while a table of eight lines grows", table_walk_eight_lines, NULL, ABSENT },
+	{ "map_walk_eight_lines", "the same with a map", map_walk_eight_lines, NULL, ABSENT },
 	{ "table_walk_shrink", "iterations while a table shrinks", table_walk_shrink, NULL, ABSENT },
 	{ "map_walk_shrink", "the same with a map", map_walk_shrink, NULL, ABSENT },
 	{ "table_end", "the end of a table that is being resized, with readers inside", table_end, NULL, CHANGE },

@@ -233,7 +233,7 @@ static void alone(void *unused)
 	sim_assert(world_nr_nodes == world_nr_nodes_freed);
 }
 
-static void setup_alone(void)
+static void setup_no_worker(void)
 {
 	world_begin();
 	sim_config()->thread_start_failures = -1;
@@ -354,7 +354,7 @@ static const struct sim_scenario scenarios[] = {
 	{ "reserve", "reserved, filled, replaced, removed", setup_reserve, world_finish, CHANGE },
 	{ "destroy", "destroyed and used again while readers are inside", setup_destroy, world_finish, CHANGE },
 	{ "poor", "allocations fail", setup_poor, world_finish, CHANGE },
-	{ "alone", "no worker thread can be had", setup_alone, world_finish, NULL },
+	{ "no_worker", "no worker thread can be had", setup_no_worker, world_finish, NULL },
 	{ "walk", "iterations while the tree becomes higher and lower", setup_walk, world_finish, ABSENT },
 	{ "walk_shrink", "the same while it becomes lower only", setup_walk_shrink, world_finish, ABSENT },
 	{ "walk_branch", "the same while a node comes and goes", setup_walk_branch, world_finish, ABSENT },

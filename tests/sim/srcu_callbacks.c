@@ -83,7 +83,7 @@ static void setup_order(void)
 	sim_spawn(ordered_queuer, &ticket, "queuer");
 }
 
-static void setup_order_alone(void)
+static void setup_order_no_helper(void)
 {
 	setup_order();
 	nr_inside = 2;
@@ -230,7 +230,7 @@ static void setup_in_section(void)
 	sim_spawn(queues_in_section, NULL, "queuer");
 }
 
-static void setup_alone(void)
+static void setup_no_helper(void)
 {
 	no_helper();
 	world_begin(ANY);
@@ -240,7 +240,7 @@ static void setup_alone(void)
 	sim_spawn(counted_reader, NULL, "reader");
 }
 
-static void setup_alone_barrier(void)
+static void setup_no_helper_barrier(void)
 {
 	barrier(ANY);
 	no_helper();
@@ -258,7 +258,7 @@ static void waits_until_all_have_run(void *unused)
 		synchronize_srcu(world_domain[0]);
 }
 
-static void setup_alone_synchronize(void)
+static void setup_no_helper_synchronize(void)
 {
 	world_begin(ANY);
 	no_helper();
@@ -290,7 +290,7 @@ static void queues_under_a_lock(void *domain)
 	through();
 }
 
-static void setup_alone_locked(void)
+static void setup_no_helper_locked(void)
 {
 	world_begin(ANY);
 	if (sim_random(4))
@@ -342,7 +342,7 @@ static void queue_chain_and_end(void *domain)
 	sim_assert(quiesce_shutdown(0) == 0); /* the shutdown includes callbacks that callbacks queue */
 }
 
-static void setup_chain_alone(void)
+static void setup_chain_no_helper(void)
 {
 	no_helper();
 	world_begin(ANY);
@@ -412,14 +412,14 @@ const struct sim_scenario srcu_callback_scenarios[] = {
 	{ .name = "full_barrier_order", .what = "... without membarrier", .setup = setup_full_barrier_order,
 	  .finish = finish_barrier_order },
 	SCENARIO(in_section, "queued by the reader that delays them"),
-	SCENARIO(alone, "... without a helper"),
-	SCENARIO(alone_barrier, "srcu_barrier() without a helper"),
-	SCENARIO(alone_synchronize, "synchronize_srcu() runs callbacks without a helper"),
-	SCENARIO(alone_locked, "call_srcu() under a lock that callbacks take"),
-	{ .name = "order_alone", .what = "in order without a helper", .setup = setup_order_alone, .finish = finish_order },
+	SCENARIO(no_helper, "... without a helper"),
+	SCENARIO(no_helper_barrier, "srcu_barrier() without a helper"),
+	SCENARIO(no_helper_synchronize, "synchronize_srcu() runs callbacks without a helper"),
+	SCENARIO(no_helper_locked, "call_srcu() under a lock that callbacks take"),
+	{ .name = "order_no_helper", .what = "in order without a helper", .setup = setup_order_no_helper, .finish = finish_order },
 	SCENARIO(helper_late, "the helper cannot be started at first"),
 	SCENARIO(chain, "callbacks queue callbacks, of both domains"),
-	SCENARIO(chain_alone, "... without a helper"),
+	SCENARIO(chain_no_helper, "... without a helper"),
 	{ .name = "callback_waits", .what = "callbacks read, and wait", .setup = setup_callback_waits,
 	  .finish = finish_callback_waits },
 	{ .name = NULL },

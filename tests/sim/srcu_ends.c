@@ -261,19 +261,19 @@ static void setup_shutdown(void)
 }
 
 /* After call_srcu() has returned, a shutdown includes the callback, also if it was not the first of its batch. */
-static void shutter_alone(void *domain)
+static void shutter_no_helper(void *domain)
 {
 	shutter(domain);
 	sim_assert(quiesce_shutdown(0) == 0);
 }
 
-static void setup_shutdown_alone(void)
+static void setup_shutdown_no_helper(void)
 {
 	world_begin(ANY);
 	sim_config()->thread_start_failures = -1;
 	world_readers(1);
-	sim_spawn(shutter_alone, (void *)0, "shutter");
-	sim_spawn(shutter_alone, (void *)0, "shutter");
+	sim_spawn(shutter_no_helper, (void *)0, "shutter");
+	sim_spawn(shutter_no_helper, (void *)0, "shutter");
 }
 
 /* A reader delays the shutdown past its time limit; and a grace period without a waiter keeps no thread alive. */
@@ -313,7 +313,7 @@ const struct sim_scenario srcu_end_scenarios[] = {
 	SCENARIO(busy_reader, "cleaned up with a reader inside"),
 	SCENARIO(busy_pending, "cleaned up with a callback pending"),
 	SCENARIO(shutdown, "quiesce_shutdown() while callbacks are queued"),
-	SCENARIO(shutdown_alone, "... without a helper"),
+	SCENARIO(shutdown_no_helper, "... without a helper"),
 	SCENARIO(shutdown_stuck, "... and a reader is in the way"),
 	{ .name = NULL },
 };

@@ -113,7 +113,7 @@ static void setup_fork_barrier(void)
 	sim_spawn(parents_waiter, (void *)1, "waiter");
 }
 
-static void setup_fork_alone(void)
+static void setup_fork_no_helper(void)
 {
 	fork_threads(ANY);
 	sim_config()->thread_start_failures = -1;
@@ -297,7 +297,7 @@ const struct sim_scenario srcu_fork_scenarios[] = {
 	FORK(full_fork, "... without membarrier"),
 	FORK(fork_barrier, "... in the middle of srcu_barrier()"),
 	{ .name = "fork_unannounced", .what = "... of a bare system call", .setup = setup_fork_unannounced, .finish = finish_forked },
-	{ .name = "fork_alone", .what = "... without a helper", .setup = setup_fork_alone, .finish = finish_forked },
+	{ .name = "fork_no_helper", .what = "... without a helper", .setup = setup_fork_no_helper, .finish = finish_forked },
 	FORK(fork_taking, "... while the helper takes what is queued"),
 	FORK(fork_callback, "... that began in a callback"),
 	{ .name = "fork_stuck", .what = "... whose sections the child does not have", .setup = setup_fork_stuck,

@@ -57,7 +57,7 @@ static void setup_start_poll(void)
 	poll_threads(ANY);
 }
 
-static void setup_poll_alone(void)
+static void setup_poll_no_helper(void)
 {
 	start_it = sim_random(2);
 	poll_threads(ANY);
@@ -231,7 +231,7 @@ const struct sim_scenario srcu_poll_scenarios[] = {
 	SCENARIO(poll, "a cookie polled by another thread"),
 	SCENARIO(full_poll, "... without membarrier"),
 	SCENARIO(start_poll, "... with a grace period started"),
-	SCENARIO(poll_alone, "... without a helper"),
+	SCENARIO(poll_no_helper, "... without a helper"),
 	SCENARIO(poll_asleep, "... when the helper has gone to sleep"),
 	SCENARIO(poll_beside_callback, "a callback that waits for the poller"),
 	SCENARIO(poll_in_callback, "a callback that polls its own cookie"),

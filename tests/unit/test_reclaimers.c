@@ -105,8 +105,8 @@ static void rest(struct numbered *object)
 	short_rest();
 }
 
-/* Queue callbacks until a helper has run some. */
-static void get_helped(void)
+/* Queue callbacks until a further reclaimer has run some. */
+static void share_callbacks(void)
 {
 	uint64_t before = stats_now().queues_helped;
 
@@ -156,14 +156,14 @@ static void little_work_starts_no_reclaimer(void **state)
 	(void)state;
 	assert_int_equal(quiesce_set_reclaimers(2), 0);
 	run_of_threads(2, 1, NULL);
-	run_of_threads(1, NR_EACH, NULL); /* no helper can run callbacks of a single thread */
+	run_of_threads(1, NR_EACH, NULL); /* no further reclaimer can run callbacks of a single thread */
 	assert_int_equal(stats_now().reclaimers_running, 0);
 }
 
-static void helpers_run_callbacks_in_the_order_of_their_thread(void **state)
+static void reclaimers_run_callbacks_in_the_order_of_their_thread(void **state)
 {
 	(void)state;
-	get_helped();
+	share_callbacks();
 	assert_int_equal(stats_now().reclaimers_running, 1);
 	assert_in_range(thread_named("quiesce-reclaim"), 1, INT32_MAX);
 	for (int i = 0; i < 20; i++)
@@ -244,14 +244,14 @@ static void reclaimers_run_as_the_worker_unless_chosen(void **state)
 	int cpu = sched_getcpu();
 
 	(void)state;
-	get_helped();
+	share_callbacks();
 	if (quiesce_set_worker_cpu(cpu) == -ENOSYS) {
 		print_message("# this C library does not set the attributes of threads\n");
 		return;
 	}
 	assert_true(runs_on(thread_named("quiesce-reclaim"), cpu));
 	assert_int_equal(quiesce_shutdown(0), 0);
-	get_helped();
+	share_callbacks();
 	assert_true(runs_on(thread_named("quiesce-reclaim"), cpu));
 	attr.name = "another name";
 	assert_int_equal(quiesce_set_thread_attr(QUIESCE_THREAD_RECLAIMER, &attr), 0);
@@ -268,7 +268,7 @@ static void reclaimers_end(void **state)
 	uint64_t begun;
 
 	(void)state;
-	get_helped();
+	share_callbacks();
 	begun = now_ns();
 	assert_int_equal(quiesce_set_reclaimers(1), 0);
 	wait_until(stats_now().reclaimers_running == 0);
@@ -276,12 +276,12 @@ static void reclaimers_end(void **state)
 		print_message("# it ended because it was idle\n");
 	wait_until(!thread_named("quiesce-reclaim"));
 	assert_int_equal(quiesce_set_reclaimers(2), 0);
-	get_helped();
+	share_callbacks();
 	assert_int_equal(quiesce_shutdown(0), 0);
 	assert_int_equal(stats_now().reclaimers_running, 0);
-	get_helped();
-	wait_until(stats_now().reclaimers_running == 0); /* no queue needs the helper */
-	get_helped();
+	share_callbacks();
+	wait_until(stats_now().reclaimers_running == 0); /* no queue needs the reclaimer */
+	share_callbacks();
 }
 
 /* ---- callbacks that end their thread ---- */
@@ -315,7 +315,7 @@ static void other_reclaimers_go_on_where_one_ends(void **state)
 	assert_int_equal(flag_get(&nr_reported), 10 * NR_QUEUERS * NR_EACH / 50);
 	assert_int_equal(stats_now().callbacks_queued, stats_now().callbacks_run);
 	assert_int_equal(stats_now().garbage_bytes, 0);
-	get_helped();
+	share_callbacks();
 }
 
 int main(int argc, char **argv)
@@ -324,7 +324,7 @@ int main(int argc, char **argv)
 		TEST(a_number_is_taken_or_refused),
 		TEST(one_reclaimer_is_the_worker_alone),
 		TEST(little_work_starts_no_reclaimer),
-		TEST(helpers_run_callbacks_in_the_order_of_their_thread),
+		TEST(reclaimers_run_callbacks_in_the_order_of_their_thread),
 		TEST(callbacks_of_two_threads_run_at_the_same_time),
 		TEST(a_callback_that_blocks_holds_up_its_threads_only),
 		TEST(reclaimers_run_as_the_worker_unless_chosen),

@@ -67,7 +67,7 @@ QUIESCE_FAST void quiesce__qsbr_offline(void)
 
 	/* QS2: release, pairs with QS2 in quiesce__qsbr_blocks() */
 	quiesce_own_store_release(QS2, self, qsbr_word, 0);
-	/* QS4: full, pairs with QS4 in ask_to_be_woken() */
+	/* QS4: full, pairs with QS4 in request_wake_up() */
 	quiesce_fence_full(QS4);
 	if (quiesce_unlikely(quiesce_own_load_relaxed(self, qsbr_waiting))) /* Relaxed: QS4. */
 		quiesce__qsbr_wake();

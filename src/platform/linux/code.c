@@ -46,14 +46,14 @@ static int next_line(struct maps *m, char *line, size_t size)
 	return c >= 0;
 }
 
-/* A line is "start-end perms offset device inode path".  @start: where the file that contains @at begins;
+/* A line of the file is "start-end perms offset device inode path".  @start: where the file that contains @at begins;
  * @name: its name. */
-struct place {
+struct location {
 	uintptr_t at, start;
 	char name[96];
 };
 
-static int is_here(struct place *p, const char *line)
+static int is_here(struct location *p, const char *line)
 {
 	char *rest;
 	uintptr_t from = (uintptr_t)strtoull(line, &rest, 16), to;
@@ -72,7 +72,7 @@ static int is_here(struct place *p, const char *line)
 	return 1;
 }
 
-static int find(struct place *p)
+static int find(struct location *p)
 {
 	struct maps m = { .fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC) };
 	char line[256];
@@ -89,7 +89,7 @@ static int find(struct place *p)
 /* Format a code address as "libx.so+0x123"; false: it is in no file. */
 static bool name_code(const void *at, char *text, size_t size)
 {
-	struct place p = { .at = (uintptr_t)at };
+	struct location p = { .at = (uintptr_t)at };
 	int saved = errno, found = find(&p);
 
 	if (found)
@@ -98,7 +98,7 @@ static bool name_code(const void *at, char *text, size_t size)
 	return found;
 }
 
-const char *platform_place(const void *address, struct platform_place *ret)
+const char *platform_location(const void *address, struct platform_location *ret)
 {
 	if (!name_code(address, ret->text, sizeof ret->text))
 		snprintf(ret->text, sizeof ret->text, "%p", address);
@@ -107,10 +107,10 @@ const char *platform_place(const void *address, struct platform_place *ret)
 
 void platform_describe_code(const void *at, char *text, size_t size)
 {
-	struct platform_place place;
+	struct platform_location location;
 
-	if (name_code(at, place.text, sizeof place.text))
-		snprintf(text, size, "%p (%s)", at, place.text);
+	if (name_code(at, location.text, sizeof location.text))
+		snprintf(text, size, "%p (%s)", at, location.text);
 	else
 		snprintf(text, size, "%p", at);
 }

@@ -126,7 +126,7 @@ void platform_release(void *start, size_t bytes)
 
 /* The kernel places new mappings beside existing ones.  Arenas begin farther from those than a process hardly
  * ever grows; and each below the previous one, as far apart as they may grow.  Nothing depends on that: where
- * a place is taken the kernel selects another, and an arena without space to grow does not grow. */
+ * an address is taken the kernel selects another, and an arena without space to grow does not grow. */
 #if QUIESCE_TSAN
 #define FAR ((uintptr_t)1 << 38) /* ThreadSanitizer refuses addresses beyond a terabyte */
 #else
@@ -154,9 +154,9 @@ static uintptr_t place_of_arena(size_t max)
 	return at;
 }
 
-static void *map_at(uintptr_t place, size_t bytes, int protection, int flags)
+static void *map_at(uintptr_t start, size_t bytes, int protection, int flags)
 {
-	void *p = mmap((void *)place, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+	void *p = mmap((void *)start, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
 }

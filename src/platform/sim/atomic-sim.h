@@ -14,7 +14,7 @@
 
 enum sim_order { SIM_RELAXED, SIM_ACQUIRE, SIM_RELEASE, SIM_FULL };
 
-/* A trace names the place of an operation in the source. */
+/* A trace names the location of an operation in the source. */
 struct sim_site {
 	const char *func;
 	const char *label;
@@ -65,6 +65,12 @@ void sim__fence_light(bool weakened, const struct sim_site *site);
 		__typeof__(*(p)) sim_value_ = (n);                                                       \
 		sim__cmpxchg((p), sizeof *(p), (expected), (uint64_t)sim_value_,                         \
 			     SIM_ORDER(label, RMW, SIM_FULL), &sim_site_);                               \
+	})
+#define quiesce_cmpxchg_relaxed(p, expected, n)                                                          \
+	({                                                                                               \
+		SIM_SITE("");                                                                            \
+		__typeof__(*(p)) sim_value_ = (n);                                                       \
+		sim__cmpxchg((p), sizeof *(p), (expected), (uint64_t)sim_value_, SIM_RELAXED, &sim_site_); \
 	})
 #define quiesce_fence_light(label)                                                                       \
 	({                                                                                               \

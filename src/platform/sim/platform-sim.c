@@ -507,7 +507,7 @@ int platform_count_copies(void)
 	return 1;
 }
 
-const char *platform_place(const void *address, struct platform_place *ret)
+const char *platform_location(const void *address, struct platform_location *ret)
 {
 	snprintf(ret->text, sizeof ret->text, "%p", address);
 	return ret->text;
