@@ -34,7 +34,6 @@ test ! pc:cmocka libcmocka-dev
 test ! cmd:g++ g++
 test ! cmd:objdump binutils
 test ! cmd:patch patch
-test - python:matplotlib python3-matplotlib
 test - file:/usr/share/dict/words wamerican
 test - file:/usr/share/publicsuffix/public_suffix_list.dat publicsuffix
 test - pc:libmicrohttpd libmicrohttpd-dev

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The page of a quick `quiesce report`, checked in a browser.
+# The page of a quick `quiesce report`, checked in a browser; and the tests that draw, whose packages `make test` does not install.
 . "$(dirname "$0")/lib.sh"
 with gcc
 plain_build || { failed=1; finish; }
@@ -9,6 +9,7 @@ if ! python3 -c 'import matplotlib, jinja2' 2>/dev/null && ! /usr/bin/python3 -c
 	skip "matplotlib or Jinja is not installed"
 	finish
 fi
+count_meson "$plain" --no-rebuild "reports" "hash tables of the tool"
 step "quiesce report --quick" "$plain/tools/quiesce" report --quick --output "$CI_BUILD/report" || finish
 out=$(mktemp)
 python3 tests/report/browser.py "$CI_BUILD/report" | tee "$out"
