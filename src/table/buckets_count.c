@@ -68,7 +68,9 @@ void quiesce__counts_end(struct quiesce__table *table)
 
 void quiesce__counts_choose_mode(struct quiesce__table *table, uint64_t lines)
 {
-	struct quiesce__counts *counts = table->counts;
+	/* Of two threads that make the first array at one time, one finds the other's counts. */
+	/* BK8: acquire, pairs with BK8 in quiesce__counts_begin() */
+	struct quiesce__counts *counts = quiesce_load_acquire(BK8, &table->counts);
 	uint32_t per_cpu = lines >= PERCPU_LINES;
 
 	/* Without memory for sets all updates share the two words. */
