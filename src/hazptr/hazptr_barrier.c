@@ -19,13 +19,13 @@
 static void begin(struct quiesce__barrier *b)
 {
 	b->by = quiesce__self();
-	quiesce__lock(&quiesce__sweep.lock);
+	quiesce__lock(&quiesce__sweep.lists_lock);
 	b->number = ++quiesce__sweep.nr_barriers;
 	b->list = quiesce__sweep.kept;
 	quiesce__sweep.kept = NULL;
 	b->next = quiesce__sweep.barriers;
 	quiesce__sweep.barriers = b;
-	quiesce__unlock(&quiesce__sweep.lock);
+	quiesce__unlock(&quiesce__sweep.lists_lock);
 }
 
 static void end(struct quiesce__barrier *b)
@@ -33,23 +33,23 @@ static void end(struct quiesce__barrier *b)
 	struct quiesce__barrier **at = &quiesce__sweep.barriers;
 	bool others;
 
-	quiesce__lock(&quiesce__sweep.lock);
+	quiesce__lock(&quiesce__sweep.lists_lock);
 	while (*at != b)
 		at = &(*at)->next;
 	*at = b->next;
 	others = quiesce__sweep.barriers != NULL;
 	/* Relaxed: under the lock. */
 	quiesce_store_relaxed(&quiesce__sweep.barriers_gone, quiesce_load_relaxed(&quiesce__sweep.barriers_gone) + 1);
-	quiesce__unlock(&quiesce__sweep.lock);
+	quiesce__unlock(&quiesce__sweep.lists_lock);
 	if (others)
 		platform_futex_wake(&quiesce__sweep.barriers_gone, INT32_MAX);
 }
 
 static void run(struct quiesce__barrier *b, struct hazptr_head **list, uint32_t nr)
 {
-	quiesce__gate_enter(&b->running);
+	quiesce__gate_enter(&b->in_gate);
 	quiesce__hazptr_run_list(list, nr);
-	quiesce__gate_leave(&b->running);
+	quiesce__gate_leave(&b->in_gate);
 }
 
 /* Push the objects that @b holds back to a shard's list. */
@@ -57,11 +57,11 @@ static void give_back(struct quiesce__barrier *b)
 {
 	struct hazptr_head **list = &quiesce__sweep.shard[b->number % QUIESCE_NR_SWEEP_SHARDS].handed_over;
 
-	quiesce__gate_enter(&b->running);
+	quiesce__gate_enter(&b->in_gate);
 	quiesce__hazptr_push_list(list, b->list);
 	quiesce__hazptr_push_list(list, b->ready);
 	b->list = b->ready = NULL;
-	quiesce__gate_leave(&b->running);
+	quiesce__gate_leave(&b->in_gate);
 }
 
 static void run_when_unprotected(struct quiesce__barrier *b)
@@ -76,11 +76,11 @@ static void run_when_unprotected(struct quiesce__barrier *b)
 		run(b, &b->list, 1); /* I3 */
 		if (!b->list)
 			break;
-		quiesce__gate_enter(&b->running);
+		quiesce__gate_enter(&b->in_gate);
 		quiesce__hazptr_partition(b->list, &parts);
 		b->list = parts.kept;
 		b->ready = parts.ready;
-		quiesce__gate_leave(&b->running);
+		quiesce__gate_leave(&b->in_gate);
 		while (b->ready)
 			run(b, &b->ready, QUIESCE_SWEEP_CHUNK);
 	}
@@ -92,11 +92,11 @@ static void wait_for_earlier(uint64_t number)
 		const struct quiesce__barrier *b;
 		uint32_t gone;
 
-		quiesce__lock(&quiesce__sweep.lock);
+		quiesce__lock(&quiesce__sweep.lists_lock);
 		gone = quiesce_load_relaxed(&quiesce__sweep.barriers_gone); /* Relaxed: under the lock. */
 		for (b = quiesce__sweep.barriers; b && b->number >= number; b = b->next)
 			;
-		quiesce__unlock(&quiesce__sweep.lock);
+		quiesce__unlock(&quiesce__sweep.lists_lock);
 		if (!b)
 			return;
 		platform_futex_wait(&quiesce__sweep.barriers_gone, gone, PLATFORM_FOREVER);
@@ -146,7 +146,7 @@ static void barrier_ended(struct quiesce__run *run)
 		return;
 	}
 	quiesce__hazptr_list_ended(run);
-	quiesce__gate_leave(&b->running);
+	quiesce__gate_leave(&b->in_gate);
 	if (!QUIESCE_MUTANT(hazptr_ended_barrier_lost))
 		give_back(b);
 	end(b);
@@ -164,9 +164,9 @@ static bool any_barriers(void)
 {
 	bool any;
 
-	quiesce__lock(&quiesce__sweep.lock);
+	quiesce__lock(&quiesce__sweep.lists_lock);
 	any = quiesce__sweep.barriers != NULL;
-	quiesce__unlock(&quiesce__sweep.lock);
+	quiesce__unlock(&quiesce__sweep.lists_lock);
 	return any;
 }
 
@@ -272,7 +272,7 @@ void quiesce__barriers_fork_child(void)
 			continue;
 		}
 		*at = b->next;
-		quiesce__sweep.reclaimed += b->running; /* still in the gate: its callback counts as run */
+		quiesce__sweep.reclaimed += b->in_gate; /* still in the gate: its callback counts as run */
 		quiesce__sweep_add(&quiesce__sweep.fresh, b->list);
 		quiesce__sweep_add(&quiesce__sweep.fresh, b->ready);
 	}

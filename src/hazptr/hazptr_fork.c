@@ -15,7 +15,7 @@ void quiesce__hazptr_stats(struct quiesce_stats *stats)
 	uint64_t run = quiesce_load_relaxed(&quiesce__sweep.reclaimed);   /* Relaxed: a statistic. */
 	uint64_t in = quiesce_load_relaxed(&quiesce__sweep.pushed); /* Relaxed: a statistic. */
 
-	quiesce__lock(&quiesce__sweep.lock);
+	quiesce__lock(&quiesce__sweep.lists_lock);
 	run += quiesce__sweep.gone_run;
 	in += quiesce__sweep.gone_queued;
 	for (struct quiesce__retired_queue *r = quiesce__sweep.queues; r; r = r->next) {
@@ -23,7 +23,7 @@ void quiesce__hazptr_stats(struct quiesce_stats *stats)
 		in -= quiesce_load_relaxed(&r->again);  /* Relaxed: a statistic. */
 		in += quiesce_load_relaxed(&r->queued); /* Relaxed: a statistic. */
 	}
-	quiesce__unlock(&quiesce__sweep.lock);
+	quiesce__unlock(&quiesce__sweep.lists_lock);
 	stats->hazptr_retired = in;
 	stats->hazptr_reclaimed = run;
 }
@@ -34,27 +34,27 @@ bool quiesce__retired_paused(void)
 {
 	bool paused;
 
-	quiesce__lock(&quiesce__sweep.lock);
+	quiesce__lock(&quiesce__sweep.lists_lock);
 	/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
-	paused = !quiesce_load_acquire(FK1, &quiesce__sweep.running);
+	paused = !quiesce_load_acquire(FK1, &quiesce__sweep.in_gate);
 	for (struct quiesce__retired_queue *r = quiesce__sweep.queues; r && paused; r = r->next)
 		/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
-		paused = !quiesce_load_acquire(FK1, &r->running);
+		paused = !quiesce_load_acquire(FK1, &r->in_gate);
 	for (struct quiesce__barrier *b = quiesce__sweep.barriers; b && paused; b = b->next)
 		/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
-		paused = !quiesce_load_acquire(FK1, &b->running);
-	quiesce__unlock(&quiesce__sweep.lock);
+		paused = !quiesce_load_acquire(FK1, &b->in_gate);
+	quiesce__unlock(&quiesce__sweep.lists_lock);
 	return paused;
 }
 
 void quiesce__retired_fork_prepare(void)
 {
-	quiesce__lock(&quiesce__sweep.lock);
+	quiesce__lock(&quiesce__sweep.lists_lock);
 }
 
 void quiesce__retired_fork_parent(void)
 {
-	quiesce__unlock(&quiesce__sweep.lock);
+	quiesce__unlock(&quiesce__sweep.lists_lock);
 }
 
 /* Make @r, whose owner the child does not have, an orphan; the callback that its owner was running
@@ -62,7 +62,7 @@ void quiesce__retired_fork_parent(void)
 static void orphan(struct quiesce__retired_queue *r)
 {
 	quiesce__lock_reset(&r->lock, false);
-	r->running = r->consuming = 0;
+	r->in_gate = r->consuming = 0;
 	r->nr_run = r->taken - r->again - r->swept; /* including the callback that was running */
 	r->owner_gone = 1;
 	/* The owner may have been taking a proxy: as that is unknown, the proxies are abandoned. */
@@ -93,12 +93,12 @@ void quiesce__retired_fork_child(void)
 	struct quiesce__sweep *s = &quiesce__sweep;
 	bool sweeps = survivor && s->sweeper == survivor;
 
-	quiesce__lock_reset(&s->lock, false);
-	quiesce__lock_reset(&s->sweeping, sweeps);
+	quiesce__lock_reset(&s->lists_lock, false);
+	quiesce__lock_reset(&s->sweeper_lock, sweeps);
 	if (!sweeps) {
 		s->sweeper = NULL;
-		s->reclaimed += s->running; /* still in the gate: its callback counts as run */
-		s->running = 0;
+		s->reclaimed += s->in_gate; /* still in the gate: its callback counts as run */
+		s->in_gate = 0;
 	}
 	s->wanted = s->scheduled = 0;
 	quiesce__proxies_fork_child();

@@ -95,7 +95,7 @@ static bool anything_left(uint64_t ns)
 {
 	if (QUIESCE_MUTANT(hazptr_rest_unchecked))
 		return false;
-	return quiesce__sweep_any_left() || (ns > SWEEP_NS && quiesce__sweep_any_listed()) ||
+	return quiesce__sweep_any_handed_over() || (ns > SWEEP_NS && quiesce__sweep_any_listed()) ||
 	       (ns == PLATFORM_FOREVER && quiesce_load_relaxed(&quiesce__sweep.has_objects)); /* Relaxed: HP5. */
 }
 

@@ -17,26 +17,26 @@ static struct quiesce__retired_queue *adopt(void)
 
 	if (!quiesce_load_relaxed(&quiesce__sweep.orphans)) /* Relaxed: a hint. */
 		return NULL;
-	quiesce__lock(&quiesce__sweep.lock);
+	quiesce__lock(&quiesce__sweep.lists_lock);
 	r = quiesce__sweep.orphans;
 	if (r) {
 		quiesce_store_relaxed(&quiesce__sweep.orphans, r->next_orphan); /* Relaxed: under the lock. */
 		quiesce_store_relaxed(&r->owner_gone, 0); /* Relaxed: under the lock. */
 	}
-	quiesce__unlock(&quiesce__sweep.lock);
+	quiesce__unlock(&quiesce__sweep.lists_lock);
 	return r;
 }
 
 static void add_queue(struct quiesce__retired_queue *r)
 {
-	quiesce__lock(&quiesce__sweep.lock);
+	quiesce__lock(&quiesce__sweep.lists_lock);
 	r->shard = quiesce__sweep.nr_made++ % QUIESCE_NR_SWEEP_SHARDS;
 	r->next = quiesce__sweep.queues;
 	if (r->next)
 		r->next->at = &r->next;
 	r->at = &quiesce__sweep.queues;
 	quiesce__sweep.queues = r;
-	quiesce__unlock(&quiesce__sweep.lock);
+	quiesce__unlock(&quiesce__sweep.lists_lock);
 }
 
 QUIESCE_COLD struct quiesce__retired_queue *quiesce__retired_new(struct quiesce_tls_v1 *self)
@@ -129,11 +129,11 @@ void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self)
 	quiesce_fetch_add_relaxed(&quiesce__sweep.bytes, r->bytes); /* Relaxed: a statistic. */
 	r->bytes = 0;
 	quiesce__proxies_leave(&r->proxies);
-	quiesce__lock(&quiesce__sweep.lock);
+	quiesce__lock(&quiesce__sweep.lists_lock);
 	quiesce_store_relaxed(&r->owner_gone, 1); /* Relaxed: under the lock. */
 	r->next_orphan = quiesce__sweep.orphans;
 	quiesce_store_relaxed(&quiesce__sweep.orphans, r); /* Relaxed: under the lock. */
-	quiesce__unlock(&quiesce__sweep.lock);
+	quiesce__unlock(&quiesce__sweep.lists_lock);
 }
 
 /* The caller holds the lock of the list of queues. */
@@ -152,7 +152,7 @@ void quiesce__retired_free_orphans(void)
 
 	if (!quiesce_load_relaxed(at)) /* Relaxed: a hint. */
 		return;
-	quiesce__lock(&quiesce__sweep.lock);
+	quiesce__lock(&quiesce__sweep.lists_lock);
 	while ((r = *at)) {
 		if (r->listed || r->in_recheck || quiesce__retired_nr_waiting(r)) {
 			at = &r->next_orphan;
@@ -163,7 +163,7 @@ void quiesce__retired_free_orphans(void)
 		r->next_orphan = gone;
 		gone = r;
 	}
-	quiesce__unlock(&quiesce__sweep.lock);
+	quiesce__unlock(&quiesce__sweep.lists_lock);
 	while ((r = gone)) {
 		gone = r->next_orphan;
 		if (r->table)

@@ -106,16 +106,16 @@ static bool in_gate(const struct quiesce_tls_v1 *self)
 static bool enter_gate(const struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r)
 {
 	if (QUIESCE_MUTANT(hazptr_waits_for_gate) && !in_gate(self)) {
-		quiesce__gate_enter(&r->running);
+		quiesce__gate_enter(&r->in_gate);
 		return true;
 	}
-	return in_gate(self) || quiesce__gate_try_enter(&r->running);
+	return in_gate(self) || quiesce__gate_try_enter(&r->in_gate);
 }
 
 static void leave_gate(const struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r)
 {
 	if (!in_gate(self) && !QUIESCE_MUTANT(hazptr_stays_in_gate))
-		quiesce__gate_leave(&r->running);
+		quiesce__gate_leave(&r->in_gate);
 }
 
 static void run_chunk(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, uint64_t stop, const struct quiesce__hazptr_scan *set)

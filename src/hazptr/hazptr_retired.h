@@ -48,22 +48,22 @@ struct quiesce__retired_queue {
 	uint64_t bytes;       /* bytes queued since the last visit; the owner's own */
 	/* The holder of the lock writes the following fields. */
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE)));
-	uint32_t running;     /* 1: inside the fork gate */
+	uint32_t in_gate;     /* 1: inside the fork gate */
 	uint64_t taken;
 	uint64_t swept;       /* part of @taken: objects that were drained into a list */
 	uint64_t taken_swept; /* @taken at the sweeper's last visit */
 	bool listed;          /* in a shard's list, or in the sweeper's list of queues to visit */
 	bool in_recheck;      /* in the sweeper's list of queues to check once more */
 	uint32_t shard;
-	uint32_t owner_gone;  /* under sweep.lock */
+	uint32_t owner_gone;  /* under sweep.lists_lock */
 	uint32_t own_min, own_max; /* the owner's choice of a batch; 0: the process's */
 	struct quiesce__proxies proxies; /* the owner's own */
 	uintptr_t *table;     /* hash table for scans of many slots */
 	uint32_t table_size, table_used; /* words of the table; words that the next scan uses */
 	struct quiesce__retired_queue *next_listed;
 	struct quiesce__retired_queue *next_recheck;    /* in that list */
-	struct quiesce__retired_queue *next, **at;      /* under sweep.lock: all queues */
-	struct quiesce__retired_queue *next_orphan;     /* under sweep.lock: queues whose owner has exited */
+	struct quiesce__retired_queue *next, **at;      /* under sweep.lists_lock: all queues */
+	struct quiesce__retired_queue *next_orphan;     /* under sweep.lists_lock: queues whose owner has exited */
 	uintptr_t entry[QUIESCE_RETIRED_ENTRIES] __attribute__((aligned(QUIESCE_CACHELINE)));
 };
 
@@ -73,7 +73,7 @@ struct quiesce__barrier {
 	uint64_t number;
 	struct hazptr_head *list, *ready;
 	const struct quiesce_tls_v1 *by;
-	uint32_t running; /* 1: inside the fork gate */
+	uint32_t in_gate; /* 1: inside the fork gate */
 };
 
 /* Objects and queues that other threads leave to the sweeper; in several shards, so that those threads do not
@@ -92,9 +92,9 @@ struct quiesce__sweep_shard {
 enum quiesce__sweeps { QUIESCE_SWEEPS_NEVER, QUIESCE_SWEEPS_RARELY, QUIESCE_SWEEPS_LATER, QUIESCE_SWEEPS_SOON };
 
 struct quiesce__sweep {
-	struct quiesce__lock sweeping; /* held by the sweeper, callbacks included; queues are freed under it */
-	uint32_t wanted;               /* number of waiters for that lock, the helper aside */
-	struct quiesce__lock lock;     /* guards the lists of queues and barriers */
+	struct quiesce__lock sweeper_lock; /* held by the sweeper, callbacks included; queues are freed under it */
+	uint32_t wanted;                   /* number of waiters for that lock, the helper aside */
+	struct quiesce__lock lists_lock;   /* guards the lists of queues and barriers */
 	struct quiesce__retired_queue *queues; /* all queues */
 	struct quiesce__retired_queue *orphans;
 	/* The sweeper owns the following fields. */
@@ -106,13 +106,13 @@ struct quiesce__sweep {
 	struct quiesce__retired_queue *to_visit;   /* queues to visit */
 	struct quiesce__retired_queue *to_recheck; /* queues to check once more, after the fence or when their locks are free */
 	uint32_t has_objects;          /* 1: one of these lists is not empty; valid between sweeps */
-	uint32_t running;              /* 1: inside the fork gate */
+	uint32_t in_gate;              /* 1: inside the fork gate */
 	uint64_t callbacks_run;        /* number of callbacks that sweeps have run */
 	bool any_busy;                 /* an owner was found reclaiming by itself at the last visits */
-	struct quiesce__barrier *barriers; /* under @lock */
-	uint64_t nr_barriers;          /* barriers ever begun; under @sweeping */
+	struct quiesce__barrier *barriers; /* under @lists_lock */
+	uint64_t nr_barriers;          /* barriers ever begun; under @sweeper_lock */
 	uint32_t barriers_gone;        /* futex; number of barriers that have ended */
-	uint32_t nr_made;              /* queues ever made; under @lock */
+	uint32_t nr_made;              /* queues ever made; under @lists_lock */
 	uint64_t pushed, reclaimed;    /* objects ever pushed to lists, and reclaimed from lists */
 	uint64_t bytes;                /* bytes ever retired, as of the owners' last visits */
 	uint64_t gone_queued, gone_run; /* sums of @queued and @nr_run of queues that were freed */
@@ -214,8 +214,8 @@ void quiesce__sweep_add(struct hazptr_head **to, struct hazptr_head *list);
 void quiesce__sweep_new_slice(void);
 /* hazptr_helper.c: objects were left that no thread may return to: schedule a sweep no later than @when. */
 void quiesce__sweep_schedule(enum quiesce__sweeps when);
-/* True if an object was pushed to a shard; true if a queue is listed in a shard. */
-bool quiesce__sweep_any_left(void);
+/* True if an object was handed over to a shard; true if a queue is listed in a shard. */
+bool quiesce__sweep_any_handed_over(void);
 bool quiesce__sweep_any_listed(void);
 /* hazptr_report.c: report the amount of retired objects if that is due; @kept: address of a protected object,
  * 0: none is known. */

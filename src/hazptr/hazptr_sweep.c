@@ -55,7 +55,7 @@ bool quiesce__sweep_begin(uint64_t deadline)
 	bool locked;
 
 	quiesce_fetch_add_relaxed(&quiesce__sweep.wanted, 1u); /* Relaxed: a hint. */
-	locked = lock_until(&quiesce__sweep.sweeping, deadline);
+	locked = lock_until(&quiesce__sweep.sweeper_lock, deadline);
 	quiesce_fetch_add_relaxed(&quiesce__sweep.wanted, (uint32_t)-1); /* Relaxed: a hint. */
 	if (locked)
 		quiesce__sweep.sweeper = quiesce__self();
@@ -64,7 +64,7 @@ bool quiesce__sweep_begin(uint64_t deadline)
 
 bool quiesce__sweep_try_begin(void)
 {
-	if (!quiesce__trylock(&quiesce__sweep.sweeping))
+	if (!quiesce__trylock(&quiesce__sweep.sweeper_lock))
 		return false;
 	quiesce__sweep.sweeper = quiesce__self();
 	return true;
@@ -78,7 +78,7 @@ void quiesce__sweep_end(void)
 	quiesce_store_relaxed(&s->has_objects, s->fresh || s->ready || s->kept || s->retired_again || s->to_visit || s->to_recheck);
 	s->sweeper = NULL;
 	quiesce__retired_free_orphans();
-	quiesce__unlock(&s->sweeping);
+	quiesce__unlock(&s->sweeper_lock);
 }
 
 bool quiesce__is_sweeper(void)
@@ -89,12 +89,12 @@ bool quiesce__is_sweeper(void)
 void quiesce__sweep_ended(struct quiesce__run *run)
 {
 	quiesce__hazptr_list_ended(run);
-	quiesce__gate_leave(&quiesce__sweep.running);
+	quiesce__gate_leave(&quiesce__sweep.in_gate);
 	quiesce__sweep_end();
 	quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
 }
 
-bool quiesce__sweep_any_left(void)
+bool quiesce__sweep_any_handed_over(void)
 {
 	bool any = false;
 
@@ -115,8 +115,8 @@ bool quiesce__sweep_any_listed(void)
 bool quiesce__hazptr_any_left(void)
 {
 	/* Relaxed: hints.  A sweeper that is at work has objects, and may leave some. */
-	return quiesce_load_relaxed(&quiesce__sweep.sweeping.word) || quiesce_load_relaxed(&quiesce__sweep.has_objects) ||
-	       quiesce__sweep_any_left() || quiesce__sweep_any_listed();
+	return quiesce_load_relaxed(&quiesce__sweep.sweeper_lock.word) || quiesce_load_relaxed(&quiesce__sweep.has_objects) ||
+	       quiesce__sweep_any_handed_over() || quiesce__sweep_any_listed();
 }
 
 void quiesce__sweep_add(struct hazptr_head **to, struct hazptr_head *list)
@@ -137,10 +137,10 @@ void quiesce__sweep_add(struct hazptr_head **to, struct hazptr_head *list)
 /* Move the objects of @list to @fresh, to be scanned for again. */
 static void move_to_fresh(struct hazptr_head **list)
 {
-	quiesce__gate_enter(&quiesce__sweep.running);
+	quiesce__gate_enter(&quiesce__sweep.in_gate);
 	quiesce__sweep_add(&quiesce__sweep.fresh, *list);
 	*list = NULL;
-	quiesce__gate_leave(&quiesce__sweep.running);
+	quiesce__gate_leave(&quiesce__sweep.in_gate);
 }
 
 /* ---- objects that callbacks retire repeatedly ---- */
@@ -179,7 +179,7 @@ static void gather_own(struct quiesce__retired_queue *r)
 
 	if (!r || !quiesce__retired_nr_waiting(r) || !quiesce__trylock(&r->lock))
 		return;
-	quiesce__gate_enter(&s->running);
+	quiesce__gate_enter(&s->in_gate);
 	quiesce_store_relaxed(&r->limit, 0); /* Relaxed: this thread is the owner. */
 	while (quiesce__retired_nr_waiting(r)) {
 		/* Relaxed: under the lock. */
@@ -191,7 +191,7 @@ static void gather_own(struct quiesce__retired_queue *r)
 		head->next = *to;
 		*to = head;
 	}
-	quiesce__gate_leave(&s->running);
+	quiesce__gate_leave(&s->in_gate);
 	quiesce__unlock(&r->lock);
 }
 
@@ -203,9 +203,9 @@ void quiesce__sweep_gather(void)
 	for (uint32_t i = 0; i < QUIESCE_NR_SWEEP_SHARDS; i++) {
 		if (!quiesce_load_relaxed(&s->shard[i].handed_over)) /* Relaxed: a pusher schedules a sweep. */
 			continue;
-		quiesce__gate_enter(&s->running);
+		quiesce__gate_enter(&s->in_gate);
 		quiesce__sweep_add(&s->fresh, quiesce__hazptr_take(&s->shard[i].handed_over));
-		quiesce__gate_leave(&s->running);
+		quiesce__gate_leave(&s->in_gate);
 	}
 }
 
@@ -247,9 +247,9 @@ static void drain(struct quiesce__retired_queue *r)
 	struct quiesce__sweep *s = &quiesce__sweep;
 	uint64_t taken = r->taken;
 
-	quiesce__gate_enter(&s->running);
+	quiesce__gate_enter(&s->in_gate);
 	quiesce__sweep_add(&s->fresh, quiesce__retired_drain(r, NULL));
-	quiesce__gate_leave(&s->running);
+	quiesce__gate_leave(&s->in_gate);
 	quiesce_fetch_add_relaxed(&quiesce__counters.hazptr_swept, r->taken - taken); /* Relaxed: a statistic. */
 	r->taken_swept = r->taken;
 	r->listed = false;
@@ -366,11 +366,11 @@ bool quiesce__sweep_scan(void)
 	bool some = s->fresh != NULL;
 
 	if (some) {
-		quiesce__gate_enter(&s->running);
+		quiesce__gate_enter(&s->in_gate);
 		quiesce__hazptr_partition(take_chunk(), &parts);
 		quiesce__sweep_add(&s->kept, parts.kept); /* first: a fork that does not wait for the gate finds no object twice */
 		quiesce__sweep_add(&s->ready, parts.ready);
-		quiesce__gate_leave(&s->running);
+		quiesce__gate_leave(&s->in_gate);
 	}
 	recheck_drained(false, QUIESCE_NO_DEADLINE);
 	return some;
@@ -383,9 +383,9 @@ bool quiesce__sweep_run(uint64_t deadline)
 	if (s->ready)
 		quiesce__helper_begin_callbacks();
 	while (s->ready) {
-		quiesce__gate_enter(&s->running);
+		quiesce__gate_enter(&s->in_gate);
 		s->callbacks_run += quiesce__hazptr_run_list(&s->ready, QUIESCE_SWEEP_CHUNK);
-		quiesce__gate_leave(&s->running);
+		quiesce__gate_leave(&s->in_gate);
 		if (s->ready && platform_now_ns() >= deadline)
 			return false;
 	}
@@ -410,10 +410,11 @@ bool quiesce__hazptr_check_all_done(uint64_t deadline)
 
 	if (!quiesce__sweep_begin(deadline))
 		return false;
-	done = queues_done() && !quiesce__sweep_any_left() && !s->to_recheck && !s->kept && !s->fresh && !s->ready && !s->retired_again;
-	quiesce__lock(&s->lock);
+	done = queues_done() && !quiesce__sweep_any_handed_over() && !s->to_recheck && !s->kept && !s->fresh && !s->ready &&
+	       !s->retired_again;
+	quiesce__lock(&s->lists_lock);
 	done = done && !s->barriers;
-	quiesce__unlock(&s->lock);
+	quiesce__unlock(&s->lists_lock);
 	if (done) { /* leave nothing to visit; an object may have been retired just now */
 		quiesce__sweep_visit(true, QUIESCE_DEADLINE_PAST);
 		done = !quiesce__sweep_scan();
