@@ -86,8 +86,8 @@ static bool scan(void *wait)
 	return w->at >= (QUIESCE_MUTANT(gp_stops_at_first_idle) ? w->nr : nr);
 }
 
-/* Cancel the request in @r if its owner has not taken it. */
-static void cancel_request(struct quiesce__reader *r)
+/* Withdraw the request in @r if its owner has not taken it. */
+static void withdraw_request(struct quiesce__reader *r)
 {
 	/* RU7: full, pairs with RU7 in quiesce__holdouts_notify() */
 	if (quiesce_xchg(RU7, &r->notify, 0))
@@ -101,7 +101,7 @@ static void request(struct wait *w, struct quiesce__reader *r, struct quiesce_tl
 	if (quiesce_xchg(RU7, &r->notify, 1))
 		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2.  The request was set already, and counted. */
 	if (!quiesce__rcu_request(tls, w->number))
-		cancel_request(r);
+		withdraw_request(r);
 }
 
 static uint64_t cpu_of(const struct quiesce_tls_v1 *tls)
@@ -124,7 +124,7 @@ static bool request_if_holdout(struct quiesce__reader *r, struct quiesce_tls_v1 
 	return false;
 }
 
-/* Request a wake-up of each holdout; the request is cancelled if its holdout has left meanwhile. */
+/* Request a wake-up of each holdout; the request is withdrawn if its holdout has left meanwhile. */
 static void request_all(struct wait *w)
 {
 	uint32_t nr = w->nr;
@@ -134,15 +134,15 @@ static void request_all(struct wait *w)
 	quiesce__readers_walk(w->at, nr, request_if_holdout, w);
 }
 
-/* Cancel the requests of readers that left without taking them. */
-static void cancel_requests(struct wait *w)
+/* Withdraw the requests of readers that left without taking them. */
+static void withdraw_requests(struct wait *w)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 
 	for (uint32_t i = 0; i < w->requested; i++)
-		/* Relaxed: cancel_request() decides. */
+		/* Relaxed: withdraw_request() decides. */
 		if (quiesce_load_relaxed(&rs->entry[i].notify))
-			cancel_request(&rs->entry[i]);
+			withdraw_request(&rs->entry[i]);
 }
 
 void quiesce__holdouts_notify(struct quiesce__reader *r)
@@ -153,7 +153,7 @@ void quiesce__holdouts_notify(struct quiesce__reader *r)
 	quiesce_fence_full(RU7);
 	if (!quiesce_load_relaxed(&r->notify)) /* Relaxed: the fence precedes it. */
 		return;
-	/* RU7: full, pairs with RU7 in cancel_request() */
+	/* RU7: full, pairs with RU7 in withdraw_request() */
 	if (!quiesce_xchg(RU7, &r->notify, 0) || QUIESCE_MUTANT(wake_lost))
 		return;
 	/* Relaxed: I2; the wake-up is a fence. */
@@ -400,7 +400,7 @@ static void wait_for_readers(struct wait *w)
 				break;
 			request_all(w);
 		}
-	cancel_requests(w);
+	withdraw_requests(w);
 }
 
 void quiesce__holdouts_wait(uint64_t number, enum quiesce__urgency urgency, const char *call)

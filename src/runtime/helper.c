@@ -37,10 +37,10 @@
 struct quiesce__helper quiesce__helper = { .ready_end = &quiesce__helper.ready, .next_due = PLATFORM_FOREVER };
 static struct quiesce__helper *const h = &quiesce__helper;
 
-static void change_started(uint32_t state)
+static void change_state(uint32_t state)
 {
-	quiesce_store_relaxed(&h->started, state); /* Relaxed: under the lock. */
-	platform_futex_wake(&h->started, INT32_MAX);
+	quiesce_store_relaxed(&h->state, state); /* Relaxed: under the lock. */
+	platform_futex_wake(&h->state, INT32_MAX);
 }
 
 static void set_stop_requested(bool stop)
@@ -81,8 +81,8 @@ static void take_wake_request(void)
 }
 
 /* True if the dispatcher may end: no job is ready.  Deferred jobs are always done soon, so the dispatcher
- * waits for them; any other job that needs a thread takes back the request to stop. */
-static bool stop_or_cancel(void)
+ * waits for them; any other job that needs a thread withdraws the request to stop. */
+static bool stop_or_withdraw(void)
 {
 	bool deferred = false;
 
@@ -112,7 +112,7 @@ static bool dispatch(struct quiesce__runner *me)
 		job = quiesce__jobs_next();
 		if (job)
 			quiesce__job_take_step(me, job);
-		else if (stop_or_cancel())
+		else if (stop_or_withdraw())
 			return false;
 		else
 			sleep_until(h->next_due, now);
@@ -164,7 +164,7 @@ static bool watch(struct quiesce__runner *me)
 static struct quiesce__runner *add_runner(const struct quiesce_tls_v1 *self)
 {
 	h->starting--;
-	for (uint32_t i = 0; i < QUIESCE_NR_HELPERS; i++)
+	for (uint32_t i = 0; i < QUIESCE_NR_RUNNERS; i++)
 		if (!h->runner[i].by) {
 			h->runner[i].by = self;
 			h->nr++;
@@ -177,7 +177,7 @@ static bool become_dispatcher_if_vacant(struct quiesce__runner *me)
 {
 	if (!h->dispatcher) {
 		h->dispatcher = me;
-		change_started(QUIESCE_HELPER_RUNNING);
+		change_state(QUIESCE_HELPER_RUNNING);
 	}
 	return h->dispatcher == me;
 }
@@ -198,7 +198,7 @@ static void leave(struct quiesce__runner *me)
 	if (h->dispatcher)
 		wake_watcher();
 	else
-		change_started(QUIESCE_HELPER_NONE);
+		change_state(QUIESCE_HELPER_NONE);
 }
 
 /* Dispatch if no thread does, else watch, else end. */
@@ -229,7 +229,7 @@ static void helper_main(void)
 
 static struct quiesce__runner *find_runner(const struct quiesce_tls_v1 *self)
 {
-	for (uint32_t i = 0; i < QUIESCE_NR_HELPERS; i++)
+	for (uint32_t i = 0; i < QUIESCE_NR_RUNNERS; i++)
 		if (h->runner[i].by == self)
 			return &h->runner[i];
 	return NULL;
@@ -272,31 +272,31 @@ static bool start_thread(void)
  * held; releases it while the thread starts. */
 static bool start_first(void)
 {
-	while (h->started == QUIESCE_HELPER_NONE) {
+	while (h->state == QUIESCE_HELPER_NONE) {
 		bool started;
 
 		set_stop_requested(false);
 		h->starter = quiesce__self();
-		change_started(QUIESCE_HELPER_STARTING);
+		change_state(QUIESCE_HELPER_STARTING);
 		started = start_thread();
 		/* Otherwise the thread has already changed the state itself, and may even have ended. */
-		if (h->started == QUIESCE_HELPER_STARTING && h->starter == quiesce__self())
-			change_started(started ? QUIESCE_HELPER_RUNNING : QUIESCE_HELPER_NONE);
+		if (h->state == QUIESCE_HELPER_STARTING && h->starter == quiesce__self())
+			change_state(started ? QUIESCE_HELPER_RUNNING : QUIESCE_HELPER_NONE);
 		if (!started)
 			break;
 	}
-	return h->started != QUIESCE_HELPER_NONE;
+	return h->state != QUIESCE_HELPER_NONE;
 }
 
 bool quiesce__helper_ensure_locked(void)
 {
 	set_stop_requested(false);
-	return h->started != QUIESCE_HELPER_NONE || (quiesce__thread_claim_start(QUIESCE_THREAD_HELPER) && start_first());
+	return h->state != QUIESCE_HELPER_NONE || (quiesce__thread_claim_start(QUIESCE_THREAD_HELPER) && start_first());
 }
 
 void quiesce__helper_ensure_watcher(void)
 {
-	if (!needs_watcher() || h->watcher || h->starting || h->nr == QUIESCE_NR_HELPERS)
+	if (!needs_watcher() || h->watcher || h->starting || h->nr == QUIESCE_NR_RUNNERS)
 		return;
 	if (quiesce__thread_claim_start(QUIESCE_THREAD_HELPER))
 		start_thread();
@@ -331,7 +331,7 @@ bool quiesce__in_helper(void)
 
 bool quiesce__helper_running(void)
 {
-	return quiesce_load_relaxed(&h->started) != QUIESCE_HELPER_NONE; /* Relaxed: a hint; jobs are listed under the lock. */
+	return quiesce_load_relaxed(&h->state) != QUIESCE_HELPER_NONE; /* Relaxed: a hint; jobs are listed under the lock. */
 }
 
 bool quiesce__helper_ensure(void)
@@ -349,7 +349,7 @@ bool quiesce__helper_ensure(void)
 	return there;
 }
 
-static void ask_to_stop(void)
+static void request_stop(void)
 {
 	quiesce__lock(&h->lock);
 	set_stop_requested(true);
@@ -365,14 +365,14 @@ bool quiesce__helper_stop(uint64_t deadline)
 
 	if (!quiesce__helper_running())
 		return true;
-	ask_to_stop();
+	request_stop();
 	/* Relaxed: checked again. */
-	while ((state = quiesce_load_relaxed(&h->started)) != QUIESCE_HELPER_NONE) {
+	while ((state = quiesce_load_relaxed(&h->state)) != QUIESCE_HELPER_NONE) {
 		if (!quiesce_load_relaxed(&h->stop)) /* Relaxed: read again soon. */
 			return false; /* a job needs the thread: leave it running */
 		if (deadline && platform_now_ns() >= deadline)
 			break;
-		platform_futex_wait(&h->started, state, STOP_STEP_NS);
+		platform_futex_wait(&h->state, state, STOP_STEP_NS);
 	}
 	return true;
 }
@@ -381,7 +381,7 @@ bool quiesce__helper_stop(uint64_t deadline)
 
 bool quiesce__helper_paused(void)
 {
-	for (uint32_t i = 0; i <= QUIESCE_NR_HELPERS; i++)
+	for (uint32_t i = 0; i <= QUIESCE_NR_RUNNERS; i++)
 		/* FK1: acquire, pairs with FK1 in quiesce__gate_leave() */
 		if (quiesce_load_acquire(FK1, &h->runner[i].in_gate))
 			return false;
@@ -404,12 +404,14 @@ void quiesce__helper_fork_child(void)
 
 	quiesce__lock_reset(&h->lock, false);
 	quiesce__jobs_fork_child();
-	for (uint32_t i = 0; i < QUIESCE_NR_HELPERS && !mine; i++)
+	/* quiesce__jobs_fork_child() has emptied the entries of all threads but the one that forked, so an entry in use is that
+	 * thread's. */
+	for (uint32_t i = 0; i < QUIESCE_NR_RUNNERS && !mine; i++)
 		mine = h->runner[i].by ? &h->runner[i] : NULL;
 	/* A thread that forks in a step continues the step, then dispatches. */
 	h->dispatcher = mine;
 	h->watcher = NULL;
 	h->nr = mine != NULL;
-	h->started = mine ? QUIESCE_HELPER_RUNNING : QUIESCE_HELPER_NONE;
+	h->state = mine ? QUIESCE_HELPER_RUNNING : QUIESCE_HELPER_NONE;
 	h->asleep = h->wake_wanted = h->starting = 0;
 }

@@ -104,7 +104,7 @@ bool quiesce__jobs_any_waiting(void)
 {
 	uint32_t nr = h->nr_listed;
 
-	for (uint32_t i = 0; i <= QUIESCE_NR_HELPERS; i++)
+	for (uint32_t i = 0; i <= QUIESCE_NR_RUNNERS; i++)
 		nr -= h->runner[i].job && h->runner[i].job->listed;
 	return nr != 0;
 }
@@ -233,7 +233,7 @@ bool quiesce__job_start_after(struct quiesce__job *job, uint64_t ns)
 
 	quiesce__lock(&h->lock);
 	/* A thread that is being started may fail to start. */
-	there = quiesce__helper_ensure_locked() && h->started == QUIESCE_HELPER_RUNNING;
+	there = quiesce__helper_ensure_locked() && h->state == QUIESCE_HELPER_RUNNING;
 	if (there && !job->listed)
 		list_job(job, platform_now_ns() + ns);
 	quiesce__helper_wake_locked();
@@ -279,7 +279,7 @@ uint64_t quiesce__jobs_sum_locked(uint64_t (*of)(struct quiesce__job *job))
 	for (int i = 0; i < 2; i++)
 		for (struct quiesce__job *job = lists[i]; job; job = job->next)
 			sum += of(job);
-	for (uint32_t i = 0; i <= QUIESCE_NR_HELPERS; i++)
+	for (uint32_t i = 0; i <= QUIESCE_NR_RUNNERS; i++)
 		if (h->runner[i].job && !h->runner[i].job->listed)
 			sum += of(h->runner[i].job);
 	return sum;
@@ -300,14 +300,14 @@ uint64_t quiesce__jobs_sum(uint64_t (*of)(struct quiesce__job *job))
 /* Take one step of each listed job.  A job that is started meanwhile is left to the next caller. */
 static void step_all(struct quiesce__run *run)
 {
-	struct quiesce__runner *me = &h->runner[QUIESCE_NR_HELPERS];
+	struct quiesce__runner *me = &h->runner[QUIESCE_NR_RUNNERS];
 	struct quiesce__job *job;
 
 	(void)run;
 	quiesce__self()->state |= QUIESCE_TLS_HELPER;
 	quiesce__lock(&h->lock);
 	quiesce__jobs_make_ready(0, true);
-	for (uint32_t nr = h->nr_listed; nr && h->started == QUIESCE_HELPER_NONE && (job = quiesce__jobs_next()); nr--)
+	for (uint32_t nr = h->nr_listed; nr && h->state == QUIESCE_HELPER_NONE && (job = quiesce__jobs_next()); nr--)
 		quiesce__job_take_step(me, job);
 	quiesce__unlock(&h->lock);
 	quiesce__self()->state &= ~QUIESCE_TLS_HELPER;
@@ -317,7 +317,7 @@ static void end_steps(struct quiesce__run *run)
 {
 	(void)run;
 	quiesce__lock(&h->lock);
-	h->runner[QUIESCE_NR_HELPERS].by = NULL;
+	h->runner[QUIESCE_NR_RUNNERS].by = NULL;
 	quiesce__unlock(&h->lock);
 }
 
@@ -331,7 +331,7 @@ bool quiesce__in_helper_thread(void)
 	struct quiesce_tls_v1 *self = quiesce__self();
 
 	/* Relaxed: the thread's own store, or another thread. */
-	return (self->state & QUIESCE_TLS_HELPER) && quiesce_load_relaxed(&h->runner[QUIESCE_NR_HELPERS].by) != self;
+	return (self->state & QUIESCE_TLS_HELPER) && quiesce_load_relaxed(&h->runner[QUIESCE_NR_RUNNERS].by) != self;
 }
 
 void quiesce__jobs_take_steps(void)
@@ -345,9 +345,9 @@ void quiesce__jobs_take_steps(void)
 	if (!quiesce__jobs_need_caller() || (self->state & QUIESCE_TLS_CALLBACKS))
 		return;
 	quiesce__lock(&h->lock);
-	mine = h->started == QUIESCE_HELPER_NONE && !h->runner[QUIESCE_NR_HELPERS].by;
+	mine = h->state == QUIESCE_HELPER_NONE && !h->runner[QUIESCE_NR_RUNNERS].by;
 	if (mine)
-		h->runner[QUIESCE_NR_HELPERS].by = self;
+		h->runner[QUIESCE_NR_RUNNERS].by = self;
 	quiesce__unlock(&h->lock);
 	if (!mine)
 		return;
@@ -384,7 +384,7 @@ void quiesce__jobs_fork_child(void)
 {
 	h->waiting = 0;
 	relink_all();
-	for (uint32_t i = 0; i <= QUIESCE_NR_HELPERS; i++) {
+	for (uint32_t i = 0; i <= QUIESCE_NR_RUNNERS; i++) {
 		struct quiesce__runner *runner = &h->runner[i];
 		struct quiesce__job *job = runner->job;
 

@@ -5,11 +5,11 @@
 
 #include "helper.h"
 
-/* Callbacks that may block at one time, plus one. */
+/* Most threads of the helper: so one fewer callbacks may block at a time. */
 #if defined(QUIESCE_SIM)
-#define QUIESCE_NR_HELPERS 3u
+#define QUIESCE_NR_RUNNERS 3u
 #else
-#define QUIESCE_NR_HELPERS 32u
+#define QUIESCE_NR_RUNNERS 32u
 #endif
 
 /* A thread that takes steps. */
@@ -41,10 +41,10 @@ struct quiesce__helper {
 	uint32_t starting;   /* number of threads that were started and are not in @runner yet */
 	uint32_t watch;      /* futex of the watcher */
 	/* The last entry is for a caller that takes steps because there is no thread. */
-	struct quiesce__runner runner[QUIESCE_NR_HELPERS + 1];
+	struct quiesce__runner runner[QUIESCE_NR_RUNNERS + 1];
 	/* Read often by callers; it changes only when the first thread arrives, the last ends, or none can be
 	 * created. */
-	uint32_t started __attribute__((aligned(QUIESCE_CACHELINE))); /* QUIESCE_HELPER_* */
+	uint32_t state __attribute__((aligned(QUIESCE_CACHELINE))); /* QUIESCE_HELPER_* */
 };
 enum { QUIESCE_HELPER_NONE, QUIESCE_HELPER_STARTING, QUIESCE_HELPER_RUNNING };
 extern struct quiesce__helper quiesce__helper;

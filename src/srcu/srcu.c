@@ -65,7 +65,7 @@ struct wait {
 
 /* ---- readers, slow halves ---- */
 
-/* Let readers count inline, if they can.  Any thread may call this at any time: a request that it cancels by a race
+/* Let readers count inline, if they can.  Any thread may call this at any time: a request that it withdraws by a race
  * is made again. */
 static void open_domain(struct srcu_struct *ssp)
 {

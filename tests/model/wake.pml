@@ -19,7 +19,7 @@
  *   PENDING_LATE   RU7: pending raised after notify (goes below zero)
  *   EXIT_SILENT    exit_no_notify
  *
- * Source: src/rcu/holdouts.c request quiesce_fetch_add_relaxed(&pending, 1u) ; quiesce_xchg(RU7, &r->notify, 1) ; quiesce__rcu_request(tls ; cancel_request(r)
+ * Source: src/rcu/holdouts.c request quiesce_fetch_add_relaxed(&pending, 1u) ; quiesce_xchg(RU7, &r->notify, 1) ; quiesce__rcu_request(tls ; withdraw_request(r)
  * Source: src/rcu/rcu_gp.c quiesce__rcu_request quiesce_cmpxchg(RU7, &tls->rcu_word ; quiesce__rcu_blocks(tls, number)
  * Source: src/rcu/holdouts.c quiesce__holdouts_notify quiesce_fence_full(RU7) ; quiesce_load_relaxed(&r->notify) ; quiesce_xchg(RU7, &r->notify, 0) ; quiesce_fetch_add_relaxed(&pending, (uint32_t)-1) ; platform_futex_wake(&pending, 1)
  * Source: src/rcu/holdouts.c sleep_once quiesce_load_relaxed(&pending) ; platform_futex_wait(&pending, left, ns)
@@ -155,13 +155,13 @@ inline ask(i)
 	count_request(i);
 #endif
 	if
-	:: !still -> cancel_request(i)
+	:: !still -> withdraw_request(i)
 	:: else
 	fi;
 	atomic { mine = false; still = false }
 }
 
-inline cancel_request(i)
+inline withdraw_request(i)
 {
 	d_step { mine = notify[i]; notify[i] = false };
 	if
@@ -220,7 +220,7 @@ active proctype updater()
 	od;
 	k = 0;
 	do
-	:: k < NR -> cancel_request(k); k++
+	:: k < NR -> withdraw_request(k); k++
 	:: else -> break
 	od
 }

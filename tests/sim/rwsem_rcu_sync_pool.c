@@ -204,7 +204,7 @@ static void forks(void *unused)
 	quiesce__fork_child();
 	work[A]->in_step = work[C]->in_step = 0; /* steps of threads that do not exist in the child */
 	/* A new helper in their places that sleeps must not be taken for one whose callback blocks. */
-	for (uint32_t i = 0; i <= QUIESCE_NR_HELPERS; i++)
+	for (uint32_t i = 0; i <= QUIESCE_NR_RUNNERS; i++)
 		sim_assert(!quiesce__helper.runner[i].by && !quiesce__helper.runner[i].callbacks_since);
 	quiesce__job_start(&work[B]->job);
 	await_at_least(&work[A]->inside, 2);
