@@ -12,7 +12,7 @@
 enum quiesce__waiter_state { QUIESCE_WAITS, QUIESCE_WAITS_ASLEEP, QUIESCE_LEADS, QUIESCE_COMPLETED };
 
 struct quiesce__waiter {
-	struct quiesce__waiter *next, *bucket_next; /* next in the queue or the list; next in the bucket */
+	struct quiesce__waiter *next, *bucket_next; /* next in @queue or @scanned_for; next in the bucket */
 	uintptr_t address;
 	const char *call;     /* name of the program's call, for reports */
 	uint32_t tid;
@@ -41,15 +41,15 @@ struct quiesce__shazptr_scan {
 	bool leading;
 	bool requested;   /* holders of tagged slots are requested to wake the scanner */
 	uint32_t idle;    /* futex: the scan thread has nothing to do */
-	struct quiesce__waiter *list; /* waiters that scans serve */
-	struct quiesce__waiter *bucket[QUIESCE_SHAZPTR_BUCKETS]; /* waiters of @list, by address */
-	struct quiesce__waiter *wildcards; /* waiters of @list that wait for every guard */
+	struct quiesce__waiter *scanned_for; /* waiters that scans serve */
+	struct quiesce__waiter *bucket[QUIESCE_SHAZPTR_BUCKETS]; /* waiters of @scanned_for, by address */
+	struct quiesce__waiter *wildcards; /* waiters of @scanned_for that wait for every guard */
 	uint64_t scan_nr;     /* number of the current scan */
 	uint64_t fences;      /* number of fences that leaders have begun for waiters without one */
 	uint64_t fallback_flips;
 	uint32_t nr_blocking; /* number of slots that blocked a waiter in this scan */
 	uint32_t nr_done;     /* number of waiters ever completed */
-	uint64_t scans;       /* number of scans that were finished */
+	uint64_t nr_finished; /* number of scans that were finished */
 	uint64_t oldest;      /* time at which the oldest wait began */
 
 	uint32_t asleep;  /* futex: the leader sleeps until a clear wakes it */

@@ -99,7 +99,7 @@ static uint32_t find_oldest(struct quiesce__waiter *ret_copy)
 	uint32_t nr = 0;
 
 	quiesce__lock(&quiesce__shazptr_scan.lock);
-	oldest = quiesce__shazptr_scan.list;
+	oldest = quiesce__shazptr_scan.scanned_for;
 	for (const struct quiesce__waiter *w = oldest; w; w = w->next, nr++)
 		if (w->start < oldest->start)
 			oldest = w;

@@ -49,13 +49,13 @@ static void add_waiter(struct quiesce__waiter *w)
 	*at = w;
 }
 
-/* Put all waiters in the list into buckets, for this scan. */
+/* Put all waiters of @scanned_for into buckets, for this scan. */
 static void sort_waiters(void)
 {
 	quiesce__shazptr_scan.wildcards = NULL;
 	for (uint32_t i = 0; i < QUIESCE_SHAZPTR_BUCKETS; i++)
 		quiesce__shazptr_scan.bucket[i] = NULL;
-	for (struct quiesce__waiter *w = quiesce__shazptr_scan.list; w; w = w->next) {
+	for (struct quiesce__waiter *w = quiesce__shazptr_scan.scanned_for; w; w = w->next) {
 		w->blocked = false;
 		add_waiter(w);
 	}
@@ -73,7 +73,7 @@ static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter 
 	bool any = false;
 
 	if (quiesce__same_address(address, (uintptr_t)SHAZPTR_WILDCARD)) {
-		for (struct quiesce__waiter *w = quiesce__shazptr_scan.list; w; w = w->next)
+		for (struct quiesce__waiter *w = quiesce__shazptr_scan.scanned_for; w; w = w->next)
 			any |= fn(w, at);
 		return any;
 	}
@@ -164,7 +164,7 @@ static void check_fallback(void)
 	}
 	if (QUIESCE_MUTANT(scan_ignores_fallback))
 		return;
-	for (struct quiesce__waiter *w = quiesce__shazptr_scan.list; w; w = w->next)
+	for (struct quiesce__waiter *w = quiesce__shazptr_scan.scanned_for; w; w = w->next)
 		if (quiesce__shazptr_scan.fallback_flips < w->fallback_until && !w->blocked) {
 			w->blocked = true;
 			w->by = NULL;
@@ -208,7 +208,7 @@ static void fence_for_queue(void)
 		w->fenced |= w->fences < number || QUIESCE_MUTANT(scan_fences_late);
 }
 
-/* Move waiters whose fence has been executed from the queue to the list; true if there were any. */
+/* Move waiters whose fence has been executed from @queue to @scanned_for; true if there were any. */
 static bool take_queue(void)
 {
 	struct quiesce__waiter *w = quiesce__shazptr_scan.queue, *next;
@@ -217,7 +217,7 @@ static bool take_queue(void)
 	quiesce__shazptr_scan.queue = NULL;
 	quiesce__shazptr_scan.scan_nr++;
 	for (; w; w = next) {
-		struct quiesce__waiter **to = w->fenced ? &quiesce__shazptr_scan.list : &quiesce__shazptr_scan.queue;
+		struct quiesce__waiter **to = w->fenced ? &quiesce__shazptr_scan.scanned_for : &quiesce__shazptr_scan.queue;
 
 		next = w->next;
 		any |= w->fenced;
@@ -250,7 +250,7 @@ void quiesce__shazptr_wake(const struct quiesce__shazptr_completed *completed)
 /* Complete waiters that are not blocked, and find the oldest of the others; false: not all could be completed in this call. */
 static bool complete_some(struct quiesce__shazptr_completed *completed)
 {
-	struct quiesce__waiter **at = &quiesce__shazptr_scan.list, *w;
+	struct quiesce__waiter **at = &quiesce__shazptr_scan.scanned_for, *w;
 	uint64_t oldest = UINT64_MAX;
 
 	completed->nr = 0;
@@ -271,17 +271,17 @@ static bool complete_some(struct quiesce__shazptr_completed *completed)
 	return true;
 }
 
-/* Complete all waiters that this scan found not blocked, and release the lock; true if the list is empty.  The lock may be
- * released in between, because a waiter in the list that is not blocked stays so. */
+/* Complete all waiters that this scan found not blocked, and release the lock; true if @scanned_for is empty.  The lock may be
+ * released in between, because a waiter there that is not blocked stays so. */
 static bool finish_scan(void)
 {
 	struct quiesce__shazptr_completed completed;
 	bool all, left;
 
-	quiesce_store_relaxed(&quiesce__shazptr_scan.scans, quiesce__shazptr_scan.scans + 1); /* Relaxed: under the lock. */
+	quiesce_store_relaxed(&quiesce__shazptr_scan.nr_finished, quiesce__shazptr_scan.nr_finished + 1); /* Relaxed: under the lock. */
 	do {
 		all = complete_some(&completed);
-		left = quiesce__shazptr_scan.list != NULL;
+		left = quiesce__shazptr_scan.scanned_for != NULL;
 		if (!left)
 			request_wakes(false);
 		quiesce__unlock(&quiesce__shazptr_scan.lock);
@@ -292,14 +292,14 @@ static bool finish_scan(void)
 	return !left;
 }
 
-/* Scan once; the caller holds the lock, which is released.  True if the list of waiters is empty. */
+/* Scan once; the caller holds the lock, which is released.  True if no waiter is left to scan for. */
 static bool scan_locked(void)
 {
 	bool first;
 
 	fence_for_queue();
 	first = take_queue();
-	if (!quiesce__shazptr_scan.list) {
+	if (!quiesce__shazptr_scan.scanned_for) {
 		quiesce__unlock(&quiesce__shazptr_scan.lock);
 		return true;
 	}
@@ -315,7 +315,7 @@ static bool scan_locked(void)
 void quiesce__shazptr_scan_if_late(uint64_t scans, uint64_t due)
 {
 	quiesce__lock(&quiesce__shazptr_scan.lock);
-	if (quiesce_load_relaxed(&quiesce__shazptr_scan.scans) != scans) { /* Relaxed: under the lock. */
+	if (quiesce_load_relaxed(&quiesce__shazptr_scan.nr_finished) != scans) { /* Relaxed: under the lock. */
 		quiesce__unlock(&quiesce__shazptr_scan.lock);
 		return;
 	}

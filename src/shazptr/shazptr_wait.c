@@ -72,7 +72,7 @@ bool quiesce__shazptr_thread_running(void)
 /* Under the lock, while no thread leads: true if a waiter is left, or an overdue leader has left readers yielding. */
 static bool needs_leader(void)
 {
-	return quiesce__shazptr_scan.queue || quiesce__shazptr_scan.list || quiesce__shazptr_scan.policy.forced_at;
+	return quiesce__shazptr_scan.queue || quiesce__shazptr_scan.scanned_for || quiesce__shazptr_scan.policy.forced_at;
 }
 
 /* True if a waiter is left.  If none is, the caller stops leading. */
@@ -81,7 +81,7 @@ static bool keep_or_drop_lead(void)
 	bool left;
 
 	quiesce__lock(&quiesce__shazptr_scan.lock);
-	left = quiesce__shazptr_scan.list || quiesce__shazptr_scan.queue;
+	left = quiesce__shazptr_scan.scanned_for || quiesce__shazptr_scan.queue;
 	if (!left)
 		quiesce__shazptr_scan_idle();
 	quiesce__shazptr_scan.leading = left;
@@ -143,7 +143,7 @@ static void pass_lead(void)
 
 	quiesce__lock(&quiesce__shazptr_scan.lock);
 	if (!thread)
-		next = quiesce__shazptr_scan.list ? quiesce__shazptr_scan.list : quiesce__shazptr_scan.queue;
+		next = quiesce__shazptr_scan.scanned_for ? quiesce__shazptr_scan.scanned_for : quiesce__shazptr_scan.queue;
 	quiesce__shazptr_scan.leading = next != NULL;
 	if (next)
 		quiesce__shazptr_complete(next, QUIESCE_LEADS, &completed);
@@ -243,7 +243,7 @@ static uint32_t wait_for_completion(struct quiesce__waiter *me, uint32_t rank)
 			return QUIESCE_LEADS;
 		now = platform_now_ns();
 		/* Relaxed: a guess. */
-		at = quiesce__overdue_at(&late, now, quiesce_load_relaxed(&quiesce__shazptr_scan.scans),
+		at = quiesce__overdue_at(&late, now, quiesce_load_relaxed(&quiesce__shazptr_scan.nr_finished),
 				      quiesce_load_relaxed(&quiesce__shazptr_scan.due));
 		if (now >= at && !QUIESCE_MUTANT(scan_trusts_leader)) {
 			if (scan_for_leader(late.progress, now, ns, &stalls))
