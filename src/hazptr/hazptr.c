@@ -33,13 +33,13 @@
 #define MAX_LINES (1u << 17)
 #endif
 /* Used where address space cannot be reserved. */
-#define FALLBACK_LINES 16u
-static char fallback[QUIESCE_LINE_BITS(FALLBACK_LINES) + FALLBACK_LINES * QUIESCE_LINE_BYTES] __attribute__((aligned(128)));
+#define STATIC_LINES 16u
+static char static_lines[QUIESCE_LINE_BITS(STATIC_LINES) + STATIC_LINES * QUIESCE_LINE_BYTES] __attribute__((aligned(128)));
 
 void quiesce__hazptr_init(void)
 {
 	if (!quiesce__reserve_lines(&quiesce__hazptr_lines, 0, MAX_LINES))
-		quiesce__set_fixed_lines(&quiesce__hazptr_lines, fallback, FALLBACK_LINES);
+		quiesce__set_fixed_lines(&quiesce__hazptr_lines, static_lines, STATIC_LINES);
 	quiesce__hazptr_lines.empty = QUIESCE_HAZPTR_FREE;
 	quiesce__hazptr_fence_chosen();
 }

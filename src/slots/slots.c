@@ -45,13 +45,13 @@ struct quiesce__lines quiesce__hazptr_lines;
 
 /* ---- the array ---- */
 
-/* If not even address space can be reserved, the array has the counts of fallback guards and so many lines. */
-#define FALLBACK_LINES (QUIESCE_FIRST_THREADS + 8)
-#define FALLBACK_BYTES (QUIESCE_LINE_BYTES + QUIESCE_LINE_BITS(FALLBACK_LINES) + FALLBACK_LINES * QUIESCE_LINE_BYTES)
+/* The spare array, used if not even address space can be reserved, has the counts of fallback guards and so many lines. */
+#define SPARE_LINES (QUIESCE_FIRST_THREADS + 8)
+#define SPARE_BYTES (QUIESCE_LINE_BYTES + QUIESCE_LINE_BITS(SPARE_LINES) + SPARE_LINES * QUIESCE_LINE_BYTES)
 
-static uintptr_t *make_small_array(void)
+static uintptr_t *make_spare_array(void)
 {
-	static uintptr_t last[2][FALLBACK_BYTES / sizeof(uintptr_t)] __attribute__((aligned(128)));
+	static uintptr_t last[2][SPARE_BYTES / sizeof(uintptr_t)] __attribute__((aligned(128)));
 	uintptr_t *start = platform_pages_get(sizeof last[0]);
 
 	if (!start) {
@@ -59,7 +59,7 @@ static uintptr_t *make_small_array(void)
 		memset(start, 0, sizeof last[0]);
 	}
 	quiesce__slots.kind = QUIESCE_SLOTS_THREAD;
-	quiesce__set_fixed_lines(&quiesce__slots.lines, start + 2 * QUIESCE_LINE_WORDS, FALLBACK_LINES);
+	quiesce__set_fixed_lines(&quiesce__slots.lines, start + 2 * QUIESCE_LINE_WORDS, SPARE_LINES);
 	return start;
 }
 
@@ -72,7 +72,7 @@ static void make_array(uint32_t nr_ids)
 	if (!start) {
 		v->id = v->rseq = 0;
 		nr_ids = 0;
-		start = make_small_array();
+		start = make_spare_array();
 	}
 	v->nr_ids = nr_ids;
 	v->slot_array = start;
