@@ -26,7 +26,7 @@
 	X(fork_caller_survives) X(fork_intact_early) X(fork_entries_dropped) X(fork_records_dropped) \
 	X(fork_lines_dropped) X(fork_registers_blind) X(fork_nested_lost) X(fork_scanner_lost) X(holdout_unblocking_named) \
 	X(holdout_named_again) X(holdout_dead_named) X(holdout_hook_unwaited) X(readers_dead_kept) \
-	X(fork_generation_early) X(exit_keeps_entry) X(reap_unplaced) X(exit_unwaited) X(exit_no_notify)
+	X(fork_generation_early) X(exit_keeps_entry) X(reap_unpublished) X(exit_unwaited) X(exit_no_notify)
 
 /* Guards of callbacks that end their thread, and of allocators that retire. */
 #define QUIESCE_GUARDS_OF_RUNS(X) \

@@ -49,13 +49,13 @@ struct quiesce__readers quiesce__readers;
 #define MAX_READERS 4u /* small, so that the simulator exhausts the entries, too */
 #define SURE_READERS MAX_READERS
 #define CHUNK 2u
-#define NR_SCANNERS 2u   /* small, so that the simulator exhausts these entries, too */
+#define NR_SCANNER_ENTRIES 2u   /* small, so that the simulator exhausts these entries, too */
 #define SPINS 2u
 #else
 #define MAX_READERS (4u << 20) /* more threads than a kernel can have */
 #define SURE_READERS (16u << 10)
 #define CHUNK 32u      /* entries in a chunk; a scanner reads their words within a microsecond */
-#define NR_SCANNERS 256u /* most scanners at a time */
+#define NR_SCANNER_ENTRIES 256u /* most scanners at a time */
 #define SPINS 200u    /* a chunk takes no longer, unless the scanner is preempted */
 #endif
 #define FULL_NS 20000u /* interval between two attempts to find a free scanner entry */
@@ -64,23 +64,23 @@ struct quiesce__readers quiesce__readers;
 #define MAX_TRIED 16u /* entries that a registration tries before it takes a new one */
 
 /* Each entry publishes the chunk of the scanner that holds it. */
-static struct scanner {
+static struct scanner_entry {
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE))); /* the scanner holds it, for a chunk */
 	uint32_t chunk; /* number of the chunk, from 1; 0: none */
-} scanners[NR_SCANNERS];
-static uint32_t nr_scanners; /* entries before it were taken at some time; a thread that exits reads these */
+} scanner_entries[NR_SCANNER_ENTRIES];
+static uint32_t nr_scanner_entries; /* entries before it were taken at some time; a thread that exits reads these */
 
 static struct quiesce__arena arena;
 /* Used when not even address space can be reserved. */
-static struct quiesce__reader fallback_pool[MAX_READERS < 256 ? MAX_READERS : 256];
+static struct quiesce__reader static_pool[MAX_READERS < 256 ? MAX_READERS : 256];
 
 void quiesce__readers_init(void)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
 	bool any = quiesce__arena_init(&arena, SURE_READERS * sizeof(*rs->entry), MAX_READERS * sizeof(*rs->entry));
 
-	rs->entry = any ? (struct quiesce__reader *)(void *)arena.start : fallback_pool;
-	rs->capacity = any ? MAX_READERS : sizeof fallback_pool / sizeof fallback_pool[0];
+	rs->entry = any ? (struct quiesce__reader *)(void *)arena.start : static_pool;
+	rs->capacity = any ? MAX_READERS : sizeof static_pool / sizeof static_pool[0];
 }
 
 /* Take entry @i if it is free. */
@@ -129,7 +129,7 @@ static bool add_entry(uint32_t i)
 	struct quiesce__readers *rs = &quiesce__readers;
 	size_t offset = (size_t)i * sizeof(*rs->entry);
 
-	return rs->entry == fallback_pool || offset % QUIESCE_ARENA_INCREMENT || quiesce__arena_extend(&arena, offset);
+	return rs->entry == static_pool || offset % QUIESCE_ARENA_INCREMENT || quiesce__arena_extend(&arena, offset);
 }
 
 static bool claim_new(struct quiesce_tls_v1 *self)
@@ -163,31 +163,31 @@ static bool claim_any(struct quiesce_tls_v1 *self)
 
 /* ---- scanners ---- */
 
-static void count_scanner(uint32_t i)
+static void count_scanner_entry(uint32_t i)
 {
-	uint32_t nr = quiesce_load_relaxed(&nr_scanners); /* Relaxed: the exchange decides. */
+	uint32_t nr = quiesce_load_relaxed(&nr_scanner_entries); /* Relaxed: the exchange decides. */
 
 	while (nr <= i)
 		/* RG3: full, pairs with RG3 in give_back() */
-		if (quiesce_cmpxchg(RG3, &nr_scanners, &nr, i + 1))
+		if (quiesce_cmpxchg(RG3, &nr_scanner_entries, &nr, i + 1))
 			break;
 }
 
 /* Take the first free scanner entry from *@at on, and store its number in *@at.  Where all are taken, wait until any is free instead of
  * for a particular one, whose scanner may not run. */
-static struct scanner *take_scanner(uint32_t *at)
+static struct scanner_entry *take_scanner_entry(uint32_t *at)
 {
 	uint32_t never = 0;
 
 	for (uint32_t n = 1;; n++) {
-		struct scanner *p = &scanners[*at];
+		struct scanner_entry *p = &scanner_entries[*at];
 
 		if (!quiesce__lock_holder(&p->lock) && quiesce__trylock(&p->lock)) {
-			count_scanner(*at);
+			count_scanner_entry(*at);
 			return p;
 		}
-		*at = (*at + 1) % NR_SCANNERS;
-		if (n % NR_SCANNERS == 0)
+		*at = (*at + 1) % NR_SCANNER_ENTRIES;
+		if (n % NR_SCANNER_ENTRIES == 0)
 			platform_futex_wait(&never, 0, FULL_NS);
 	}
 }
@@ -211,7 +211,7 @@ uint32_t quiesce__readers_walk(uint32_t from, uint32_t to, quiesce__visit_fn vis
 
 	while (from == end && from < to) {
 		uint32_t chunk = from / CHUNK + 1;
-		struct scanner *p = take_scanner(&at);
+		struct scanner_entry *p = take_scanner_entry(&at);
 
 		end = chunk * CHUNK < to ? chunk * CHUNK : to;
 		/* RG3: full, pairs with RG3 in give_back() */
@@ -227,7 +227,7 @@ uint32_t quiesce__readers_walk(uint32_t from, uint32_t to, quiesce__visit_fn vis
 /* ---- threads that end ---- */
 
 /* Wait until the scanner of @p has left @chunk.  It may have reached the chunk again; it finds the entry cleared then. */
-static void wait_for_scanner(struct scanner *p, uint32_t chunk)
+static void wait_for_scanner(struct scanner_entry *p, uint32_t chunk)
 {
 	for (uint32_t i = 0; i < SPINS; i++) {
 		/* RG3: acquire, pairs with RG3 in quiesce__readers_walk() */
@@ -244,10 +244,10 @@ static void wait_for_scanners(const struct quiesce__reader *r)
 	uint32_t chunk = (uint32_t)(r - quiesce__readers.entry) / CHUNK + 1;
 
 	/* Relaxed: give_back() has a fence, and a scanner counts its scanner entry before it reads the entry. */
-	uint32_t nr = QUIESCE_MUTANT(exit_unwaited) ? 0 : quiesce_load_relaxed(&nr_scanners);
+	uint32_t nr = QUIESCE_MUTANT(exit_unwaited) ? 0 : quiesce_load_relaxed(&nr_scanner_entries);
 
 	for (uint32_t i = 0; i < nr; i++)
-		wait_for_scanner(&scanners[i], chunk);
+		wait_for_scanner(&scanner_entries[i], chunk);
 }
 
 /* Make the entry free for the next claim. */
@@ -316,7 +316,7 @@ static bool reap(uint32_t i)
 	/* A handler may register on a thread that holds the lock, so this must not wait. */
 	if (!quiesce__trylock(&rs->lock))
 		return false;
-	dead = (QUIESCE_MUTANT(reap_unplaced) ? visit_chunk : quiesce__readers_walk)(i, i + 1, reap_if_dead, NULL) == i;
+	dead = (QUIESCE_MUTANT(reap_unpublished) ? visit_chunk : quiesce__readers_walk)(i, i + 1, reap_if_dead, NULL) == i;
 	quiesce__unlock(&rs->lock);
 	if (dead)
 		notify_of(&rs->entry[i]);
@@ -360,7 +360,7 @@ static bool may_survive(const struct quiesce_tls_v1 *tls)
 
 /* Release the scanner entry, whose scanner is not in the child; unless it is the survivor, whose signal handler forked during a chunk that
  * continues when the handler returns. */
-static void inherit_scanner(struct scanner *p)
+static void inherit_scanner_entry(struct scanner_entry *p)
 {
 	uint32_t holder = quiesce__lock_holder(&p->lock);
 	bool mine = quiesce__fork_survivor && holder && holder == quiesce__fork_survivor_tid && !QUIESCE_MUTANT(fork_scanner_lost);
@@ -377,8 +377,8 @@ void quiesce__readers_fork_child(void)
 
 	quiesce__lock_reset(&rs->lock, false);
 	quiesce__arena_fork_child(&arena);
-	for (uint32_t i = 0; i < NR_SCANNERS; i++)
-		inherit_scanner(&scanners[i]);
+	for (uint32_t i = 0; i < NR_SCANNER_ENTRIES; i++)
+		inherit_scanner_entry(&scanner_entries[i]);
 	rs->nr_free = 0; /* counted anew (I5), with entries that a thread had added and not claimed */
 	for (uint32_t i = 0; i < rs->nr; i++) {
 		struct quiesce__reader *r = &rs->entry[i];

@@ -38,7 +38,7 @@ static void reports_quiescence(void *unused)
 	quiesce_qsbr_unregister();
 }
 
-/* More scanners than the simulated registry has places. */
+/* More scanners than the simulated registry has scanner entries. */
 static void setup_scans(void)
 {
 	sim_config()->thread_start_failures = -1; /* pollers scan */
