@@ -49,9 +49,10 @@
  *  - kfree_hazptr(), call_hazptr_inline(), hazptr_retire(): for each thread that retires
  *    HAZPTR_BATCH_MAX objects, or about HAZPTR_BATCH_BYTES bytes if that is less;
  *  - call_hazptr_cohort(): about one batch for each cohort.
- * There is no bound for: call_hazptr() while the helper cannot keep up; the first three while
- * callbacks retire several objects each, or slots protect thousands of objects of a thread; a
- * cohort into which only callbacks retire; any of them while a wildcard (shazptr.h) is held.
+ * There is no bound for: call_hazptr() while the helper cannot keep up; kfree_hazptr(),
+ * call_hazptr_inline() and hazptr_retire() while callbacks retire several objects each, or slots
+ * protect thousands of objects of a thread; a cohort into which only callbacks retire; any of these
+ * calls while a wildcard (shazptr.h) is held.
  * quiesce_get_stats() reports hazptr_retired and hazptr_reclaimed.
  * Source: B. Feng, P. McKenney, N. Upadhyay, "Hazard pointers in the Linux kernel", RFC, 09/2024, for
  * contexts and names; M. Michael, "Hazard pointers", 2004; slots, batches and scan are our own.

@@ -15,7 +15,8 @@
  *	if (config *p = h.protect(current))
  *		use(p->limit);
  *
- *	current.exchange(fresh)->retire();                              // updater; does not wait
+ *	if (config *old = current.exchange(fresh))                      // updater; does not wait
+ *		old->retire();
  *
  * Meaning, requirements and exceptions are those of the working draft, [saferecl.hp]; order and
  * bound are those of hazptr.h.  Extensions, each marked as one: retire_to_worker(),

@@ -12,10 +12,12 @@
  *
  *	{                                                               // reader
  *		std::scoped_lock section(quiesce::rcu_default_domain());
- *		use(current.load()->limit);
+ *		if (config *p = current.load())
+ *			use(p->limit);
  *	}
  *
- *	current.exchange(fresh)->retire();                              // updater; does not wait for readers
+ *	if (config *old = current.exchange(fresh))                      // updater; does not wait for readers
+ *		old->retire();
  *
  * Meaning, requirements and exceptions are those of the working draft, [saferecl.rcu]; order is
  * that of rcu.h.  Extension: rcu_reader.  docs/cpp.md lists the choices that the draft leaves to

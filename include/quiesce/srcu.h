@@ -43,8 +43,9 @@
  * impossible to create threads, hold no lock in these calls that callbacks take.  Inside a
  * callback no call runs another callback.
  * "Starts it": once in the life of a process, and when a callback blocks; after a failure it is
- * tried again 1 to 16 ms later.  After a fork() the first call on a domain may start it, whichever
- * call that is.
+ * tried again 1 to 16 ms later.  After a fork() the first call on a domain may start it, too, if it
+ * is one that updaters make, such as get_state_synchronize_srcu() or cleanup_srcu_struct(); the calls
+ * of readers, from srcu_read_lock() to srcu_up_read(), and get_completed_synchronize_srcu() never do.
  *
  * Fibers and coroutines (docs/fibers.md) may switch inside a section, and end it in any thread;
  * the debug build attributes the section to the thread in which it began, unless it began with
