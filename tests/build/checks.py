@@ -83,12 +83,17 @@ def upward_call(tap, objects, compiler):
 def stale_patch(tap):
     """A header that has changed where a mutant of it would be."""
     with tempfile.TemporaryDirectory() as tmp:
-        header = pathlib.Path(tmp) / "include/quiesce/rcu.h"
-        header.parent.mkdir(parents=True)
-        header.write_text((ROOT / "include/quiesce/rcu.h").read_text().replace("QUIESCE_RCU_DEPTH) > 1", "QUIESCE_RCU_DEPTH) > 2"))
-        tap.run("guarded headers: a patch that does not apply is found", [
-            sys.executable, ROOT / "tests/guarded/apply.py", pathlib.Path(tmp) / "guarded.h", header.parent.parent,
-            ROOT / "tests/guarded", "quiesce/rcu.h"], want=1, text="guarded headers: ")
+        name = "quiesce/detail/rcu_read.h"
+        include = pathlib.Path(tmp) / "include"
+        (include / name).parent.mkdir(parents=True)
+        text = (ROOT / "include" / name).read_text()
+        changed = text.replace("QUIESCE_RCU_DEPTH) > 1", "QUIESCE_RCU_DEPTH) > 2")
+        assert changed != text
+        apply = [sys.executable, ROOT / "tests/guarded/apply.py", pathlib.Path(tmp) / "guarded.h", include, ROOT / "tests/guarded", name]
+        (include / name).write_text(text)
+        tap.run("guarded headers: a patch that applies is accepted", apply)
+        (include / name).write_text(changed)
+        tap.run("guarded headers: a patch that does not apply is found", apply, want=1, text="guarded headers: ")
 
 
 def main():
