@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* quiesce/rcu.h - read-copy update: readers without fences, updaters that wait for all of them.
  *
- * Use it unless one slow reader must not delay all updaters; then use a hazard pointer, for which
- * an updater waits for the readers of one object only.
+ * Use it unless one slow reader must not delay all updaters; then use SRCU, whose updaters wait for
+ * the readers of one domain, or a hazard pointer, for which they wait for those of one object.
  *
  *	rcu_read_lock();                            // reader
  *	p = rcu_dereference(config);
@@ -48,32 +48,6 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* ---- private: the code that the calls below inline ---- */
-
-/* The debug build reports @what if @held is false; other builds do not evaluate @held. */
-#ifdef QUIESCE_DEBUG
-#define QUIESCE_RCU_CHECK(held, what) quiesce__rcu_check_debug((held) ? 1 : 0, what)
-#define QUIESCE_IN_SECTION(call) quiesce__rcu_section_debug(call)
-#else
-#define QUIESCE_RCU_CHECK(held, what) ((void)sizeof(!(held)))
-#define QUIESCE_IN_SECTION(call) ((void)0)
-#endif
-
-/* The debug build records queued objects, and reports an object that is queued again before its
- * callback was called. */
-#ifdef QUIESCE_DEBUG
-#define QUIESCE__CALL_RCU quiesce__call_rcu_debug
-#else
-#define QUIESCE__CALL_RCU quiesce_call_rcu
-#endif
-
-/* A function "pointer" from 1 up to this value is 1 + the offset of the rcu_head in an object for
- * free(). */
-#define QUIESCE_KFREE_OFFSET_MAX 4096
-#define quiesce__kfree_func(ptr, field, head)                                                             \
-	QUIESCE_AS_POINTER(void (*)(head *), 1 + quiesce__kfree_offset(quiesce__offset(__typeof__(*(ptr)), field, head)))
-#define quiesce__kfree_offset(offset) ((offset) + 0 * sizeof(char[(offset) < QUIESCE_KFREE_OFFSET_MAX ? 1 : -1]))
-
 /* ---- readers ---- */
 
 /** rcu_read_lock - enter a read-side section.
@@ -105,7 +79,7 @@ QUIESCE_FAST void rcu_read_unlock(void) { quiesce__rcu_unlock_debug(); }
 QUIESCE_FAST void rcu_read_unlock(void) { quiesce__rcu_read_unlock(); }
 #endif
 
-/** rcu_read_lock_held - report whether the calling thread is inside a read-side section.
+/** rcu_read_lock_held - test whether the calling thread is inside a read-side section.
  *
  * Context: any.
  * Return: non-zero inside a section, else 0. */
@@ -269,7 +243,7 @@ QUIESCE_PLAIN struct rcu_gp_seq get_state_synchronize_rcu(void) { return quiesce
  * Context: any thread, also in a section; does not sleep. */
 QUIESCE_PLAIN struct rcu_gp_seq start_poll_synchronize_rcu(void) { return quiesce_start_poll_synchronize_rcu(); }
 
-/** poll_state_synchronize_rcu - check whether the grace period of a cookie has completed.
+/** poll_state_synchronize_rcu - test whether the grace period of a cookie has completed.
  * @seq: the cookie.
  *
  * Without a worker thread to run grace periods, the call itself tries to complete one.  Beside a
@@ -294,7 +268,7 @@ QUIESCE_PLAIN struct rcu_gp_seq get_completed_synchronize_rcu(void)
 	return seq;
 }
 
-/** same_state_synchronize_rcu - check whether two cookies stand for the same grace period.
+/** same_state_synchronize_rcu - test whether two cookies stand for the same grace period.
  * @a: a cookie.
  * @b: a cookie.
  * Return: non-zero if they do, else 0. */

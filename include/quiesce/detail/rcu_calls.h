@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* quiesce/detail/rcu_calls.h - the exported functions behind the calls of rcu.h, under names that
- * no program has. */
+ * no program has, and the macros that choose between them. */
 #ifndef QUIESCE_DETAIL_RCU_CALLS_H
 #define QUIESCE_DETAIL_RCU_CALLS_H
 
 #include <quiesce/base.h>
+#include <quiesce/detail/entry.h>
 #include <quiesce/detail/head.h>
 
 QUIESCE_BEGIN_DECLS
@@ -26,6 +27,21 @@ QUIESCE_API void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes);
 QUIESCE_API void quiesce_rcu_barrier(void);
 QUIESCE_API void quiesce_rcu_throttle(void);
 QUIESCE_API void quiesce__call_rcu_debug(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes);
+
+/* The debug build records queued objects, and reports an object that is queued again before its
+ * callback was called. */
+#ifdef QUIESCE_DEBUG
+#define QUIESCE__CALL_RCU quiesce__call_rcu_debug
+#else
+#define QUIESCE__CALL_RCU quiesce_call_rcu
+#endif
+
+/* A function "pointer" from 1 up to this value is 1 + the offset of the rcu_head in an object for
+ * free(). */
+#define QUIESCE_KFREE_OFFSET_MAX 4096
+#define quiesce__kfree_func(ptr, field, head)                                                             \
+	QUIESCE_AS_POINTER(void (*)(head *), 1 + quiesce__kfree_offset(quiesce__offset(__typeof__(*(ptr)), field, head)))
+#define quiesce__kfree_offset(offset) ((offset) + 0 * sizeof(char[(offset) < QUIESCE_KFREE_OFFSET_MAX ? 1 : -1]))
 
 QUIESCE_END_DECLS
 

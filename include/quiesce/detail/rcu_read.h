@@ -29,6 +29,15 @@ QUIESCE_API void quiesce__rcu_unlock_debug(void);
 QUIESCE_API void quiesce__rcu_check_debug(int held, const char *what);
 QUIESCE_API void quiesce__rcu_section_debug(const char *call);
 
+/* The debug build reports @what if @held is false; other builds do not evaluate @held. */
+#ifdef QUIESCE_DEBUG
+#define QUIESCE_RCU_CHECK(held, what) quiesce__rcu_check_debug((held) ? 1 : 0, what)
+#define QUIESCE_IN_SECTION(call) quiesce__rcu_section_debug(call)
+#else
+#define QUIESCE_RCU_CHECK(held, what) ((void)sizeof(!(held)))
+#define QUIESCE_IN_SECTION(call) ((void)0)
+#endif
+
 QUIESCE_FAST void quiesce__rcu_read_lock(void)
 {
 	struct quiesce__own_block self = quiesce__own();
