@@ -389,12 +389,15 @@ void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buck
 		maintain_size(table, array, change < 0);
 }
 
-/* One step towards @lines lines.  Returns 1 if more are needed, 0, or -ENOMEM. */
+/* One step towards @lines lines.  Returns 1 if more are needed, 0, or -ENOMEM.  @tries: the number of steps, up to this one, that found
+ * no bucket left to move, while other threads moved the last ones. */
 static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *tries)
 {
 	struct quiesce__buckets *array;
+	uint32_t before = *tries;
 	int result;
 
+	*tries = 0;
 	rcu_read_lock();
 	/* BK3: acquire, pairs with BK3 in table_switch() */
 	array = quiesce_load_consume(BK3, &table->array);
@@ -404,7 +407,7 @@ static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *
 	/* BK2: acquire, pairs with BK2 in resize() */
 	} else if (quiesce_load_consume(BK2, &array->next)) {
 		result = help(table, array, CHUNK_BUCKETS);
-		*tries = result ? 0 : *tries + 1;
+		*tries = result ? 0 : before + 1;
 		result = result < 0 ? result : 1;
 	} else if (lines_of(array) < lines) {
 		result = resize(table, array, lines);
