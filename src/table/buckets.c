@@ -88,9 +88,9 @@ void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags)
 
 /* ---- arrays ---- */
 
-static uint64_t groups_of(uint64_t lines)
+static uint64_t pools_of(uint64_t lines)
 {
-	return (lines + GROUP_LINES - 1) >> GROUP_SHIFT;
+	return (lines + POOL_LINES - 1) >> POOL_SHIFT;
 }
 
 uint64_t quiesce__capacity_of(const struct quiesce__table *table, uint64_t lines)
@@ -101,9 +101,9 @@ uint64_t quiesce__capacity_of(const struct quiesce__table *table, uint64_t lines
 struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64_t lines)
 {
 	uint64_t extra = lines < MIN_EXTRA_LINES ? 0 : lines >> (lines < PAGES_LINES ? table->kind->extra_shift : table->kind->pages_shift);
-	uint64_t groups = groups_of(lines);
+	uint64_t pools = pools_of(lines);
 	size_t bytes = sizeof(struct quiesce__buckets) + (lines + extra) * sizeof(struct quiesce__bucket) +
-		       groups * sizeof(struct quiesce__group) + extra * sizeof(struct quiesce__bucket *);
+		       pools * sizeof(struct quiesce__line_pool) + extra * sizeof(struct quiesce__bucket *);
 	struct quiesce__buckets *array = lines > MAX_LINES ? NULL : platform_lines_get(bytes);
 
 	if (!array)
@@ -112,8 +112,8 @@ struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64
 	array->table = table;
 	array->extra = lines_from(array) + lines;
 	array->nr_extra = extra;
-	array->groups = (struct quiesce__group *)(array->extra + extra);
-	array->links = (struct quiesce__bucket **)(array->groups + groups);
+	array->pools = (struct quiesce__line_pool *)(array->extra + extra);
+	array->links = (struct quiesce__bucket **)(array->pools + pools);
 	array->until_sum = 1;
 	array->unmoved = lines;
 	array->queued = quiesce__resize_parked() + 1; /* read only once there is a successor, which comes with a callback */

@@ -12,11 +12,11 @@
 struct quiesce__extra {
 	struct quiesce__bucket line;
 	struct quiesce__extra *next;  /* next heap line of the array, or next spare line of an update */
-	struct quiesce__bucket *free; /* next line in a list of the group */
+	struct quiesce__bucket *free; /* next line in a list of the pool */
 };
 
 /* Overflow lines that a run of neighbouring buckets has replaced, for reuse. */
-struct quiesce__group {
+struct quiesce__line_pool {
 	/* Guards the lists; no thread waits for it. */
 	struct quiesce__lock lock;
 	uint32_t nr_replaced;             /* number of lines in @replaced and @waiting */
@@ -138,8 +138,8 @@ void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags);
 
 /* ---- between buckets.c and buckets_resize.c ---- */
 
-#define GROUP_SHIFT 10 /* log2 of the buckets that share a group of replaced lines */
-#define GROUP_LINES ((uint64_t)1 << GROUP_SHIFT)
+#define POOL_SHIFT 10 /* log2 of the buckets that share a pool of replaced lines */
+#define POOL_LINES ((uint64_t)1 << POOL_SHIFT)
 #define MAX_LINES ((uint64_t)1 << 40)
 
 struct quiesce__buckets *quiesce__array_new(struct quiesce__table *table, uint64_t lines); /* returns NULL if memory is short */

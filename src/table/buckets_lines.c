@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* buckets_lines.c - overflow lines of full buckets: allocation, replacement, and reuse after a grace period.
  *
- *	an array's own, never used -> in a bucket -> replaced: in a group -> waiting for a grace period -> free, in the group
+ *	an array's own, never used -> in a bucket -> replaced: in a pool -> waiting for a grace period -> free, in the pool
  *	the heap ---------------------^                                                                        |
  *	                              ^------------------------------------------------------------------------+
  *
@@ -11,8 +11,8 @@
  *
  * I1. After a removal a bucket has at most 1.5 n + 0.5 overflow lines, where n is the number that its elements need; if
  *     n is 0 it has none, provided that the overflow lines are empty, or the first line has two holes.  Exceptions:
- *     another thread holds the group's lock, the group has REPLACED_MAX lines that wait for readers, or memory is short.
- * I2. No thread waits for a group's lock: an update that finds it locked takes a line from elsewhere, or leaves the bucket
+ *     another thread holds the pool's lock, the pool has REPLACED_MAX lines that wait for readers, or memory is short.
+ * I2. No thread waits for a pool's lock: an update that finds it locked takes a line from elsewhere, or leaves the bucket
  *     as long as it is.  (So it may stay locked in a child of fork().)
  *
  * BK5  a line from the heap zeroed, then on the array's list | freed
@@ -28,14 +28,14 @@
 #define REPLACED_MAX 8u
 #define GP_NS 0u
 #else
-#define REPLACED_MIN 32u /* replaced lines of a group that justify a grace period */
+#define REPLACED_MIN 32u /* replaced lines of a pool that justify a grace period */
 #define GP_NS 2000000u /* least time between two grace periods that a table requests */
-#define REPLACED_MAX 1024u /* most replaced lines of a group; readers may stay for long */
+#define REPLACED_MAX 1024u /* most replaced lines of a pool; readers may stay for long */
 #endif
 
-static struct quiesce__group *group_of(const struct quiesce__buckets *array, const struct quiesce__bucket *first)
+static struct quiesce__line_pool *pool_of(const struct quiesce__buckets *array, const struct quiesce__bucket *first)
 {
-	return &array->groups[(uint64_t)(first - quiesce__bucket_in(array, 0)) >> GROUP_SHIFT];
+	return &array->pools[(uint64_t)(first - quiesce__bucket_in(array, 0)) >> POOL_SHIFT];
 }
 
 /* The list pointer of a line that is in no bucket; it is not in the line itself, whose words readers may still
@@ -53,50 +53,50 @@ static void push(struct quiesce__buckets *array, struct quiesce__bucket **list, 
 	*list = line;
 }
 
-/* ---- a group's lines, under its lock ---- */
+/* ---- a pool's lines, under its lock ---- */
 
 /* Replaced lines begin to wait for a grace period, if no others do. */
-static void begin_to_wait(struct quiesce__group *group, struct quiesce__update *u)
+static void begin_to_wait(struct quiesce__line_pool *pool, struct quiesce__update *u)
 {
-	if (group->waiting || !group->replaced)
+	if (pool->waiting || !pool->replaced)
 		return;
-	group->waiting = group->replaced;
-	group->nr_waiting = group->nr_replaced;
-	group->replaced = NULL;
-	group->seq = quiesce_get_state_synchronize_rcu();
+	pool->waiting = pool->replaced;
+	pool->nr_waiting = pool->nr_replaced;
+	pool->replaced = NULL;
+	pool->seq = quiesce_get_state_synchronize_rcu();
 	u->wants_gp = true;
 }
 
 /* Lines that have waited for their grace period become free. */
-static void collect(struct quiesce__buckets *array, struct quiesce__group *group, struct quiesce__update *u)
+static void collect(struct quiesce__buckets *array, struct quiesce__line_pool *pool, struct quiesce__update *u)
 {
-	struct quiesce__bucket *rest = group->free, *line;
+	struct quiesce__bucket *rest = pool->free, *line;
 
-	if (!group->waiting)
+	if (!pool->waiting)
 		return;
-	if (!QUIESCE_MUTANT(table_line_early) && !quiesce_poll_state_synchronize_rcu(group->seq)) {
+	if (!QUIESCE_MUTANT(table_line_early) && !quiesce_poll_state_synchronize_rcu(pool->seq)) {
 		u->wants_gp = true; /* no update may have requested it yet */
 		return;
 	}
-	group->free = group->waiting;
-	group->nr_replaced -= group->nr_waiting;
-	group->waiting = NULL;
+	pool->free = pool->waiting;
+	pool->nr_replaced -= pool->nr_waiting;
+	pool->waiting = NULL;
 	while ((line = rest)) { /* usually a few lines, or none */
 		rest = *next_of(array, line);
-		push(array, &group->free, line);
+		push(array, &pool->free, line);
 	}
-	begin_to_wait(group, u);
+	begin_to_wait(pool, u);
 }
 
-static struct quiesce__bucket *take_free(struct quiesce__buckets *array, struct quiesce__group *group, struct quiesce__update *u)
+static struct quiesce__bucket *take_free(struct quiesce__buckets *array, struct quiesce__line_pool *pool, struct quiesce__update *u)
 {
 	struct quiesce__bucket *line;
 
-	if (!group->free)
-		collect(array, group, u);
-	line = group->free;
+	if (!pool->free)
+		collect(array, pool, u);
+	line = pool->free;
 	if (line)
-		group->free = *next_of(array, line);
+		pool->free = *next_of(array, line);
 	return line;
 }
 
@@ -138,12 +138,12 @@ static struct quiesce__bucket *take_new(struct quiesce__buckets *array, struct q
 struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, const struct quiesce__bucket *first,
 					      struct quiesce__update *u)
 {
-	struct quiesce__group *group = group_of(array, first);
+	struct quiesce__line_pool *pool = pool_of(array, first);
 	struct quiesce__bucket *line = NULL;
 
-	if (quiesce__trylock(&group->lock)) {
-		line = clear_line(take_free(array, group, u));
-		quiesce__unlock(&group->lock);
+	if (quiesce__trylock(&pool->lock)) {
+		line = clear_line(take_free(array, pool, u));
+		quiesce__unlock(&pool->lock);
 	}
 	return line ? line : take_new(array, u);
 }
@@ -185,12 +185,12 @@ static uint64_t lines_wanted(const struct quiesce__buckets_kind *kind, uint64_t 
 }
 
 /* Collect @nr empty lines, each linked to the next, in *@ret; false if there are not as many. */
-static bool gather(const struct quiesce__table *table, struct quiesce__group *group, struct quiesce__update *u, uint64_t nr,
+static bool gather(const struct quiesce__table *table, struct quiesce__line_pool *pool, struct quiesce__update *u, uint64_t nr,
 		   struct quiesce__bucket **ret)
 {
 	struct quiesce__bucket *line, *all = NULL, *next;
 
-	while (nr && ((line = clear_line(take_free(u->array, group, u))) || (line = take_new(u->array, u)))) {
+	while (nr && ((line = clear_line(take_free(u->array, pool, u))) || (line = take_new(u->array, u)))) {
 		table->kind->link(line, all);
 		all = line;
 		nr--;
@@ -198,23 +198,23 @@ static bool gather(const struct quiesce__table *table, struct quiesce__group *gr
 	*ret = nr ? NULL : all;
 	for (; nr && all; all = next) {
 		next = (struct quiesce__bucket *)table->kind->follow(all);
-		push(u->array, &group->free, all);
+		push(u->array, &pool->free, all);
 	}
 	return !nr;
 }
 
-static void replace_lines(const struct quiesce__table *table, struct quiesce__group *group, struct quiesce__update *u,
-		  const struct quiesce__bucket *line)
+static void replace_lines(const struct quiesce__table *table, struct quiesce__line_pool *pool, struct quiesce__update *u,
+			  const struct quiesce__bucket *line)
 {
 	const struct quiesce__bucket *next;
 
 	for (; line; line = next) {
 		next = table->kind->follow(line);
-		push(u->array, &group->replaced, (struct quiesce__bucket *)line);
-		group->nr_replaced++;
+		push(u->array, &pool->replaced, (struct quiesce__bucket *)line);
+		pool->nr_replaced++;
 	}
-	if (!group->waiting && group->nr_replaced >= REPLACED_MIN)
-		begin_to_wait(group, u);
+	if (!pool->waiting && pool->nr_replaced >= REPLACED_MIN)
+		begin_to_wait(pool, u);
 }
 
 void quiesce__bucket_compact(const struct quiesce__table *table, struct quiesce__update *u, bool behind)
@@ -222,7 +222,7 @@ void quiesce__bucket_compact(const struct quiesce__table *table, struct quiesce_
 	const struct quiesce__bucket *old = table->kind->follow(u->line), *line;
 	uint64_t nr, lines = 0, wanted;
 	struct quiesce__bucket *fresh;
-	struct quiesce__group *group;
+	struct quiesce__line_pool *pool;
 	bool had = true;
 
 	if (quiesce_likely(!old))
@@ -231,21 +231,21 @@ void quiesce__bucket_compact(const struct quiesce__table *table, struct quiesce_
 	/* One hole in the first line may be filled soon, and a check of the overflow lines costs a cache miss. */
 	if (!behind && nr + 1 == table->kind->linked_slots)
 		return;
-	group = group_of(u->array, u->line);
+	pool = pool_of(u->array, u->line);
 	for (line = old; line; line = table->kind->follow(line), lines++)
 		nr += table->kind->number_in(line);
 	wanted = lines_wanted(table->kind, nr);
 	if (wanted && 2 * lines <= 3 * wanted + 1)
 		return;
-	if (!quiesce__trylock(&group->lock))
+	if (!quiesce__trylock(&pool->lock))
 		return;
-	if (group->nr_replaced >= REPLACED_MAX) /* lines are otherwise collected only when an update takes one */
-		collect(u->array, group, u);
-	if (group->nr_replaced < REPLACED_MAX && (had = gather(table, group, u, wanted, &fresh))) {
+	if (pool->nr_replaced >= REPLACED_MAX) /* lines are otherwise collected only when an update takes one */
+		collect(u->array, pool, u);
+	if (pool->nr_replaced < REPLACED_MAX && (had = gather(table, pool, u, wanted, &fresh))) {
 		table->kind->rebuild(u->line, fresh);
-		replace_lines(table, group, u, old);
+		replace_lines(table, pool, u, old);
 	}
-	quiesce__unlock(&group->lock);
+	quiesce__unlock(&pool->lock);
 	u->wanted = had ? 0 : wanted;
 }
 

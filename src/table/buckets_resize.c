@@ -12,8 +12,8 @@
 
 #define HELP_BUCKETS 4   /* buckets that an update moves */
 #define CHUNK_BUCKETS 64 /* buckets that the callback moves in one critical section */
-#define MIN_CHUNKS 16   /* chunks that the callback moves in one call at least; more until STEP_NS has passed */
-#define STEP_NS 1000000u
+#define MIN_CHUNKS 16   /* chunks that the callback moves in one call at least; more until MOVE_NS has passed */
+#define MOVE_NS 1000000u
 #define TOUCH_GROWTH 8
 #define PAGE_LINES 64    /* lines in the smallest page; in an array's first page two of them are its header */
 
@@ -275,7 +275,7 @@ static void array_left_rcu(struct rcu_head *head)
 static void resize_rest(struct rcu_head *head)
 {
 	struct quiesce__buckets *array = array_of(head);
-	uint64_t end = platform_now_ns() + STEP_NS;
+	uint64_t end = platform_now_ns() + MOVE_NS;
 	size_t bytes = quiesce__buckets_bytes(array);
 	uint32_t chunks = 0;
 	enum chunk_result result;
@@ -389,13 +389,19 @@ void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buck
 		maintain_size(table, array, change < 0);
 }
 
-/* One step towards @lines lines.  Returns 1 if more are needed, 0, or -ENOMEM.  @tries: the number of steps, up to this one, that found
- * no bucket left to move, while other threads moved the last ones. */
-static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *tries)
+enum reserve_result {
+	RESERVE_OVER,
+	RESERVE_MORE,
+	RESERVE_FAILED, /* no memory */
+};
+
+/* One step towards @lines lines.  @tries: the number of steps, up to this one, that found no bucket left to move, while other threads
+ * moved the last ones. */
+static enum reserve_result reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *tries)
 {
 	struct quiesce__buckets *array;
 	uint32_t before = *tries;
-	int result;
+	int moved;
 
 	*tries = 0;
 	rcu_read_lock();
@@ -406,9 +412,10 @@ static int reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *
 		result = result ? result : 1;
 	/* BK2: acquire, pairs with BK2 in resize() */
 	} else if (quiesce_load_consume(BK2, &array->next)) {
-		result = help(table, array, CHUNK_BUCKETS);
-		*tries = result ? 0 : before + 1;
-		result = result < 0 ? result : 1;
+		moved = help(table, array, CHUNK_BUCKETS);
+		*tries = moved ? 0 : before + 1;
+		if (moved < 0)
+			result = RESERVE_FAILED;
 	} else if (lines_of(array) < lines) {
 		result = resize(table, array, lines);
 		result = result ? result : 1;

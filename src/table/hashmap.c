@@ -8,9 +8,9 @@
  *     an earlier key would have lost its value by then, and a later key would have raised the count.
  * I2. Of the words in one line that are equal to a key, only the last may have a value: it is the one that a lookup uses.
  *     (A line begins with three words 0 that are not keys.)
- * I3. A pair keeps its place in the first line.  It keeps its place in an overflow line until all overflow lines are
- *     replaced: their pairs are copied to places of the first line and to new lines, and the old lines stay unchanged.  So
- *     a reader that loads the link, then the first line, then the lines of the link misses no pair; and a reader that
+ * I3. A pair keeps its index in the first line.  It keeps its index in an overflow line until all overflow lines are
+ *     replaced: their pairs are copied to empty indices of the first line and to new lines, and the old lines stay unchanged.
+ *     So a reader that loads the link, then the first line, then the lines of the link misses no pair; and a reader that
  *     loads the first line, then no link, has missed no pair unless the count has been raised.
  *
  * HM1  value removed, then another key written                     | key read, then the value
@@ -28,7 +28,7 @@
 #define HASHMAP_FILL 2
 #define HASHMAP_EXTRA_SHIFT 2
 #define HASHMAP_PAGES_SHIFT 1
-#define LAST_KEY (2 * QUIESCE_MAP_SLOTS - 1)
+#define LAST_KEY (2 * QUIESCE_MAP_PAIRS - 1)
 #define ONE_KEY (QUIESCE_BUCKET_FLAGS + 1)
 
 /* A word of a line, for the holder of the bucket's lock. */
@@ -56,7 +56,7 @@ static void set_value(struct quiesce__bucket *line, unsigned int i, uint64_t val
 	quiesce_store_release(HM2, &line->word[i + 1], value);
 }
 
-/* Write a key into a place that has no value. */
+/* Write a key at an index that has no value. */
 static void write_key(struct quiesce__bucket *line, unsigned int i, uint64_t key)
 {
 	/* HM1: release, pairs with HM1 in hashmap_lookup() and read_pair() */
@@ -65,8 +65,8 @@ static void write_key(struct quiesce__bucket *line, unsigned int i, uint64_t key
 	quiesce_store_release(HM1, &line->word[0], word_at(line, 0) + ONE_KEY);
 }
 
-/* The place of @key in @line; 0 if no place has that key. */
-static unsigned int place_of(const struct quiesce__bucket *line, uint64_t key)
+/* The index of @key in @line; 0 if the line does not have that key. */
+static unsigned int index_of(const struct quiesce__bucket *line, uint64_t key)
 {
 	unsigned int i = LAST_KEY;
 
@@ -75,7 +75,7 @@ static unsigned int place_of(const struct quiesce__bucket *line, uint64_t key)
 	return i < QUIESCE_MAP_LINK ? i : 0;
 }
 
-static unsigned int empty_place(const struct quiesce__bucket *line)
+static unsigned int empty_index(const struct quiesce__bucket *line)
 {
 	for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
 		if (!word_at(line, i + 1))
@@ -85,19 +85,19 @@ static unsigned int empty_place(const struct quiesce__bucket *line)
 
 static bool put_in_hole(struct quiesce__bucket *line, uint64_t key, uint64_t value)
 {
-	unsigned int i = place_of(line, key);
+	unsigned int i = index_of(line, key);
 
-	if (!i && (i = empty_place(line)))
+	if (!i && (i = empty_index(line)))
 		write_key(line, i, key);
 	if (i)
 		set_value(line, i, value);
 	return i != 0;
 }
 
-/* Insert a key that has no value; false if an overflow line is needed.  Only the first two lines are searched for a
- * place, and a new line becomes the second: so an insertion into a long bucket takes no longer. */
-static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, uint64_t key, uint64_t value,
-		  struct quiesce__update *u)
+/* Insert a key that has no value; false if an overflow line is needed.  Only the first two lines are searched for an
+ * empty index, and a new line becomes the second: so an insertion into a long bucket takes no longer. */
+static bool put_pair(struct quiesce__buckets *array, struct quiesce__bucket *line, uint64_t key, uint64_t value,
+		     struct quiesce__update *u)
 {
 	struct quiesce__bucket *second = linked(line), *more;
 
@@ -106,7 +106,7 @@ static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, 
 	more = quiesce__bucket_extra(array, line, u);
 	if (!more)
 		return false;
-	/* The key goes to the last place, because it may be 0 (I2). */
+	/* The key goes to the last index, because it may be 0 (I2). */
 	write_key(more, QUIESCE_MUTANT(map_zero_first) ? 1 : LAST_KEY, key);
 	set_value(more, QUIESCE_MUTANT(map_zero_first) ? 1 : LAST_KEY, value);
 	quiesce_store_relaxed(&more->word[QUIESCE_MAP_LINK], (uintptr_t)second); /* Relaxed: HM2 */
@@ -132,18 +132,18 @@ static void rebuild(struct quiesce__bucket *first, struct quiesce__bucket *fresh
 	quiesce_store_release(HM2, &first->word[QUIESCE_MAP_LINK], (uintptr_t)fresh);
 }
 
-/* The line in which @key has a value, and the place there; NULL and 0 if there is none. */
-static struct quiesce__bucket *find(struct quiesce__bucket *line, uint64_t key, unsigned int *ret_place)
+/* The line in which @key has a value, and the index there; NULL and 0 if there is none. */
+static struct quiesce__bucket *find(struct quiesce__bucket *line, uint64_t key, unsigned int *ret_index)
 {
 	for (; line; line = linked(line)) {
-		unsigned int i = place_of(line, key);
+		unsigned int i = index_of(line, key);
 
 		if (i && word_at(line, i + 1)) {
-			*ret_place = i;
+			*ret_index = i;
 			return line;
 		}
 	}
-	*ret_place = 0;
+	*ret_index = 0;
 	return NULL;
 }
 
@@ -199,8 +199,8 @@ static uint64_t number_in(const struct quiesce__bucket *line)
 }
 
 const struct quiesce__buckets_kind quiesce__hashmap_kind = {
-	.slots = QUIESCE_MAP_SLOTS,
-	.linked_slots = QUIESCE_MAP_SLOTS,
+	.slots = QUIESCE_MAP_PAIRS,
+	.linked_slots = QUIESCE_MAP_PAIRS,
 	.fill = HASHMAP_FILL,
 	.extra_shift = HASHMAP_EXTRA_SHIFT,
 	.pages_shift = HASHMAP_PAGES_SHIFT,

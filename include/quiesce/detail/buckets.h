@@ -35,7 +35,7 @@ struct quiesce__buckets {
 	struct quiesce__table *table;  /* NULL: the table has been destroyed */
 	struct quiesce__bucket *extra; /* overflow lines */
 	uint64_t nr_extra;
-	struct quiesce__group *groups; /* replaced lines, for reuse */
+	struct quiesce__line_pool *pools; /* replaced lines, for reuse */
 	struct quiesce__bucket **links; /* list links of extra lines; ends the array's memory */
 	uint32_t queued; /* odd: callback pending; the rest: generation of forks that queued it */
 	uint32_t missed; /* buckets before the cursor did not move: memory was short */

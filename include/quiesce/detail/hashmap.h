@@ -34,12 +34,12 @@ extern QUIESCE_DATA const struct quiesce__buckets_kind quiesce__hashmap_kind;
 /* A line is 64 bytes of a bucket: the header, whose upper 56 bits count the keys that were written
  * into the line; three keys, each with its value, which is 0 if there is none; a link to the next
  * line, or 0. */
-#define QUIESCE_MAP_SLOTS 3
+#define QUIESCE_MAP_PAIRS 3
 #define QUIESCE_MAP_LINK 7
 
 /* The index of the word of @line that may be the key: 5 if that word is equal, else 3, else 1.
  * Without a branch, because none could be predicted. */
-QUIESCE_FAST uint64_t quiesce__map_place(const struct quiesce__bucket *line, uint64_t key)
+QUIESCE_FAST uint64_t quiesce__map_index(const struct quiesce__bucket *line, uint64_t key)
 {
 	/* Relaxed: a hint where to load. */
 	uint64_t is_3 = quiesce_load_relaxed(&line->word[3]) == key;
@@ -55,7 +55,7 @@ QUIESCE_FAST uint64_t quiesce__map_find_in(const struct quiesce__bucket *line, u
 	uint64_t i, value, again;
 
 	for (;; header = again) {
-		i = quiesce__map_place(line, key);
+		i = quiesce__map_index(line, key);
 		/* HM1: acquire, pairs with HM1 in write_key() */
 		if (quiesce_unlikely(quiesce_load_acquire(HM1, &line->word[i]) != key))
 			return 0;

@@ -91,7 +91,7 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 	line = quiesce__bucket_read(array, hash, &header);
 	if (quiesce_unlikely(header & QUIESCE_BUCKET_MOVED))
 		return quiesce__hashmap_search(array, hash, key);
-	i = quiesce__map_place(line, key);
+	i = quiesce__map_index(line, key);
 	/* HM1: acquire, pairs with HM1 in write_key() */
 	if (quiesce_likely(quiesce_load_acquire(HM1, &line->word[i]) == key)) {
 		/* HM2: acquire, pairs with HM2 in set_value() */
@@ -104,8 +104,8 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 			return value;
 	/* HM2: acquire, pairs with HM2 in place() and rebuild() */
 	} else if (quiesce_likely(!quiesce_load_acquire(HM2, &line->word[QUIESCE_MAP_LINK]))) {
-		/* If a key had moved from an overflow line to a place of this line in between, the
-		 * count would differ. */
+		/* If a key had moved from an overflow line to this line in between, the count
+		 * would differ. */
 		/* HM1: acquire, pairs with HM1 in write_key() */
 		if (quiesce_likely((quiesce_load_acquire(HM1, &line->word[0]) ^ header) <= QUIESCE_BUCKET_LOCKED))
 			return 0;
