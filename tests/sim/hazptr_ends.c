@@ -21,24 +21,24 @@ static void long_holder(void *unused)
 static struct hazptr_cohort cohort;
 static uint32_t nr_in_cohort;
 
-static void retire_with(int place, void (*callback)(struct hazptr_head *head))
+static void retire_with(int index, void (*callback)(struct hazptr_head *head))
 {
-	struct item *old = world_replace(place);
+	struct item *old = world_replace(index);
 
 	world_nr_retired++;
 	world_last_words(old);
 	call_hazptr_cohort(&cohort, &old->head, callback);
 }
 
-static void retire_into(int place)
+static void retire_into(int index)
 {
-	retire_with(place, world_free_head);
+	retire_with(index, world_free_head);
 }
 
-static void cohort_updater(void *place)
+static void cohort_updater(void *index)
 {
 	for (int i = 0; i < 3; i++)
-		retire_into((intptr_t)place);
+		retire_into((intptr_t)index);
 	quiesce_fetch_add(RU3, &nr_in_cohort, 1u);
 }
 
@@ -165,10 +165,10 @@ static void waits_for_its_own(void *unused)
 	quiesce_store_relaxed(&cohort_done, 1);
 }
 
-static void goes_on_retiring(void *place)
+static void goes_on_retiring(void *index)
 {
 	for (int i = 0; i < 12 && !quiesce_load_relaxed(&cohort_done); i++)
-		retire_into((intptr_t)place);
+		retire_into((intptr_t)index);
 	nr_in_cohort++;
 	synchronize_hazptr_cohort(&cohort);
 }
@@ -296,14 +296,14 @@ static void rcu_callback(struct rcu_head *head)
 	world_retire(item, world_free_head);
 }
 
-static void shutter(void *place)
+static void shutter(void *index)
 {
-	world_update((intptr_t)place);
+	world_update((intptr_t)index);
 	nr_rcu++;
-	call_rcu(&world_replace((intptr_t)place)->rcu, rcu_callback);
-	world_update((intptr_t)place);
+	call_rcu(&world_replace((intptr_t)index)->rcu, rcu_callback);
+	world_update((intptr_t)index);
 	sim_assert(quiesce_shutdown(0) == 0);
-	world_update((intptr_t)place);
+	world_update((intptr_t)index);
 }
 
 static void finish_shutdown(void)

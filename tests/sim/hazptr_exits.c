@@ -41,16 +41,16 @@ static void delete_and_exit(void *item)
 /* ---- threads that retire, and the helper ---- */
 
 /* An updater whose thread ends in a callback does not count the objects that it did not retire. */
-static void exiting_updater(void *place)
+static void exiting_updater(void *index)
 {
 	for (int i = 0; i < 4; i++)
-		world_retire(world_replace((intptr_t)place), free_and_exit);
+		world_retire(world_replace((intptr_t)index), free_and_exit);
 }
 
-static void deleting_updater(void *place)
+static void deleting_updater(void *index)
 {
 	for (int i = 0; i < 4; i++) {
-		struct item *old = world_replace((intptr_t)place);
+		struct item *old = world_replace((intptr_t)index);
 
 		world_last_words(old);
 		world_nr_retired++;
@@ -114,16 +114,16 @@ static uint32_t done;
 
 static void holds_many(void *unused)
 {
-	hazptr_t *slot[NR_PLACES];
+	hazptr_t *slot[NR_POINTERS];
 
 	(void)unused;
-	for (int i = 0; i < NR_PLACES; i++) {
+	for (int i = 0; i < NR_POINTERS; i++) {
 		slot[i] = hazptr_alloc(NULL);
 		sim_assert(slot[i]);
 		world_protect(slot[i], i);
 	}
 	world_stay(60);
-	for (int i = 0; i < NR_PLACES; i++)
+	for (int i = 0; i < NR_POINTERS; i++)
 		hazptr_free(NULL, slot[i]);
 }
 
@@ -139,9 +139,9 @@ static void setup_exits_rounds(void)
 
 /* ---- hazptr_barrier() ---- */
 
-static void exits_and_waits(void *place)
+static void exits_and_waits(void *index)
 {
-	exiting_updater(place);
+	exiting_updater(index);
 	hazptr_barrier();
 	quiesce_fetch_add(RU3, &done, 1u);
 }
@@ -162,12 +162,12 @@ static void waiters(intptr_t nr)
 		sim_spawn(waits_till_the_end, (void *)nr, "waiter");
 }
 
-static void holds_for_long(void *place)
+static void holds_for_long(void *index)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
 	uint32_t never = 0;
 
-	world_protect(slot, (intptr_t)place);
+	world_protect(slot, (intptr_t)index);
 	platform_futex_wait(&never, 0, 6000000);
 	hazptr_free(NULL, slot);
 }
@@ -201,12 +201,12 @@ static void free_and_exit_for_long(struct hazptr_head *head)
 	may_exit();
 }
 
-static void retires_for_long(void *place)
+static void retires_for_long(void *index)
 {
 	uint32_t never = 0;
 
 	for (int i = 0; i < 12 || world_nr_freed < world_nr_retired - 1; i++) {
-		world_retire(world_replace((intptr_t)place), free_and_exit_for_long);
+		world_retire(world_replace((intptr_t)index), free_and_exit_for_long);
 		platform_futex_wait(&never, 0, 200000000);
 	}
 	hazptr_barrier();
@@ -224,19 +224,19 @@ static void setup_exits_no_successor(void)
 
 static struct hazptr_cohort cohort;
 
-static void retire_into(int place)
+static void retire_into(int index)
 {
-	struct item *old = world_replace(place);
+	struct item *old = world_replace(index);
 
 	world_nr_retired++;
 	world_last_words(old);
 	call_hazptr_cohort(&cohort, &old->head, free_and_exit);
 }
 
-static void cohort_updater(void *place)
+static void cohort_updater(void *index)
 {
 	for (int i = 0; i < 3; i++)
-		retire_into((intptr_t)place);
+		retire_into((intptr_t)index);
 	retiring &= ~(1u << sim_self());
 }
 

@@ -10,17 +10,17 @@ static uint32_t forked;
 /* Number of threads inside a retiring call: each that vanishes there may lose one object. */
 static int nr_calling;
 
-static void update_here(int place)
+static void update_here(int index)
 {
 	nr_calling++;
-	world_update(place);
+	world_update(index);
 	nr_calling--;
 }
 
-static void parents_updater(void *place)
+static void parents_updater(void *index)
 {
 	for (int i = 0; i < 6; i++)
-		update_here((intptr_t)place);
+		update_here((intptr_t)index);
 }
 
 /* Retire more than there is room for, so that much is left to the worker. */
@@ -31,13 +31,13 @@ static void retire_two(struct hazptr_head *head)
 		world_retire(world_new(NULL), retire_two);
 }
 
-static void parents_chain(void *place)
+static void parents_chain(void *index)
 {
 	nr_calling++;
-	world_retire(world_replace((intptr_t)place), retire_two);
-	world_retire(world_replace((intptr_t)place), retire_two);
+	world_retire(world_replace((intptr_t)index), retire_two);
+	world_retire(world_replace((intptr_t)index), retire_two);
 	nr_calling--;
-	parents_updater(place);
+	parents_updater(index);
 }
 
 static void parents_reader(void *unused)

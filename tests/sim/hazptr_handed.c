@@ -13,10 +13,10 @@ static void run_by_helper(struct hazptr_head *head)
 	world_free_head(head);
 }
 
-static void hands_over(void *place)
+static void hands_over(void *index)
 {
 	for (int i = 0; i < 5; i++)
-		world_retire(world_replace((intptr_t)place), run_by_helper);
+		world_retire(world_replace((intptr_t)index), run_by_helper);
 }
 
 static void setup_handed(void)
@@ -154,14 +154,14 @@ static void run_and_report(struct hazptr_head *head)
 	platform_futex_wake(&nr_run, INT32_MAX);
 }
 
-static void hands_over_then_waits(void *place)
+static void hands_over_then_waits(void *index)
 {
 	for (uint32_t i = 0; i < 3; i++) {
 		uint32_t found = quiesce_load_acquire(RU3, &nr_run);
 		uint64_t begun = platform_now_ns();
 
-		world_retire(world_replace((intptr_t)place), run_and_report);
-		world_retire(world_replace((intptr_t)place), run_and_report);
+		world_retire(world_replace((intptr_t)index), run_and_report);
+		world_retire(world_replace((intptr_t)index), run_and_report);
 		while (quiesce_load_acquire(RU3, &nr_run) == found)
 			platform_futex_wait(&nr_run, found, PLATFORM_FOREVER);
 		sim_assert(platform_now_ns() - begun < SOON_NS);

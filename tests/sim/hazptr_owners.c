@@ -106,15 +106,15 @@ static void setup_context_held(void)
 
 /* ---- hand-over: another thread frees the slot ---- */
 
-static hazptr_t *letter;
-static struct item *letter_item;
-static uint32_t posted;
+static hazptr_t *handed_slot;
+static struct item *handed_item;
+static uint32_t handed_over;
 
-static void post(hazptr_t *slot, struct item *item)
+static void hand_over(hazptr_t *slot, struct item *item)
 {
-	quiesce_store_relaxed(&letter, slot);
-	quiesce_store_relaxed(&letter_item, item);
-	world_set(&posted, 1);
+	quiesce_store_relaxed(&handed_slot, slot);
+	quiesce_store_relaxed(&handed_item, item);
+	world_set(&handed_over, 1);
 }
 
 /* The thread that allocated the slot has ended, or is about to end. */
@@ -123,7 +123,7 @@ static void leaver(void *unused)
 	hazptr_t *slot = hazptr_alloc(NULL);
 
 	(void)unused;
-	post(slot, world_protect(slot, 0));
+	hand_over(slot, world_protect(slot, 0));
 }
 
 static void giver(void *unused)
@@ -135,9 +135,9 @@ static void giver(void *unused)
 
 static void take_over(void)
 {
-	hazptr_t *slot = quiesce_load_relaxed(&letter);
+	hazptr_t *slot = quiesce_load_relaxed(&handed_slot);
 
-	world_check(quiesce_load_relaxed(&letter_item));
+	world_check(quiesce_load_relaxed(&handed_item));
 	if (sim_random(2)) { /* the new owner may go on using the slot */
 		world_protect(slot, 1);
 		hazptr_clear(slot);
@@ -149,7 +149,7 @@ static void take_over(void)
 static void taker(void *unused)
 {
 	(void)unused;
-	world_await(&posted, 1);
+	world_await(&handed_over, 1);
 	take_over();
 }
 
@@ -157,7 +157,7 @@ static void taker(void *unused)
 static void successor(void *unused)
 {
 	(void)unused;
-	world_await(&posted, 1);
+	world_await(&handed_over, 1);
 	world_read(1);
 	world_read(0);
 }
@@ -187,7 +187,7 @@ static void context_successor(void *unused)
 	hazptr_t *slot[HAZPTR_SLOT_PER_CTX];
 
 	(void)unused;
-	world_await(&posted, 1);
+	world_await(&handed_over, 1);
 	world_stay(20);
 	if (init_hazptr_context(&ctx))
 		return;
@@ -212,15 +212,15 @@ static void quiet_leaver(void *unused)
 	hazptr_t *slot = hazptr_alloc(NULL);
 
 	(void)unused;
-	quiesce_store_relaxed(&letter, slot);
-	quiesce_store_relaxed(&letter_item, world_protect(slot, 0));
-	quiesce_store_release(RU3, &posted, 1);
+	quiesce_store_relaxed(&handed_slot, slot);
+	quiesce_store_relaxed(&handed_item, world_protect(slot, 0));
+	quiesce_store_release(RU3, &handed_over, 1);
 }
 
 static void quiet_taker(void *unused)
 {
 	(void)unused;
-	while (!quiesce_load_acquire(RU3, &posted))
+	while (!quiesce_load_acquire(RU3, &handed_over))
 		platform_yield();
 	take_over();
 }
@@ -235,7 +235,7 @@ static void newcomer(void *unused)
 	world_read(0);
 }
 
-static void setup_relet(void)
+static void setup_line_reused(void)
 {
 	world_begin();
 	sim_config()->nr_cpus = 0;
@@ -306,10 +306,10 @@ static void setup_late(void)
 
 /* ---- signal handlers ---- */
 
-static void signalled_updater(void *place)
+static void signalled_updater(void *index)
 {
 	sim_set_signal(handler, 3);
-	world_updater(place);
+	world_updater(index);
 }
 
 static void setup_signal(void)
@@ -367,7 +367,7 @@ static void giving_handler(void)
 		return;
 	slot = hazptr_alloc_detached();
 	sim_assert(slot);
-	post(slot, world_protect(slot, 0));
+	hand_over(slot, world_protect(slot, 0));
 }
 
 static void interrupted(void *unused)
@@ -431,7 +431,7 @@ const struct sim_scenario hazptr_owner_scenarios[] = {
 	VARIANT(leave_cpu_each, leave, with_many_cpus, "... a CPU for every thread"),
 	VARIANT(full_leave, leave, without_membarrier, "... without membarrier"),
 	SCENARIO(leave_context, "... and a context comes after it"),
-	SCENARIO(relet, "a line let to the next thread while its slot is held"),
+	SCENARIO(line_reused, "a line that the next thread gets while a slot of it is held"),
 	SCENARIO(killed, "... by a thread that is killed"),
 	SCENARIO(generations, "threads come and go"),
 	SCENARIO(late, "slots and objects after the exit hook"),

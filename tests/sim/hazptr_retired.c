@@ -5,22 +5,22 @@
 #include "hazptr/hazptr_retired.h"
 #include "runtime/helper.h"
 
-static void two_updates(void *place)
+static void two_updates(void *index)
 {
-	world_update((intptr_t)place);
-	world_update((intptr_t)place);
+	world_update((intptr_t)index);
+	world_update((intptr_t)index);
 }
 
-static void one_update(void *place)
+static void one_update(void *index)
 {
-	world_update((intptr_t)place);
+	world_update((intptr_t)index);
 }
 
 /* Retire with pauses, so that the worker goes to sleep in between. */
-static void slow_updater(void *place)
+static void slow_updater(void *index)
 {
 	for (int i = 0; i < 3; i++) {
-		world_update((intptr_t)place);
+		world_update((intptr_t)index);
 		world_stay(60);
 	}
 }
@@ -39,11 +39,11 @@ static void setup_left(void)
 /* The queue of a thread that has ended is adopted, or swept, or both at once. */
 static void generation(void *left)
 {
-	world_update((intptr_t)left % NR_PLACES);
+	world_update((intptr_t)left % NR_POINTERS);
 	if (left)
 		sim_spawn(generation, (void *)((intptr_t)left - 1), "updater");
-	world_update((intptr_t)left % NR_PLACES);
-	world_update((intptr_t)left % NR_PLACES);
+	world_update((intptr_t)left % NR_POINTERS);
+	world_update((intptr_t)left % NR_POINTERS);
 }
 
 static void setup_generations(void)
@@ -74,13 +74,13 @@ static void await_turn(uint32_t least)
 		platform_futex_wait(&turn, found, PLATFORM_FOREVER);
 }
 
-static void turn_taker(void *place)
+static void turn_taker(void *index)
 {
 	for (uint32_t i = 0; i < 3; i++) {
-		world_retire(world_replace((intptr_t)place), next_turn);
+		world_retire(world_replace((intptr_t)index), next_turn);
 		await_turn(i + 1);
 	}
-	world_update((intptr_t)place);
+	world_update((intptr_t)index);
 }
 
 static void setup_turns(void)
@@ -204,10 +204,10 @@ static void retire_more(struct hazptr_head *head)
 		world_retire(world_new(NULL), world_free_head);
 }
 
-static void nester(void *place)
+static void nester(void *index)
 {
 	for (int i = 0; i < 2; i++)
-		world_retire(world_replace((intptr_t)place), retire_more);
+		world_retire(world_replace((intptr_t)index), retire_more);
 }
 
 static void setup_nested(void)
@@ -225,9 +225,9 @@ static void setup_nested_two(void)
 }
 
 /* Only the worker runs callbacks: one object for each owner. */
-static void nests_later(void *place)
+static void nests_later(void *index)
 {
-	world_retire(world_replace((intptr_t)place), retire_more);
+	world_retire(world_replace((intptr_t)index), retire_more);
 }
 
 static void setup_nested_swept(void)
@@ -246,10 +246,10 @@ static void retire_next(struct hazptr_head *head)
 		world_retire(world_new(NULL), retire_next);
 }
 
-static void chain(void *place)
+static void chain(void *index)
 {
-	world_retire(world_replace((intptr_t)place), retire_next);
-	world_retire(world_replace((intptr_t)place), retire_next);
+	world_retire(world_replace((intptr_t)index), retire_next);
+	world_retire(world_replace((intptr_t)index), retire_next);
 }
 
 static void setup_chain(void)
@@ -279,17 +279,17 @@ static void hazptr_to_rcu(struct hazptr_head *head)
 	call_rcu(&item->rcu, rcu_to_hazptr);
 }
 
-static void mixed_updater(void *place)
+static void mixed_updater(void *index)
 {
 	for (int i = 0; i < 2; i++)
-		world_retire(world_replace((intptr_t)place), hazptr_to_rcu);
+		world_retire(world_replace((intptr_t)index), hazptr_to_rcu);
 }
 
 static void section_reader(void *unused)
 {
 	(void)unused;
 	rcu_read_lock();
-	world_check(rcu_dereference(world_place[0]));
+	world_check(rcu_dereference(world_pointer[0]));
 	rcu_read_unlock();
 }
 
@@ -367,7 +367,7 @@ static void field_reader(void *unused)
 
 	(void)unused;
 	for (int i = 0; i < 2; i++)
-		world_check(hazptr_protect(slot, &world_place[0], field));
+		world_check(hazptr_protect(slot, &world_pointer[0], field));
 	hazptr_free(NULL, slot);
 }
 

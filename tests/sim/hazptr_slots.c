@@ -18,12 +18,12 @@ static void setup_full(void)
 }
 
 /* The updater publishes by a plain store, so only the fence before the scan orders it before the scan. */
-static void storing_updater(void *place)
+static void storing_updater(void *index)
 {
 	for (int i = 0; i < 3; i++) {
-		struct item *old = rcu_access_pointer(world_place[(intptr_t)place]), *item = world_new(NULL);
+		struct item *old = rcu_access_pointer(world_pointer[(intptr_t)index]), *item = world_new(NULL);
 
-		rcu_assign_pointer(world_place[(intptr_t)place], item);
+		rcu_assign_pointer(world_pointer[(intptr_t)index], item);
 		world_retire(old, world_free_head);
 	}
 }
@@ -99,7 +99,7 @@ static void trier(void *unused)
 
 	(void)unused;
 	for (int i = 0; i < 4; i++) {
-		struct item *item = hazptr_tryprotect(slot, &world_place[0]);
+		struct item *item = hazptr_tryprotect(slot, &world_pointer[0]);
 
 		if (item)
 			world_check(item);
@@ -124,7 +124,7 @@ static void field_reader(void *unused)
 
 	(void)unused;
 	for (int i = 0; i < 3; i++) {
-		struct item *item = hazptr_protect(slot, &world_place[0], field);
+		struct item *item = hazptr_protect(slot, &world_pointer[0], field);
 
 		if (!item)
 			sim_assert(quiesce_load_relaxed(&slot->value) == 0);
@@ -133,7 +133,7 @@ static void field_reader(void *unused)
 	}
 	hazptr_clear(slot);
 	for (int i = 0; i < 2; i++) {
-		struct item *item = hazptr_tryprotect(slot, &world_place[0], field);
+		struct item *item = hazptr_tryprotect(slot, &world_pointer[0], field);
 
 		if (item)
 			world_check(item);
@@ -145,7 +145,7 @@ static void field_updater(void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < 4; i++) {
-		struct item *item = i & 1 ? world_new(NULL) : NULL, *old = rcu_xchg_pointer(&world_place[0], item);
+		struct item *item = i & 1 ? world_new(NULL) : NULL, *old = rcu_xchg_pointer(&world_pointer[0], item);
 
 		if (!old)
 			continue;
@@ -181,7 +181,7 @@ static void recycler(void *unused)
 	for (int i = 0; i < 7; i++) {
 		struct item *item = world_new(nr_spare ? spare[--nr_spare] : NULL);
 
-		world_retire(rcu_xchg_pointer(&world_place[0], item), recycle);
+		world_retire(rcu_xchg_pointer(&world_pointer[0], item), recycle);
 	}
 }
 
@@ -249,7 +249,7 @@ static void batch_reader(void *unused)
 
 	(void)unused;
 	for (int i = 0; i < MANY; i++)
-		where[i] = (void **)&world_place[i % 3];
+		where[i] = (void **)&world_pointer[i % 3];
 	sim_assert(hazptr_alloc_batch(NULL, slot, MANY));
 	for (int round = 0; round < 2; round++) {
 		hazptr_protect_batch(slot, where, found, MANY);
@@ -313,7 +313,7 @@ static void guard_reader(void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < 3; i++) {
-		struct shazptr_guard guard = shazptr_protect(&world_place[0]);
+		struct shazptr_guard guard = shazptr_protect(&world_pointer[0]);
 
 		world_check(shazptr_ptr(guard));
 		shazptr_clear(guard);
@@ -325,7 +325,7 @@ static void wild_reader(void *unused)
 	struct shazptr_guard guard = shazptr_acquire(SHAZPTR_WILDCARD);
 
 	(void)unused;
-	world_check(rcu_dereference(world_place[0]));
+	world_check(rcu_dereference(world_pointer[0]));
 	shazptr_clear(guard);
 }
 

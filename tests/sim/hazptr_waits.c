@@ -6,13 +6,13 @@
 
 /* ---- hazptr_barrier(): callbacks of objects retired before it have run when it returns ---- */
 
-static void retire_and_wait(void *place)
+static void retire_and_wait(void *index)
 {
 	struct item *mine[3];
 	uint64_t id[3];
 
 	for (int i = 0; i < 3; i++) {
-		mine[i] = world_replace((intptr_t)place);
+		mine[i] = world_replace((intptr_t)index);
 		id[i] = quiesce_load_relaxed(&mine[i]->id);
 		world_retire(mine[i], world_free_head);
 	}
@@ -38,14 +38,14 @@ static void setup_barriers(void)
 }
 
 /* Objects that the caller itself protects are not reclaimed. */
-static void retire_and_try(void *place)
+static void retire_and_try(void *index)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
-	struct item *mine[3] = { world_protect(slot, (intptr_t)place) };
+	struct item *mine[3] = { world_protect(slot, (intptr_t)index) };
 	uint64_t id[3];
 
 	for (int i = 0; i < 3; i++) {
-		mine[i] = world_replace((intptr_t)place);
+		mine[i] = world_replace((intptr_t)index);
 		id[i] = quiesce_load_relaxed(&mine[i]->id);
 		world_retire(mine[i], world_free_head);
 	}
@@ -254,10 +254,10 @@ static void setup_barrier_held_two(void)
 
 /* ---- synchronize_hazptr() ---- */
 
-static void waiting_updater(void *place)
+static void waiting_updater(void *index)
 {
 	for (int i = 0; i < 2; i++) {
-		struct item *old = world_replace((intptr_t)place);
+		struct item *old = world_replace((intptr_t)index);
 
 		synchronize_hazptr(&old->head);
 		sim_obj_free(quiesce_load_relaxed(&old->id));
@@ -351,7 +351,7 @@ static uint32_t nr_waiting;
 static void hot_reader(void *clears)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
-	struct item **where = &world_place[0];
+	struct item **where = &world_pointer[0];
 
 	while (quiesce_load_relaxed(&nr_waiting)) {
 		world_check(hazptr_protect(slot, where));
@@ -369,7 +369,7 @@ static void hot_chain(void *unused)
 
 	(void)unused;
 	for (uint32_t i = 0; quiesce_load_relaxed(&nr_waiting); i++) {
-		hazptr_protect(slot[i & 1], &world_place[0]);
+		hazptr_protect(slot[i & 1], &world_pointer[0]);
 		hazptr_clear(slot[!(i & 1)]);
 		platform_yield();
 	}
@@ -380,7 +380,7 @@ static void hot_chain(void *unused)
 static void hot_waiter(void *unused)
 {
 	(void)unused;
-	synchronize_hazptr(world_place[0]);
+	synchronize_hazptr(world_pointer[0]);
 	quiesce_fetch_add_relaxed(&nr_waiting, -1u);
 }
 
@@ -396,7 +396,7 @@ static void hot(void (*reader)(void *), void *arg, uint32_t nr)
 }
 
 static void setup_hot(void) { hot(hot_reader, NULL, 1); }
-static void setup_hot_clears(void) { hot(hot_reader, world_place, 2); }
+static void setup_hot_clears(void) { hot(hot_reader, world_pointer, 2); }
 static void setup_hot_chain(void) { hot(hot_chain, NULL, 2); }
 
 static void setup_hot_full(void)

@@ -59,9 +59,9 @@ void world_retire(struct item *item, void (*callback)(struct hazptr_head *head))
 		call_hazptr(&item->head, callback);
 }
 
-void world_update(int place)
+void world_update(int index)
 {
-	world_retire(world_replace(place), world_free_head);
+	world_retire(world_replace(index), world_free_head);
 }
 
 void world_check(const struct item *item)
@@ -73,30 +73,30 @@ void world_check(const struct item *item)
 	sim_obj_read(id);
 }
 
-struct item *world_protect(hazptr_t *slot, int place)
+struct item *world_protect(hazptr_t *slot, int index)
 {
-	struct item *item = hazptr_protect(slot, &world_place[place]);
+	struct item *item = hazptr_protect(slot, &world_pointer[index]);
 
 	world_check(item);
 	return item;
 }
 
-void world_read(int place)
+void world_read(int index)
 {
 	hazptr_t *slot = hazptr_alloc(NULL);
 
 	if (!slot && world_short_of_slots)
 		return;
 	sim_assert(slot);
-	world_protect(slot, place);
+	world_protect(slot, index);
 	hazptr_clear(slot);
 	hazptr_free(NULL, slot);
 }
 
-void world_reader(void *place)
+void world_reader(void *index)
 {
-	world_read((intptr_t)place);
-	world_read((intptr_t)place);
+	world_read((intptr_t)index);
+	world_read((intptr_t)index);
 }
 
 void world_readers(int nr)
@@ -104,10 +104,10 @@ void world_readers(int nr)
 	spawn_each(nr, world_reader, "reader");
 }
 
-void world_updater(void *place)
+void world_updater(void *index)
 {
 	for (int i = 0; i < 3; i++)
-		world_update((intptr_t)place);
+		world_update((intptr_t)index);
 }
 
 void world_finish(void)

@@ -8,7 +8,7 @@
 #include <quiesce/hazptr.h>
 
 #define NR_ITEMS 96
-#define NR_PLACES 6
+#define NR_POINTERS 6
 
 struct item {
 	struct hazptr_head head;
@@ -19,7 +19,7 @@ struct item {
 };
 
 /* Pointers by which readers find items. */
-extern struct item *world_place[NR_PLACES];
+extern struct item *world_pointer[NR_POINTERS];
 /* Numbers of items that were retired, and of callbacks that have run. */
 extern int world_nr_retired, world_nr_freed;
 
@@ -30,12 +30,12 @@ extern bool world_inline;
 /* True: only the helper runs callbacks. */
 extern bool world_hands_over;
 
-/* Begin with a computer of 2 CPUs, and an item at each place; every setup() calls this. */
+/* Begin with a computer of 2 CPUs, and an item at each pointer; every setup() calls this. */
 void world_begin(void);
 /* Return a new, initialised, unpublished object, in @item or in a fresh one. */
 struct item *world_new(struct item *item);
 /* Publish a new item, return the old one; updaters may run at once. */
-struct item *world_replace(int place);
+struct item *world_replace(int index);
 /* End an item; the second form is a callback. */
 void world_free(struct item *item);
 void world_free_head(struct hazptr_head *head);
@@ -46,18 +46,18 @@ void world_last_words(struct item *item);
 void world_retire(struct item *item, void (*callback)(struct hazptr_head *head));
 void world_retire_large(struct item *item, void (*callback)(struct hazptr_head *head), size_t bytes);
 /* Call world_replace() and world_retire(). */
-void world_update(int place);
+void world_update(int index);
 /* Read an item as its protector does. */
 void world_check(const struct item *item);
 /* Protect by @slot and read; the protection stays. */
-struct item *world_protect(hazptr_t *slot, int place);
+struct item *world_protect(hazptr_t *slot, int index);
 /* Allocate a slot, protect, read, clear, free the slot. */
-void world_read(int place);
+void world_read(int index);
 
 /* Threads of scenarios run these functions; a name in the plural spawns such threads. */
-void world_reader(void *place);  /* a reader that reads twice */
-void world_readers(int nr);      /* @nr readers of place 0 */
-void world_updater(void *place); /* three updates */
+void world_reader(void *index);  /* a reader that reads twice */
+void world_readers(int nr);      /* @nr readers of pointer 0 */
+void world_updater(void *index); /* three updates */
 
 /* Check that all retired items have been reclaimed, also by the library's statistics. */
 void world_finish(void);

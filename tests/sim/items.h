@@ -4,7 +4,7 @@
 #define QUIESCE_TESTS_SIM_ITEMS_H
 
 static struct item items[NR_ITEMS];
-struct item *world_place[NR_PLACES];
+struct item *world_pointer[NR_POINTERS];
 static int nr_items, nr_objects;
 
 struct item *world_new(struct item *item)
@@ -23,20 +23,20 @@ struct item *world_new(struct item *item)
 	return item;
 }
 
-struct item *world_replace(int place)
+struct item *world_replace(int index)
 {
 	struct item *item = world_new(NULL);
 
-	return rcu_xchg_pointer(&world_place[place], item);
+	return rcu_xchg_pointer(&world_pointer[index], item);
 }
 
-/* A computer of two CPUs, and an item in each place. */
+/* A computer of two CPUs, and an item at each pointer. */
 static inline void items_begin(void)
 {
 	sim_config()->nr_cpus = 2;
 	sim_config()->rseq_kind = PLATFORM_RSEQ_MM_CID;
-	for (int i = 0; i < NR_PLACES; i++)
-		world_place[i] = world_new(NULL);
+	for (int i = 0; i < NR_POINTERS; i++)
+		world_pointer[i] = world_new(NULL);
 }
 
 #endif

@@ -2,16 +2,16 @@
 /* rcu_holdouts.c - scenarios: the program's hook gets the holdouts of a grace period. */
 #include "rcu_world.h"
 
-#define NR_INSIDE 2
+#define NR_READERS 2
 #define SECTION_NS 45000000u
 #define AGAIN_NS 10000000u
 
 /* ---- readers that are named ---- */
 
-static struct inside {
+static struct reader {
 	uint32_t tid, times;
 	uint64_t first, last; /* times of the first and the last call */
-} insides[NR_INSIDE];
+} readers[NR_READERS];
 static uint32_t nr_ready; /* number of readers that have reached their places for the wait */
 static uint64_t over;     /* set after the wait */
 static uint64_t gp_before;
@@ -42,27 +42,27 @@ static void await_over(void)
 		sleep_ns(1000000);
 }
 
-static void name_it(int tid, uint64_t waited_ns, void *arg)
+static void record_holdout(int tid, uint64_t waited_ns, void *arg)
 {
-	struct inside *in = arg;
+	struct reader *r = arg;
 
 	sim_assert(waited_ns >= 1000000);
-	for (int i = 0; i < NR_INSIDE; i++, in++)
-		if (quiesce_load_relaxed(&in->tid) == (uint32_t)tid)
+	for (int i = 0; i < NR_READERS; i++, r++)
+		if (quiesce_load_relaxed(&r->tid) == (uint32_t)tid)
 			break;
-	sim_assert(in < insides + NR_INSIDE);
-	if (!quiesce_load_relaxed(&in->times))
-		quiesce_store_relaxed(&in->first, sim_now_ns());
-	quiesce_store_relaxed(&in->last, sim_now_ns());
-	quiesce_store_relaxed(&in->times, quiesce_load_relaxed(&in->times) + 1);
+	sim_assert(r < readers + NR_READERS);
+	if (!quiesce_load_relaxed(&r->times))
+		quiesce_store_relaxed(&r->first, sim_now_ns());
+	quiesce_store_relaxed(&r->last, sim_now_ns());
+	quiesce_store_relaxed(&r->times, quiesce_load_relaxed(&r->times) + 1);
 }
 
 static void stays_inside(void *arg)
 {
-	struct inside *in = arg;
+	struct reader *r = arg;
 
 	rcu_read_lock();
-	quiesce_store_relaxed(&in->tid, quiesce__tid());
+	quiesce_store_relaxed(&r->tid, quiesce__tid());
 	am_ready();
 	sleep_ns(SECTION_NS);
 	rcu_read_unlock();
@@ -89,7 +89,7 @@ static void enters_late(void *unused)
 
 static void waits_with_hook(void *nr)
 {
-	quiesce_set_holdout_hook(name_it, insides);
+	quiesce_set_holdout_hook(record_holdout, readers);
 	await_ready((uint32_t)(intptr_t)nr);
 	synchronize_rcu();
 	quiesce_store_relaxed(&over, 1);
@@ -99,23 +99,23 @@ static void setup_named(void)
 {
 	world_begin();
 	gp_before = quiesce_rcu_v1.gp;
-	for (int i = 0; i < NR_INSIDE; i++)
-		sim_spawn(stays_inside, &insides[i], "reader");
+	for (int i = 0; i < NR_READERS; i++)
+		sim_spawn(stays_inside, &readers[i], "reader");
 	sim_spawn(stays_outside, NULL, "idle reader");
 	sim_spawn(enters_late, NULL, "late reader");
-	sim_spawn(waits_with_hook, (void *)(NR_INSIDE + 2), "updater");
+	sim_spawn(waits_with_hook, (void *)(NR_READERS + 2), "updater");
 }
 
 /* A call may come late, the first one too; the next search comes after it. */
 static void finish_named(void)
 {
-	for (int i = 0; i < NR_INSIDE; i++) {
-		const struct inside *in = &insides[i];
+	for (int i = 0; i < NR_READERS; i++) {
+		const struct reader *r = &readers[i];
 
-		if (in->times > 2)
-			sim_assert((uint64_t)(in->times - 2) * AGAIN_NS <= in->last - in->first);
+		if (r->times > 2)
+			sim_assert((uint64_t)(r->times - 2) * AGAIN_NS <= r->last - r->first);
 	}
-	sim_assert(insides[0].times && insides[1].times);
+	sim_assert(readers[0].times && readers[1].times);
 	sim_saw();
 }
 
@@ -123,26 +123,26 @@ static void finish_named(void)
 
 static void dies_inside(void *arg)
 {
-	struct inside *in = arg;
+	struct reader *r = arg;
 
 	rcu_read_lock();
-	quiesce_store_relaxed(&in->tid, quiesce__tid());
+	quiesce_store_relaxed(&r->tid, quiesce__tid());
 	am_ready();
 	sim_die();
 }
 
-static void name_living(int tid, uint64_t waited_ns, void *arg)
+static void record_living(int tid, uint64_t waited_ns, void *arg)
 {
-	name_it(tid, waited_ns, arg);
-	sim_assert((uint32_t)tid == quiesce_load_relaxed(&insides[1].tid));
+	record_holdout(tid, waited_ns, arg);
+	sim_assert((uint32_t)tid == quiesce_load_relaxed(&readers[1].tid));
 }
 
 static void waits_for_the_dead(void *unused)
 {
 	(void)unused;
-	quiesce_set_holdout_hook(name_living, insides);
+	quiesce_set_holdout_hook(record_living, readers);
 	await_ready(2);
-	while (platform_thread_alive(quiesce_load_relaxed(&insides[0].tid)))
+	while (platform_thread_alive(quiesce_load_relaxed(&readers[0].tid)))
 		platform_yield();
 	synchronize_rcu();
 }
@@ -150,14 +150,14 @@ static void waits_for_the_dead(void *unused)
 static void setup_dead(void)
 {
 	world_begin();
-	sim_spawn(dies_inside, &insides[0], "mortal");
-	sim_spawn(stays_inside, &insides[1], "reader");
+	sim_spawn(dies_inside, &readers[0], "mortal");
+	sim_spawn(stays_inside, &readers[1], "reader");
 	sim_spawn(waits_for_the_dead, NULL, "updater");
 }
 
 static void finish_dead(void)
 {
-	if (insides[1].times)
+	if (readers[1].times)
 		sim_saw();
 }
 
@@ -194,7 +194,7 @@ static void waits_beside(void *unused)
 static void setup_removed(void)
 {
 	world_begin();
-	sim_spawn(stays_inside, &insides[0], "reader");
+	sim_spawn(stays_inside, &readers[0], "reader");
 	sim_spawn(removes, NULL, "remover");
 	sim_spawn(waits_beside, NULL, "updater");
 }
@@ -219,7 +219,7 @@ static void leads_and_stops(void *unused)
 static void follows_with_hook(void *unused)
 {
 	(void)unused;
-	quiesce_set_holdout_hook(name_it, insides);
+	quiesce_set_holdout_hook(record_holdout, readers);
 	await_ready(2);
 	synchronize_rcu();
 	synchronize_rcu();
@@ -229,8 +229,8 @@ static void setup_stopped(void)
 {
 	sim_config()->idle_limit_ns = 1000000000;
 	world_begin();
-	for (int i = 0; i < NR_INSIDE; i++)
-		sim_spawn(stays_inside, &insides[i], "reader");
+	for (int i = 0; i < NR_READERS; i++)
+		sim_spawn(stays_inside, &readers[i], "reader");
 	sim_spawn(leads_and_stops, NULL, "leader");
 	sim_spawn(follows_with_hook, NULL, "follower");
 }

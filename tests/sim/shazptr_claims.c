@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shazptr_claims.c - scenarios: the places where claims find a slot, on every kind of machine. */
+/* shazptr_claims.c - scenarios: where claims find a slot, on every kind of machine. */
 #include "shazptr_world.h"
 
 #include "slots/slot_groups.h"
@@ -64,9 +64,9 @@ static void assigner(void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < 3; i++) {
-		struct item *old = rcu_access_pointer(world_place[0]), *item = world_new(NULL);
+		struct item *old = rcu_access_pointer(world_pointer[0]), *item = world_new(NULL);
 
-		rcu_assign_pointer(world_place[0], item);
+		rcu_assign_pointer(world_pointer[0], item);
 		synchronize_shazptr(old);
 		world_free(old);
 	}
@@ -123,8 +123,8 @@ static void setup_known(void)
 static void setup_wildcard(void)
 {
 	world_begin();
-	sim_spawn(known_reader, world_place, "wild");
-	sim_spawn(known_reader, world_place, "wild");
+	sim_spawn(known_reader, world_pointer, "wild");
+	sim_spawn(known_reader, world_pointer, "wild");
 	world_readers(1);
 	world_updaters(1);
 }
@@ -135,7 +135,7 @@ static void try_reader(void *unused)
 
 	(void)unused;
 	for (int i = 0; i < 3; i++) {
-		guard = shazptr_tryprotect(&world_place[0]);
+		guard = shazptr_tryprotect(&world_pointer[0]);
 		if (shazptr_ptr(guard))
 			world_check(shazptr_ptr(guard));
 		shazptr_clear(guard);
@@ -157,13 +157,13 @@ static void nester(void *unused)
 
 	(void)unused;
 	for (int i = 0; i < 3; i++)
-		guard[i] = shazptr_protect(&world_place[i & 1]);
+		guard[i] = shazptr_protect(&world_pointer[i & 1]);
 	/* The guards are cleared out of order. */
 	world_check(shazptr_ptr(guard[2]));
 	shazptr_clear(guard[2]);
 	world_check(shazptr_ptr(guard[0]));
 	shazptr_clear(guard[0]);
-	guard[0] = shazptr_protect(&world_place[0]);
+	guard[0] = shazptr_protect(&world_pointer[0]);
 	world_check(shazptr_ptr(guard[1]));
 	shazptr_clear(guard[1]);
 	world_check(shazptr_ptr(guard[0]));
@@ -251,7 +251,7 @@ static void hoarder(void *unused)
 
 	(void)unused;
 	for (int i = 0; i < 10; i++)
-		guard[i] = shazptr_protect(&world_place[0]);
+		guard[i] = shazptr_protect(&world_pointer[0]);
 	for (int i = 0; i < 10; i++) {
 		world_check(shazptr_ptr(guard[i]));
 		shazptr_clear(guard[i]);
@@ -291,9 +291,9 @@ static void both_reader(void *unused)
 
 	(void)unused;
 	rcu_read_lock();
-	item = rcu_dereference(world_place[1]);
+	item = rcu_dereference(world_pointer[1]);
 	world_check(item);
-	guard = shazptr_protect(&world_place[0]);
+	guard = shazptr_protect(&world_pointer[0]);
 	world_check(item);
 	rcu_read_unlock();
 	world_check(shazptr_ptr(guard));

@@ -8,7 +8,7 @@
 /* The child of a fork has one thread, whose guards are the parent's, and new slots. */
 static void forked(void *unused)
 {
-	struct shazptr_guard old = shazptr_protect(&world_place[0]);
+	struct shazptr_guard old = shazptr_protect(&world_pointer[0]);
 
 	(void)unused;
 	quiesce_fence_full(RU3); /* the system call fork() is a full fence */
@@ -34,7 +34,7 @@ static void claims_and_forks(void *unused)
 {
 	(void)unused;
 	sim_set_signal(forks_in_handler, 1);
-	shazptr_clear(shazptr_acquire_detached(&world_place[0]));
+	shazptr_clear(shazptr_acquire_detached(&world_pointer[0]));
 	sim_set_signal(NULL, 0); /* a guard that a fork interrupts protects nothing in the child */
 	for (int i = 0; i < 3; i++)
 		world_read(0);
@@ -56,7 +56,7 @@ static void setup_fork(void)
 /* There are no handlers, so other threads of the child may make the first call.  This one waits before it takes a guard. */
 static void forked_unannounced(void *unused)
 {
-	struct shazptr_guard old = shazptr_protect(&world_place[0]);
+	struct shazptr_guard old = shazptr_protect(&world_pointer[0]);
 
 	(void)unused;
 	sim_fork();
@@ -124,7 +124,7 @@ static void forks_beside_guard(void)
 	child_begins();
 	if (sim_random(2)) {
 		without_lines();
-		of_handler = shazptr_protect_detached(&world_place[0]);
+		of_handler = shazptr_protect_detached(&world_pointer[0]);
 	}
 	threads_of_child();
 }
@@ -133,7 +133,7 @@ static void claims_without_slot(void *unused)
 {
 	(void)unused;
 	sim_set_signal(forks_beside_guard, 1);
-	shazptr_clear(shazptr_acquire(&world_place[1]));
+	shazptr_clear(shazptr_acquire(&world_pointer[1]));
 	sim_set_signal(NULL, 0);
 	quiesce_slots();
 	if (shazptr_ptr(of_handler))
@@ -159,7 +159,7 @@ static void finish_fork_fallback(void)
 /* A guard of the grandparent's is cleared: that ends none of the grandchild's. */
 static void clears_two_forks_later(void *unused)
 {
-	struct shazptr_guard old = shazptr_protect(&world_place[0]);
+	struct shazptr_guard old = shazptr_protect(&world_pointer[0]);
 
 	(void)unused;
 	for (int i = 0; i < 2; i++) {

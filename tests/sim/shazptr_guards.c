@@ -8,21 +8,21 @@
 
 /* ---- hand-over: the guard is cleared by another thread ---- */
 
-static struct shazptr_guard letter;
-static uint32_t posted;
+static struct shazptr_guard handed_guard;
+static uint32_t handed_over;
 
-static void post(struct shazptr_guard guard)
+static void hand_over(struct shazptr_guard guard)
 {
-	quiesce_store_relaxed(&letter.slot, guard.slot);
-	quiesce_store_relaxed(&letter.ptr, guard.ptr);
-	world_set(&posted, 1);
+	quiesce_store_relaxed(&handed_guard.slot, guard.slot);
+	quiesce_store_relaxed(&handed_guard.ptr, guard.ptr);
+	world_set(&handed_over, 1);
 }
 
 static void giver(void *unused)
 {
 	(void)unused;
 	world_read(1);
-	post(shazptr_protect(&world_place[0]));
+	post(shazptr_protect(&world_pointer[0]));
 	world_read(1);
 }
 
@@ -30,7 +30,7 @@ static void giver(void *unused)
 static void leaver(void *unused)
 {
 	(void)unused;
-	post(shazptr_protect(&world_place[0]));
+	post(shazptr_protect(&world_pointer[0]));
 }
 
 static void taker(void *unused)
@@ -38,9 +38,9 @@ static void taker(void *unused)
 	struct shazptr_guard guard;
 
 	(void)unused;
-	world_await(&posted, 1);
-	guard.slot = quiesce_load_relaxed(&letter.slot);
-	guard.ptr = quiesce_load_relaxed(&letter.ptr);
+	world_await(&handed_over, 1);
+	guard.slot = quiesce_load_relaxed(&handed_guard.slot);
+	guard.ptr = quiesce_load_relaxed(&handed_guard.ptr);
 	world_check(shazptr_ptr(guard));
 	shazptr_clear(guard);
 }
@@ -58,7 +58,7 @@ static void setup_give(void)
 static void successor(void *unused)
 {
 	(void)unused;
-	world_await(&posted, 1);
+	world_await(&handed_over, 1);
 	world_read(1);
 	world_read(0);
 	world_read(1);
@@ -83,17 +83,17 @@ static void setup_full_leave(void)
 /* Only the line itself orders its two owners: there is no system call, and no other word that the new owner reads. */
 static void quiet_leaver(void *unused)
 {
-	struct shazptr_guard guard = shazptr_protect(&world_place[0]);
+	struct shazptr_guard guard = shazptr_protect(&world_pointer[0]);
 
 	(void)unused;
-	quiesce_store_relaxed(&letter.slot, guard.slot);
-	quiesce_store_relaxed(&letter.ptr, guard.ptr);
-	quiesce_store_release(RU3, &posted, 1);
+	quiesce_store_relaxed(&handed_guard.slot, guard.slot);
+	quiesce_store_relaxed(&handed_guard.ptr, guard.ptr);
+	quiesce_store_release(RU3, &handed_over, 1);
 }
 
 static void quiet_taker(void *unused)
 {
-	while (!quiesce_load_acquire(RU3, &posted))
+	while (!quiesce_load_acquire(RU3, &handed_over))
 		platform_yield();
 	taker(unused);
 }
@@ -107,7 +107,7 @@ static void newcomer(void *unused)
 	world_read(1);
 }
 
-static void setup_relet(void)
+static void setup_line_reused(void)
 {
 	world_begin();
 	sim_config()->nr_cpus = 0;
@@ -203,7 +203,7 @@ static void reads_after_exit(void *unused)
 	struct shazptr_guard guard;
 
 	(void)unused;
-	guard = shazptr_protect(&world_place[0]);
+	guard = shazptr_protect(&world_pointer[0]);
 	quiesce__thread_exit();
 	world_read(0);
 	world_check(shazptr_ptr(guard));
@@ -221,10 +221,10 @@ static void setup_late_guard(void)
 
 /* ---- signal handlers ---- */
 
-static void signalled_updater(void *place)
+static void signalled_updater(void *index)
 {
 	sim_set_signal(handler, 2);
-	world_updater(place);
+	world_updater(index);
 }
 
 static void signal_threads(void)
@@ -279,7 +279,7 @@ static void setup_full_signal(void)
 /* The thread nests guards, and a nested handler takes two more. */
 static void greedy_handler(void)
 {
-	struct shazptr_guard first = shazptr_protect(&world_place[0]), second = shazptr_protect(&world_place[1]);
+	struct shazptr_guard first = shazptr_protect(&world_pointer[0]), second = shazptr_protect(&world_pointer[1]);
 
 	world_check(shazptr_ptr(first));
 	world_check(shazptr_ptr(second));
@@ -293,8 +293,8 @@ static void greedy(void *unused)
 
 	(void)unused;
 	sim_set_signal(greedy_handler, 2);
-	first = shazptr_protect(&world_place[0]);
-	second = shazptr_protect(&world_place[1]);
+	first = shazptr_protect(&world_pointer[0]);
+	second = shazptr_protect(&world_pointer[1]);
 	world_check(shazptr_ptr(first));
 	shazptr_clear(first);
 	world_check(shazptr_ptr(second));
@@ -315,10 +315,10 @@ static uint32_t given;
 static struct shazptr_guard detached(void)
 {
 	for (;;) {
-		struct item *item = rcu_access_pointer(world_place[0]);
+		struct item *item = rcu_access_pointer(world_pointer[0]);
 		struct shazptr_guard guard = shazptr_acquire_detached(item);
 
-		if (rcu_dereference(world_place[0]) == item)
+		if (rcu_dereference(world_pointer[0]) == item)
 			return guard;
 		shazptr_clear(guard);
 	}
@@ -329,7 +329,7 @@ static void giving_handler(void)
 	uint32_t none = 0;
 
 	if (quiesce_cmpxchg(RU3, &given, &none, 1))
-		post(detached());
+		hand_over(detached());
 }
 
 static void interrupted(void *unused)
@@ -357,7 +357,7 @@ static void recycler(void *unused)
 
 	(void)unused;
 	for (int i = 0; i < 3; i++) {
-		struct item *old = rcu_xchg_pointer(&world_place[0], spare);
+		struct item *old = rcu_xchg_pointer(&world_pointer[0], spare);
 
 		synchronize_shazptr(old);
 		world_free(old);
@@ -380,7 +380,7 @@ const struct sim_scenario shazptr_guard_scenarios[] = {
 	{ .name = "leave_no_rseq", .what = "... without restartable sequences", .setup = setup_leave, .but = without_rseq,
 	  .finish = finish_leave },
 	{ .name = "full_leave", .what = "... and without membarrier", .setup = setup_full_leave },
-	{ .name = "relet", .what = "a line let to the next thread while its guard is held", .setup = setup_relet },
+	{ .name = "line_reused", .what = "a line that the next thread gets while a guard in it is held", .setup = setup_line_reused },
 	{ .name = "killed", .what = "... by a thread that is killed", .setup = setup_killed },
 	{ .name = "generations", .what = "threads come and go", .setup = setup_generations, .finish = finish_generations },
 	{ .name = "generations_no_rseq", .what = "... without restartable sequences", .setup = setup_generations, .but = without_rseq,

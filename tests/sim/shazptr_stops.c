@@ -3,12 +3,12 @@
 #include "shazptr_world.h"
 
 /* The updater publishes by a store, so that only the fence orders it. */
-static void storing_updater(void *place)
+static void storing_updater(void *index)
 {
 	for (int i = 0; i < 2; i++) {
-		struct item *old = rcu_access_pointer(world_place[(intptr_t)place]), *item = world_new(NULL);
+		struct item *old = rcu_access_pointer(world_pointer[(intptr_t)index]), *item = world_new(NULL);
 
-		rcu_assign_pointer(world_place[(intptr_t)place], item);
+		rcu_assign_pointer(world_pointer[(intptr_t)index], item);
 		synchronize_shazptr(old);
 		world_free(old);
 	}
@@ -18,12 +18,12 @@ static void setup_fences(void)
 {
 	world_begin();
 	sim_config()->nr_cpus = 0;
-	spawn_each(driver_readers, world_reader_of_places, "reader");
+	spawn_each(driver_readers, world_reader_of_pointers, "reader");
 	for (intptr_t i = 0; i < 3; i++)
 		sim_spawn(storing_updater, (void *)i, "updater");
 }
 
-/* A caller that shares a heavy fence with others stops at any place. */
+/* A caller that shares a heavy fence with others stops at any instruction. */
 static void stops(void *unused)
 {
 	static char object;
@@ -90,7 +90,7 @@ static void leads_and_stops(void *unused)
 	synchronize_shazptr(&object);
 	sim_stop_within(200);
 	for (;;)
-		synchronize_shazptr(world_place);
+		synchronize_shazptr(world_pointer);
 }
 
 /* The holder delays all waiters, again and again. */
@@ -98,9 +98,9 @@ static void holds_now_and_then(void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < 8; i++) {
-		struct shazptr_guard guard = shazptr_acquire(world_place);
+		struct shazptr_guard guard = shazptr_acquire(world_pointer);
 
-		world_check(rcu_dereference(world_place[0]));
+		world_check(rcu_dereference(world_pointer[0]));
 		shazptr_clear(guard);
 		platform_yield();
 	}
@@ -112,7 +112,7 @@ static void waits_beside(void *unused)
 	for (int i = 0; i < 2; i++) {
 		struct item *old = world_replace(0);
 
-		synchronize_shazptr(world_place);
+		synchronize_shazptr(world_pointer);
 		world_free(old);
 	}
 }
@@ -144,7 +144,7 @@ static void sleep_ns(uint64_t ns)
 
 static void holds_for_long(void *unused)
 {
-	struct shazptr_guard guard = shazptr_acquire(world_place);
+	struct shazptr_guard guard = shazptr_acquire(world_pointer);
 
 	(void)unused;
 	world_set(&guarded, 1);
@@ -159,7 +159,7 @@ static void leads_for_long_and_stops(void *unused)
 	(void)unused;
 	world_await(&guarded, 1);
 	sim_stop_within(1500);
-	synchronize_shazptr(world_place);
+	synchronize_shazptr(world_pointer);
 	for (;;)
 		sim_point("is over");
 }
@@ -169,7 +169,7 @@ static void follows_for_long(void *unused)
 	(void)unused;
 	world_await(&guarded, 1);
 	sleep_ns(3000000);
-	synchronize_shazptr(world_place);
+	synchronize_shazptr(world_pointer);
 	sim_assert(sim_now_ns() < quiesce_load_relaxed(&cleared_at) + LEFT_NS);
 	sim_saw();
 }
@@ -193,7 +193,7 @@ static uint32_t early_guarded;
 
 static void holds_for_others(void *unused)
 {
-	struct shazptr_guard guard = shazptr_acquire(world_place + 1);
+	struct shazptr_guard guard = shazptr_acquire(world_pointer + 1);
 
 	(void)unused;
 	world_set(&early_guarded, 1);
@@ -206,7 +206,7 @@ static void follows_early(void *unused)
 	(void)unused;
 	world_await(&early_guarded, 1);
 	sleep_ns(1000000);
-	synchronize_shazptr(world_place + 1);
+	synchronize_shazptr(world_pointer + 1);
 }
 
 static void is_the_last_follower(void *unused)
@@ -214,7 +214,7 @@ static void is_the_last_follower(void *unused)
 	(void)unused;
 	world_await(&guarded, 1);
 	sleep_ns(10000000);
-	synchronize_shazptr(world_place);
+	synchronize_shazptr(world_pointer);
 	sim_assert(sim_now_ns() < quiesce_load_relaxed(&cleared_at) + LEFT_ALONE_NS);
 	sim_saw();
 }

@@ -12,24 +12,24 @@ static void setup_sharing(void)
 	world_updaters(3);
 }
 
-static void places(void)
+static void pointers(void)
 {
 	world_begin();
-	spawn_each(driver_readers, world_reader_of_places, "reader");
+	spawn_each(driver_readers, world_reader_of_pointers, "reader");
 	for (intptr_t i = 0; i < 3; i++)
 		sim_spawn(world_updater, (void *)i, "updater");
 }
 
-static void setup_places(void)
+static void setup_pointers(void)
 {
-	places();
+	pointers();
 }
 
 /* ---- waits by the scan thread ---- */
 
 static void setup_skip(void)
 {
-	places();
+	pointers();
 	quiesce_set_skip_self_scan(1);
 }
 
@@ -41,14 +41,14 @@ static void setup_skip_sharing(void)
 
 static void setup_full_skip(void)
 {
-	places();
+	pointers();
 	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
 	quiesce_set_skip_self_scan(1);
 }
 
 static void setup_skip_cpu_each(void)
 {
-	places();
+	pointers();
 	sim_config()->nr_cpus = 0;
 	quiesce_set_skip_self_scan(1);
 }
@@ -67,7 +67,7 @@ static void stay(void)
 static void holder(void *unused)
 {
 	(void)unused;
-	held = shazptr_protect(&world_place[0]);
+	held = shazptr_protect(&world_pointer[0]);
 	world_set(&holding, 1);
 	world_await_tag(&held, NULL);
 	stay();
@@ -109,12 +109,12 @@ static void setup_no_thread_wakes(void)
 }
 
 /* Two threads wait for the same guard, and a third one arrives meanwhile. */
-static void comes_later(void *place)
+static void comes_later(void *index)
 {
 	world_await(&holding, 1);
 	for (int k = 0; k < 10; k++)
 		platform_yield();
-	world_updater(place);
+	world_updater(index);
 }
 
 static void setup_wakes_many(void)
@@ -143,7 +143,7 @@ static void finish_wakes(void)
 
 static void fallback_holder(void *unused)
 {
-	struct shazptr_guard guard = shazptr_protect(&world_place[0]);
+	struct shazptr_guard guard = shazptr_protect(&world_pointer[0]);
 
 	(void)unused;
 	world_set(&holding, 1);
@@ -167,7 +167,7 @@ static void setup_wakes_fallback(void)
 
 static void setup_no_thread(void)
 {
-	places();
+	pointers();
 	sim_config()->thread_start_failures = -1;
 }
 
@@ -196,7 +196,7 @@ static void shuts_down(void *unused)
 
 static void setup_shutdown(void)
 {
-	places();
+	pointers();
 	sim_spawn(shuts_down, NULL, "shutdown");
 }
 
@@ -229,7 +229,7 @@ static void waits_for_all(void *unused)
 static void setup_all(void)
 {
 	world_begin();
-	spawn_each(driver_readers, world_reader_of_places, "reader");
+	spawn_each(driver_readers, world_reader_of_pointers, "reader");
 	spawn_each(2, waits_for_all, "all");
 	sim_spawn(world_updater, (void *)2, "updater");
 }
@@ -247,7 +247,7 @@ static uint32_t nr_waiting;
 static void hot_reader(void *wild)
 {
 	while (quiesce_load_relaxed(&nr_waiting)) {
-		struct shazptr_guard guard = shazptr_acquire(wild ? SHAZPTR_WILDCARD : (void *)world_place);
+		struct shazptr_guard guard = shazptr_acquire(wild ? SHAZPTR_WILDCARD : (void *)world_pointer);
 
 		sim_point("in a bucket");
 		shazptr_clear(guard);
@@ -258,10 +258,10 @@ static void hot_reader(void *wild)
 /* There is always a guard: two readers alternate. */
 static void hot_chain(void *wild)
 {
-	struct shazptr_guard guard = shazptr_acquire(wild ? SHAZPTR_WILDCARD : (void *)world_place), next;
+	struct shazptr_guard guard = shazptr_acquire(wild ? SHAZPTR_WILDCARD : (void *)world_pointer), next;
 
 	while (quiesce_load_relaxed(&nr_waiting)) {
-		next = shazptr_acquire(wild ? SHAZPTR_WILDCARD : (void *)world_place);
+		next = shazptr_acquire(wild ? SHAZPTR_WILDCARD : (void *)world_pointer);
 		shazptr_clear(guard);
 		guard = next;
 		platform_yield();
@@ -272,7 +272,7 @@ static void hot_chain(void *wild)
 static void bucket_waiter(void *unused)
 {
 	(void)unused;
-	synchronize_shazptr(world_place);
+	synchronize_shazptr(world_pointer);
 	quiesce_fetch_add_relaxed(&nr_waiting, -1u);
 }
 
@@ -323,7 +323,7 @@ static void setup_hot_no_thread(void)
 
 static void setup_hot_wild(void)
 {
-	hot(hot_chain, world_place, 2);
+	hot(hot_chain, world_pointer, 2);
 	sim_spawn(world_updater, (void *)1, "updater");
 }
 
@@ -342,11 +342,11 @@ static uint32_t again;
 static void holds_again(void *unused)
 {
 	(void)unused;
-	held = shazptr_acquire(world_place);
+	held = shazptr_acquire(world_pointer);
 	world_set(&holding, 1);
 	world_await_tag(&held, NULL);
 	shazptr_clear(held);
-	held = shazptr_acquire(world_place);
+	held = shazptr_acquire(world_pointer);
 	world_set(&again, 1);
 	world_await(&finished, 1);
 	shazptr_clear(held);
@@ -356,7 +356,7 @@ static void first_waiter(void *unused)
 {
 	(void)unused;
 	world_await(&holding, 1);
-	synchronize_shazptr(world_place);
+	synchronize_shazptr(world_pointer);
 	world_set(&finished, 1);
 }
 
@@ -364,7 +364,7 @@ static void second_waiter(void *unused)
 {
 	(void)unused;
 	world_await(&again, 1);
-	synchronize_shazptr(world_place);
+	synchronize_shazptr(world_pointer);
 }
 
 static void setup_later_tag(void)
@@ -382,7 +382,7 @@ static uint64_t written;
 
 static void writer(void *unused)
 {
-	struct shazptr_guard guard = shazptr_acquire(world_place);
+	struct shazptr_guard guard = shazptr_acquire(world_pointer);
 
 	(void)unused;
 	world_set(&holding, 1);
@@ -395,7 +395,7 @@ static void sees_it(void *unused)
 {
 	(void)unused;
 	world_await(&holding, 1);
-	synchronize_shazptr(world_place);
+	synchronize_shazptr(world_pointer);
 	sim_assert(quiesce_load_relaxed(&written) == 1);
 }
 
@@ -417,7 +417,7 @@ const struct sim_scenario shazptr_wait_scenarios[] = {
 	{ .name = "sharing", .what = "three updaters of one pointer", .setup = setup_sharing },
 	{ .name = "sharing_cpu_each", .what = "... a CPU for every thread", .setup = setup_sharing, .but = with_many_cpus },
 	{ .name = "full_sharing", .what = "... without membarrier", .setup = setup_sharing, .but = without_membarrier },
-	{ .name = "places", .what = "three updaters of different pointers", .setup = setup_places },
+	{ .name = "pointers", .what = "three updaters of different pointers", .setup = setup_pointers },
 	{ .name = "skip", .what = "without the self-scan", .setup = setup_skip },
 	{ .name = "skip_sharing", .what = "... of one pointer", .setup = setup_skip_sharing },
 	{ .name = "full_skip", .what = "... without membarrier", .setup = setup_full_skip },

@@ -24,29 +24,29 @@ void world_check(const struct item *item)
 	sim_obj_read(id);
 }
 
-void world_read(int place)
+void world_read(int index)
 {
-	struct shazptr_guard guard = shazptr_protect(&world_place[place]);
+	struct shazptr_guard guard = shazptr_protect(&world_pointer[index]);
 
 	world_check(shazptr_ptr(guard));
 	shazptr_clear(guard);
 }
 
-void world_read_known(int place, bool wild)
+void world_read_known(int index, bool wild)
 {
-	struct item *item = rcu_access_pointer(world_place[place]);
+	struct item *item = rcu_access_pointer(world_pointer[index]);
 	struct shazptr_guard guard = shazptr_acquire(wild ? SHAZPTR_WILDCARD : (void *)item);
-	struct item *again = rcu_dereference(world_place[place]);
+	struct item *again = rcu_dereference(world_pointer[index]);
 
 	if (wild || again == item)
 		world_check(again);
 	shazptr_clear(guard);
 }
 
-void world_reader(void *place)
+void world_reader(void *index)
 {
-	world_read((intptr_t)place);
-	world_read((intptr_t)place);
+	world_read((intptr_t)index);
+	world_read((intptr_t)index);
 }
 
 void world_readers(int nr)
@@ -54,17 +54,17 @@ void world_readers(int nr)
 	spawn_each(nr, world_reader, "reader");
 }
 
-void world_reader_of_places(void *unused)
+void world_reader_of_pointers(void *unused)
 {
 	(void)unused;
 	for (int i = 0; i < 3; i++)
 		world_read(i);
 }
 
-void world_updater(void *place)
+void world_updater(void *index)
 {
 	for (int i = 0; i < 2; i++) {
-		struct item *old = world_replace((intptr_t)place);
+		struct item *old = world_replace((intptr_t)index);
 
 		synchronize_shazptr(old);
 		world_free(old);

@@ -4,7 +4,7 @@
  * A claim finds a slot empty and fills it.
  *   In the thread's own line it is a load and a store.  No other thread claims there; a signal
  *   handler may claim between the two, and must clear its slot before it returns.
- *   In the block of the thread's id (concurrency id or CPU number), at the place where the thread
+ *   In the block of the thread's id (concurrency id or CPU number), in the slot that the thread
  *   claimed last, it is one step: a restartable sequence or a compare-and-exchange.
  */
 #ifndef QUIESCE_DETAIL_CLAIM_H
