@@ -310,11 +310,11 @@ static void notify_scanner(hazptr_t *slot, uintptr_t old)
 static void serve_requests(hazptr_t *slot, uintptr_t old)
 {
 	/* Relaxed: a request may be seen, or end, a little late. */
-	uint64_t asked = quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr_slow);
+	uint64_t requests = quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr_slow);
 
-	if (asked & QUIESCE_SLOTS_WAIT)
+	if (requests & QUIESCE_SLOTS_WAIT)
 		notify_scanner(slot, old);
-	if (asked & QUIESCE_SLOTS_YIELD)
+	if (requests & QUIESCE_SLOTS_YIELD)
 		quiesce__yield(&quiesce__slots_yield);
 }
 

@@ -219,7 +219,7 @@ static void worker_main(void)
 		worker_step();
 }
 
-/* Called when the worker ends: it was asked to stop, or a callback has ended its thread. */
+/* Called when the worker ends: a stop was requested, or a callback has ended its thread. */
 static void worker_exit(void)
 {
 	quiesce__self()->state &= ~QUIESCE_TLS_WORKER; /* a destructor of this thread may fork, and the child has no worker then */

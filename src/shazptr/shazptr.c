@@ -233,11 +233,11 @@ static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
 /* Make every clear take the slow path from now on if its guard may be a fallback guard. */
 static void expect_fallback(void)
 {
-	uint64_t asked = quiesce_load_relaxed(&quiesce_shazptr_v1.attention); /* Relaxed: after the exchange that has counted. */
+	uint64_t attention = quiesce_load_relaxed(&quiesce_shazptr_v1.attention); /* Relaxed: after the exchange that has counted. */
 
-	while (!(asked & QUIESCE_SLOTS_FALLBACK) && !QUIESCE_MUTANT(fallback_unexpected))
+	while (!(attention & QUIESCE_SLOTS_FALLBACK) && !QUIESCE_MUTANT(fallback_unexpected))
 		/* SH8: full, pairs with SH8 in make_array() */
-		if (quiesce_cmpxchg(SH8, &quiesce_shazptr_v1.attention, &asked, asked | QUIESCE_SLOTS_FALLBACK))
+		if (quiesce_cmpxchg(SH8, &quiesce_shazptr_v1.attention, &attention, attention | QUIESCE_SLOTS_FALLBACK))
 			break;
 }
 
