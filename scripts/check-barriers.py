@@ -14,7 +14,7 @@ In src/ and include/:
     above (or above the run of relaxed lines that it is part of), a "Relaxed throughout" in its function, or, for a public operation
     that promises nothing, "no order" in the comment above it.  The thread's own
     TLS block (self->, quiesce__self(), quiesce_own_...()) needs none, nor does a planted bug.
- 4. Labels are declared in src/platform/labels.h, guards in mutants.h, and all of those are in use.  Each label has a claim at the head
+ 4. Labels are declared in src/platform/labels.h, guards in mutants.h, and all of those are in use.  Each label has a statement at the head
     of a file: one side | other side (scripts/ledger.py).  The head of each .c file of src/ has a row for each label in it.
  5. Each (label, kind) and each guard in use is in tests/mutants.list, with a
     killer, or as "equivalent" with a written reason.
@@ -86,25 +86,25 @@ def check_declared(root, sites, guards, bad):
     bad += [f"src/platform/mutants.h: guard {g} is not in use" for g in sorted(names - {g for g, _ in guards})]
 
 
-def check_claims(root, bad):
-    claimed = set()
-    for label, one, other, name in ledger.claims(root):
-        claimed.add(label)
+def check_statements(root, bad):
+    stated = set()
+    for label, one, other, name in ledger.statements(root):
+        stated.add(label)
         if other is None:
-            bad.append(f"{name}: the claim of {label} has one side only: {one}")
-    bad += [f"{ledger.LABELS}: no comment at the head of a file claims what {label} orders: ' * {label}  one side | other side'"
-            for label in ledger.labels(root) if label not in claimed]
+            bad.append(f"{name}: the statement of {label} has one side only: {one}")
+    bad += [f"{ledger.LABELS}: no comment at the head of a file states what {label} orders: ' * {label}  one side | other side'"
+            for label in ledger.labels(root) if label not in stated]
 
 
 def check_heads(root, sites, bad):
-    """The head of each .c file of src/ has a row for each label that the file uses: a claim, or " * LABEL, LABEL  see FILE"."""
+    """The head of each .c file of src/ has a row for each label that the file uses: a statement, or " * LABEL, LABEL  see FILE"."""
     for name in sorted({s.where.partition(":")[0] for s in sites}):
         if not re.match(r"src/.*\.c$", name):
             continue
         head = (root / name).read_text(encoding="utf-8").partition("#include")[0]
         rows = {label for row in re.findall(r"^ \* ((?:[A-Z]{2}\d(?:, )?)+)  ", head, re.M) for label in row.split(", ")}
         missing = sorted({s.label for s in sites if s.where.startswith(name + ":")} - rows)
-        bad += [f"{name}: the head has no row for {label}, neither a claim nor ' * {label}  see FILE'" for label in missing]
+        bad += [f"{name}: the head has no row for {label}, neither a statement nor ' * {label}  see FILE'" for label in missing]
 
 
 def check_list(root, sites, guards, bad):
@@ -138,7 +138,7 @@ def main():
                    for g in ledger.GUARD.findall(line)]
     check_partners(sites, names, bad)
     check_declared(root, sites, guards, bad)
-    check_claims(root, bad)
+    check_statements(root, bad)
     check_heads(root, sites, bad)
     if (root / "tests/mutants.list").is_file():
         check_list(root, sites, guards, bad)

@@ -55,9 +55,9 @@ def calls(functions):
     return [f"`{f}()`" for f in functions]
 
 
-def claims_table(root, prefixes):
+def statements_table(root, prefixes):
     rows, seen = [], set()
-    for label, one, other, name in sorted(ledger.claims(root), key=lambda c: c[0]):
+    for label, one, other, name in sorted(ledger.statements(root), key=lambda c: c[0]):
         if label[:2] in prefixes and (label, one, other) not in seen:
             seen.add((label, one, other))
             rows.append([[label], fold(one, 60), fold(other or "", 56), [f"`{base(name)}`"]])
@@ -81,7 +81,7 @@ def sites_table(root, prefixes):
 
 
 def ledger_part(root, prefixes):
-    return claims_table(root, prefixes) + [""] + sites_table(root, prefixes)
+    return statements_table(root, prefixes) + [""] + sites_table(root, prefixes)
 
 
 def mutants(root):

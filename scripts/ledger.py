@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""ledger.py - the barrier ledger, read from the sources: the labelled operations, and what each label claims.
+"""ledger.py - the barrier ledger, read from the sources: the labelled operations, and what each label states.
 
 A site is an operation with a label, whose partners the comment above it names:
     /* RU1: pairs with RU1 in gp_advance() */
     quiesce_fence_light(RU1);
-A claim is a row in the comment at the head of a file, with the order of one side and that of the other:
+A statement is a row in the comment at the head of a file, with the order of one side and that of the other:
      * RU1  word set, then the section's reads | unlink, then words are read
-A further line of a claim is indented by six columns, and begins another claim of the label if it has a bar of its own.
+A further line of a statement is indented by six columns, and begins another statement of the label if it has a bar of its own.
 """
 import functools
 import pathlib
@@ -27,7 +27,7 @@ OPERATION = re.compile(r"\bquiesce_(" + "|".join(KINDS) + r")\s*\(\s*(\w+)\s*[,)
 PAIR = re.compile(r"\b([A-Z]{2,4}\d+): (?:(?:acquire|release|full), )?pairs with (?:the caller|([A-Z]{2,4}\d+) in "
                   r"((?:\w+\(\)(?:, | and )?)+))")
 GUARD = re.compile(r"\bQUIESCE_MUTANT\((\w+)\)")
-CLAIM = re.compile(r"^ \* ([A-Z]{2}\d)  (?!see )(\S.*)")
+STATEMENT = re.compile(r"^ \* ([A-Z]{2}\d)  (?!see )(\S.*)")
 FURTHER = re.compile(r"^ \* {6}(\S.*)")
 DIRECTORIES = ("src/", "include/", "liburcu/")
 # The layer itself: it defines the operations and has no sites of its own.
@@ -100,13 +100,13 @@ def all_sites(root):
 
 
 @functools.lru_cache(maxsize=None)
-def claims(root):
-    """(label, one side, other side, file) of each claim, in the order of the files; the other side is None where a bar is missing."""
+def statements(root):
+    """(label, one side, other side, file) of each statement, in the order of the files; the other side is None where a bar is missing."""
     found = []
     for name in csource.c_files(str(root), *DIRECTORIES):
-        label, open_claim = None, False
+        label, open_statement = None, False
         for line in (root / name).read_text(encoding="utf-8").split("\n"):
-            row, further = CLAIM.match(line), FURTHER.match(line)
+            row, further = STATEMENT.match(line), FURTHER.match(line)
             if row:
                 label = row.group(1)
                 found.append([label, row.group(2), name])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* labels.h - every label of the barrier ledger.  The comment at the head of a file claims what its label orders, and
- * docs/ordering.md is made of these claims. */
+/* labels.h - every label of the barrier ledger.  The comment at the head of a file states what its label orders, and
+ * docs/ordering.md is made of these statements. */
 #ifndef QUIESCE_LABELS_H
 #define QUIESCE_LABELS_H
 

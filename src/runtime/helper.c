@@ -5,8 +5,9 @@
  *   watcher:     sleeps; becomes the dispatcher once the present one has been running callbacks for BLOCKED_NS
  *   neither:     in a step that blocks; afterwards it watches, or ends
  *
- * I1. One thread dispatches, or no thread exists, or the first is being started.  Only the dispatcher takes jobs, and
- *     sleeps on @asleep.  It sets @asleep, and a caller that lists a job clears it, under the lock.  Only
+ * I1. One thread dispatches, or no thread exists, or the first is being started; or the dispatcher has ended in a
+ *     callback, and threads that callbacks block are left: the first to return dispatches.  Only the dispatcher takes
+ *     jobs, and sleeps on @asleep.  It sets @asleep, and a caller that lists a job clears it, under the lock.  Only
  *     quiesce__helper_wake() clears it without the lock, because it may run in a signal handler.
  * I2. If the dispatcher runs callbacks of the program and a job waits, then a thread watches, or one is about to,
  *     or the number of threads is at its limit, or no thread can be created.  Three places ensure that: where

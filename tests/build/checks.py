@@ -43,7 +43,7 @@ FAULTS = [
     ("barriers", "src/runtime/lock.c", "pairs with LK1", "pairs with RU1", "says that it pairs"),
     ("barriers", "src/runtime/lock.h", "Relaxed: ", "", "without 'Relaxed"),
     ("barriers", "src/platform/labels.h", "X(LK1)", "X(LK9)", "not declared"),
-    ("barriers", "src/runtime/lock.c", " * LK1  ", " * LK1: ", "claims what LK1 orders"),
+    ("barriers", "src/runtime/lock.c", " * LK1  ", " * LK1: ", "states what LK1 orders"),
     ("barriers", "src/runtime/lock.c", "released | lock", "released, lock", "has one side only"),
     ("barriers", "src/rcu/rcu_gp.c", " * RU7  see", " * RU7: see", "the head has no row for RU7"),
     ("ordering", "src/runtime/lock.c", "LK1 in quiesce__unlock()", "LK1 in quiesce__lock()", "the sources say otherwise"),

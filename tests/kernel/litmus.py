@@ -12,7 +12,7 @@ Result: Never | Sometimes      the verdict that herd7 must reach
     Guard: SHAZPTR NAME            it shows the source with that bug of kernel/mutants.h planted
     Source: FILE FUNCTION OP ; OP  these stand in that function or macro, in this order; an ordering
                                    has its label before it: "SK1 smp_mb()".
-Each labelled operation of a Never file has a Weakened line, and a Source line that claims it; a Never
+Each labelled operation of a Never file has a Weakened line, and a Source line that quotes it; a Never
 file has no data race.  A verdict of Never in a Weakened line is a redundancy, which the text explains.
 
 Without a memory model (--model, or $KERNEL_MEMORY_MODEL) or herd7 only the ties are checked, and the exit
@@ -98,8 +98,8 @@ def cases_of(path):
 
 # Ties.
 
-def check_claim(claim):
-    path, function, ops = claim
+def check_source(source):
+    path, function, ops = source
     if not os.path.exists(os.path.join(TOP, path)):
         return path + " does not exist"
     body = check_ties.body_of(kernel_orders.annotated(*csource.read(TOP, path)), function)
@@ -114,8 +114,8 @@ def check_claim(claim):
     return None
 
 
-def unclaimed(operations, claims):
-    ops = " ".join(op for _, _, some in claims for op in some)
+def unquoted(operations, sources):
+    ops = " ".join(op for _, _, some in sources for op in some)
     for process, label, _, op in operations:
         names = "|".join((op,) + STANDS_FOR.get(op, ()))
         if label != "implied" and not re.search(r"\b%s (?:%s)\(" % (label, names), ops):
@@ -144,16 +144,16 @@ def check(path):
     text = check_ties.read(path)
     name = os.path.basename(path)[:-len(".litmus")]
     result = userspace.header(text, "Result")
-    claims = check_ties.claims_of(text)
+    sources = check_ties.sources_of(text)
     operations = labelled(userspace.split(text)[1])
     if text.split("\n", 1)[0] != "C " + name:
         yield "the name in the first line is not that of the file"
     if result not in (["Never"], ["Sometimes"]):
         yield "needs one Result: Never or Sometimes"
-    if not claims:
+    if not sources:
         yield "no Source line"
-    yield from (e for e in map(check_claim, claims) if e)
-    yield from unclaimed(operations, claims)
+    yield from (e for e in map(check_source, sources) if e)
+    yield from unquoted(operations, sources)
     yield from unknown_guards(text)
     if result == ["Never"]:
         yield from unweakened(text, operations)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Check that every litmus file, and every spin model, still matches the source.
 
-A line " * Source: FILE FUNCTION OP ; OP ..." claims that these texts stand in
+A line " * Source: FILE FUNCTION OP ; OP ..." asserts that these texts stand in
 that function (or macro), in this order.  Further, every operation with a label in
-a program of our dialect must be claimed by one of the file's Source lines, with
+a program of our dialect must be quoted by one of the file's Source lines, with
 the same operation and label; quiesce_fence_light and quiesce_fence_full may stand
 for quiesce_fence_mode, a full fence also for a heavy one, a heavy one for a shared
 one and for one that restarts sequences, an acquire load and a release store for
@@ -57,7 +57,7 @@ def body_of(source, name):
     return plain(" ".join(macros)) if macros else None
 
 
-def claims_of(text):
+def sources_of(text):
     """[(file, function, [op ...])]"""
     out = []
     for line in re.findall(r"^ \* Source: (.*)$", text, re.M):
@@ -66,8 +66,8 @@ def claims_of(text):
     return out
 
 
-def check_claim(claim):
-    path, function, ops = claim
+def check_source(source):
+    path, function, ops = source
     full = os.path.join(TOP, path)
     if not os.path.exists(full):
         return path + " does not exist"
@@ -83,8 +83,8 @@ def check_claim(claim):
     return None
 
 
-def unclaimed(program, claims):
-    ops = " ".join(op for _, _, some in claims for op in some)
+def unquoted(program, sources):
+    ops = " ".join(op for _, _, some in sources for op in some)
     for op, label in sorted(set(re.findall(r"\b(quiesce_\w+)\(([A-Z]{2}\d+)\b", program))):
         if not any(re.search(r"\b%s\(%s\b" % (name, label), ops) for name in (op,) + STANDS_FOR.get(op, ())):
             if op == "quiesce_fence_full" and "quiesce_fence_full(label)" in ops:
@@ -103,18 +103,18 @@ def unknown_mutants(text, mutants):
 
 def check(path, mutants):
     text = read(path)
-    claims = claims_of(text)
+    sources = sources_of(text)
     if path.endswith(".pml"):
-        return [e for e in map(check_claim, claims) if e] or ([] if claims else ["no Source line"])
+        return [e for e in map(check_source, sources) if e] or ([] if sources else ["no Source line"])
     head, program = text.split(" *)\n", 1)
-    errors = [e for e in map(check_claim, claims) if e]
+    errors = [e for e in map(check_source, sources) if e]
     errors += unknown_mutants(text, mutants)
     if re.search(r"^ \* Rmw: full$", text, re.M):
-        errors += [e for e in map(check_claim, RMW_FULL) if e]
-    if not claims:
+        errors += [e for e in map(check_source, RMW_FULL) if e]
+    if not sources:
         errors.append("no Source line")
     if text.startswith("C "):
-        errors += unclaimed(program, claims)
+        errors += unquoted(program, sources)
         if text[2:].split("\n", 1)[0] != os.path.basename(path)[:-len(".litmus")]:
             errors.append("the name in the first line is not that of the file")
     return errors
