@@ -78,7 +78,7 @@ QUIESCE_API void quiesce_set_yield(int on);
  * @bytes: total size of the unreclaimed objects of call_rcu(), kfree_rcu() and call_srcu() above which
  *   rcu_throttle() waits; grace periods are expedited above half of it.  Default 64 MiB.  0: none.
  *
- * Threads report their garbage in steps that together are at most a quarter of the ceiling (at most
+ * Threads report their garbage in quanta that together are at most a quarter of the ceiling (at most
  * 64 KiB and at least 1 KiB for each thread), so the garbage may exceed it by that much. */
 QUIESCE_API void quiesce_set_garbage_ceiling(uint64_t bytes);
 

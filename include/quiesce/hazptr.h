@@ -37,8 +37,8 @@
  * pool (slots beyond HAZPTR_SLOT_PER_CTX of one thread, and detached ones, whichever thread held
  * them) keep protecting; objects that other threads had retired are reclaimed there, too.  Slots
  * and contexts of other threads protect nothing in the child, so a slot that was handed over
- * protects in the parent only.  A cohort, a group of retired objects, that another thread was using
- * at the fork stays locked.
+ * protects in the parent only.  A cohort (hazptr_cohort.h) that another thread was using at the
+ * fork stays locked.
  *
  * Callbacks.  call_hazptr() leaves them to a thread of the library, the helper, and never runs them
  * in its caller, which may therefore hold any lock.  call_hazptr_inline() runs them in the caller,

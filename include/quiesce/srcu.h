@@ -2,7 +2,7 @@
 /* quiesce/srcu.h - read-copy update in domains: readers may sleep, and updaters wait for the
  * readers of one domain only.
  *
- * A domain is a group of readers that the program defines, by a struct srcu_struct.  Use domains
+ * A domain has readers of its own; the program defines it, by a struct srcu_struct.  Use domains
  * when readers sleep, or stay in a section for long, or leave it in another thread than they entered
  * it in.  Use rcu.h when sections are short: it is cheaper and needs no domain.
  *

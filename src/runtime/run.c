@@ -3,21 +3,21 @@
  *
  * A callback that calls pthread_exit(), directly or by way of other code (such as the interpreter of a
  * language that shuts down), or that enables its own cancellation, does not return: it ends the thread in the
- * middle of a batch, behind locks and counts that other threads wait for.  So the library calls the program
+ * middle of a chunk, behind locks and counts that other threads wait for.  So the library calls the program
  * in a run:
  *
  *   quiesce__run() -> cancellation disabled -> code ........ returns -> cancellation as before
  *                                               |
  *                                               +- the thread ends -> ended -> report -> outer run, if any -> destructors of keys
  *
- * I1. A batch is a run, or other work done under one lock; one object is not, so a run costs nothing per
- *     object.
+ * I1. A chunk is a run, or other work done under one lock; one callback is not, so a run costs nothing per
+ *     callback.
  * I2. @ended can find whatever @code holds when it calls the program: it is in the structure that embeds the
  *     run, or behind the lock that @code holds.
- * I3. @ended releases all of it: locks, gates, counts, and the rest of the batch, which is queued again where
+ * I3. @ended releases all of it: locks, gates, counts, and the rest of the chunk, which is queued again where
  *     other threads find it.  The callback that did not return counts as run.  The bits of the thread's state
  *     are restored first.
- * I4. @ended does not continue the batch: a batch whose callbacks all end their threads would need a deeper
+ * I4. @ended does not continue the chunk: a chunk whose callbacks all end their threads would need a deeper
  *     stack for each.  So a thread of the library that ends is replaced by a new one, which continues.
  * I5. Runs nest as calls do, and end from the inside out.  A callback that leaves by longjmp(), or on another
  *     stack, breaks that: it is forbidden, and detected when the thread ends.

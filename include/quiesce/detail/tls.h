@@ -53,11 +53,11 @@ struct quiesce_tls_v1 {
 	uint64_t named_at;              /* time of the last call of the holdout hook for it; set by the helper */
 };
 
-/* The block lies at a constant distance from the thread pointer (model initial-exec) if it is there
- * when the program starts, or if the C library reserves memory for it, as glibc does.  Others, such as
- * musl, refuse to load an object later that relies on that.  So with them the code of shared objects
- * calls the library for the block; that of programs does not.  A program that
- * defines QUIESCE_TLS_DYNAMIC, as 0 or 1, decides by itself. */
+/* The thread state lies at a constant distance from the thread pointer (model initial-exec) if it
+ * is there when the program starts, or if the C library reserves memory for it, as glibc does.
+ * Others, such as musl, refuse to load an object later that relies on that.  So with them the code
+ * of shared objects calls the library for the thread state; that of programs does not.  A program
+ * that defines QUIESCE_TLS_DYNAMIC, as 0 or 1, decides by itself. */
 #if QUIESCE_TLS_DYNAMIC && defined(__PIC__) && !defined(__PIE__)
 #define QUIESCE__OWN_BY_CALL 1
 #define QUIESCE__TLS_MODEL
@@ -72,18 +72,18 @@ struct quiesce_tls_v1 *quiesce_sim_self(void);
 extern QUIESCE_DATA __thread struct quiesce_tls_v1 quiesce_tls_v1 QUIESCE__TLS_MODEL;
 #endif
 
-/* The block of the calling thread.  There are two ways to reach it, because no language knows that
+/* The thread state of the caller.  There are two ways to reach it, because no language knows that
  * a function may continue in another thread after a call, where a program switches fibers or its
  * coroutines await: compilers keep addresses of thread-local variables across calls.
  *
  * quiesce__self() - for the library: an address, which compilers keep.  Functions of the library,
  * and so the callbacks that they run, return in the thread that called them.
  * quiesce__own() - for code that is inlined into programs: once in each call, in the middle of
- * which no switch happens.  All that compilers may keep of it is the distance of the block from the
- * thread pointer, a constant of the process.  The thread pointer is read by the instruction that
- * accesses the block, or by one that the compiler neither drops nor moves across a call.  Where the
- * CPU's file in quiesce/arch/ has no such instruction the compiler's own is used, or, in programs
- * that define QUIESCE_FIBERS, a call.
+ * which no switch happens.  All that compilers may keep of it is the distance of the thread state
+ * from the thread pointer, a constant of the process.  The thread pointer is read by the instruction
+ * that accesses the thread state, or by one that the compiler neither drops nor moves across a call.
+ * Where the CPU's file in quiesce/arch/ has no such instruction the compiler's own is used, or, in
+ * programs that define QUIESCE_FIBERS, a call.
  */
 #if defined(QUIESCE_SIM)
 #define quiesce__self() quiesce_sim_self()
@@ -108,7 +108,7 @@ QUIESCE_API struct quiesce_tls_v1 *quiesce__own_call(void);
  * perturbing build need addresses. */
 #if QUIESCE_HAVE_SEGMENT && !QUIESCE_TSAN && !defined(QUIESCE_SIM) && !defined(QUIESCE_PERTURB) && !QUIESCE__OWN_BY_CALL
 #define QUIESCE_OWN_BY_SEGMENT 1
-/* Files of one program may differ in the form of the block, so its types have two names. */
+/* Files of one program may differ in the form of the thread state, so its types have two names. */
 #define quiesce__own_block quiesce__own_segment
 struct quiesce__own_segment {
 	int64_t at; /* distance from the thread pointer */
