@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The limits of CONTRIBUTING.md: lengths of functions and files, SPDX lines, no notes about work to do."""
+"""The limits of CONTRIBUTING.md: lengths of functions and files, SPDX lines, no notes about work to do.
+
+The files that a design document names as its source are there, too.
+"""
 import pathlib
 import re
 import statistics
@@ -15,6 +18,8 @@ KERNEL_WIDTH = 100
 TEXT = (".c", ".h", ".hpp", ".cpp", ".S", ".py", ".sh", ".build", ".map", ".in", ".litmus", ".pml", ".txt", ".list",
         ".args", ".ini", "Makefile", ".ci/run", ".gitignore")
 QUOTED = re.compile(r'"[^"]{20,}"')  # kernel style does not break messages
+SOURCES = re.compile(r"^[^\n]*\bThe sources? .*?\n\n|^The source:\n\n(?:\|[^\n]*\n)+", re.M | re.S)
+PATH = re.compile(r"`([\w./-]+(?:/|\.(?:c|h|hpp)))`")
 LATER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 
 
@@ -48,9 +53,23 @@ def lengths(root):
             yield last - first + 1, f"{name}:{first + 1}: {function}()"
 
 
+def source_problems(root):
+    """A name without a directory is in the directory of the name before it."""
+    for document in sorted((root / "docs/design").glob("*.md")):
+        text = document.read_text(encoding="utf-8")
+        for named in SOURCES.findall(text):
+            folder = root
+            for name in PATH.findall(named):
+                path = (root if "/" in name else folder) / name
+                folder = path if name.endswith("/") else path.parent
+                if not path.exists():
+                    yield f"{document.relative_to(root)}: its source {name} is not in {folder.relative_to(root)}/"
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     bad = [p for name in csource.tracked(str(root)) for p in file_problems(root, name)]
+    bad += source_problems(root)
     found = sorted(lengths(root))
     bad += [f"{where} {n} lines, at most {LONGEST}" for n, where in found if n > LONGEST]
     n = [length for length, _ in found]

@@ -29,6 +29,7 @@ FAULTS = [
     ("style", "src/runtime/lock.c", None, "void f(void)\n{\n" + "\tg();\n" * 101 + "}\n", "at most 100"),
     ("style", "src/runtime/lock.c", None, "/* TO" + "DO: planted */\n", "TO" + "DO"),
     ("style", "src/runtime/lock.c", None, "/* */\n" * 600, "at most 600"),
+    ("style", "docs/design/planted.md", None, "\nThe source is `src/runtime/lock.c`, `planted.c`.\n\n", "planted.c is not in src/runtime/"),
     ("words", "src/runtime/lock.c", None, "int quiesce__helper_" + "poke;\n", "write wake"),
     ("voice", "tools/planted/x.c", None, "/* The thread who waits. */\n", "tools/planted: who: 1, at most 0"),
     ("voice", "tools/planted/x.c", None, "/* Each thread that nobody woke is reported. */\n", "tools/planted: nobody: 1, at most 0"),
