@@ -137,7 +137,7 @@ QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 	if (quiesce_unlikely(!slot) || !QUIESCE__SLOT_RELEASED(slot))
 		return;
 	/* Relaxed: a scan waits again for a slot that misses it. */
-	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)))
+	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.requests)))
 		quiesce__hazptr_free_slow(slot);
 	else
 		/* SH2: release, pairs with SH2 in quiesce__slot_read() and hazptr_alloc() */

@@ -26,7 +26,7 @@
  * SH3  object initialised, then published (the caller) | pointer loaded again, then the object used
  * SH6  group and slot counted, then claimed            | fence, counts read
  * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
- *      attention is the child's, then the counts are   | counts found, then attention set
+ *      @requests is the child's, then the counts are   | counts found, then @requests set
  * SH4  the line as its owner leaves it, then let go    | taken, then claimed in
  * SH1  see shazptr_wait.c
  */
@@ -233,11 +233,11 @@ static uintptr_t *claim_shared(struct quiesce_tls_v1 *self, uintptr_t value)
 /* Make every clear take the slow path from now on if its guard may be a fallback guard. */
 static void expect_fallback(void)
 {
-	uint64_t attention = quiesce_load_relaxed(&quiesce_shazptr_v1.attention); /* Relaxed: after the exchange that has counted. */
+	uint64_t requests = quiesce_load_relaxed(&quiesce_shazptr_v1.requests); /* Relaxed: after the exchange that has counted. */
 
-	while (!(attention & QUIESCE_SLOTS_FALLBACK) && !QUIESCE_MUTANT(fallback_unexpected))
+	while (!(requests & QUIESCE_SLOTS_FALLBACK) && !QUIESCE_MUTANT(fallback_unexpected))
 		/* SH8: full, pairs with SH8 in make_array() */
-		if (quiesce_cmpxchg(SH8, &quiesce_shazptr_v1.attention, &attention, attention | QUIESCE_SLOTS_FALLBACK))
+		if (quiesce_cmpxchg(SH8, &quiesce_shazptr_v1.requests, &requests, requests | QUIESCE_SLOTS_FALLBACK))
 			break;
 }
 
@@ -357,7 +357,7 @@ void quiesce__shazptr_clear_slow(uintptr_t *slot)
 	if (value & QUIESCE_SLOT_TAG)
 		quiesce__shazptr_notify();
 	/* Relaxed: a request may be seen, or end, a little late. */
-	if (quiesce_load_relaxed(&quiesce_shazptr_v1.attention) & QUIESCE_SLOTS_YIELD)
+	if (quiesce_load_relaxed(&quiesce_shazptr_v1.requests) & QUIESCE_SLOTS_YIELD)
 		quiesce__yield(&quiesce__slots_yield);
 }
 

@@ -175,7 +175,7 @@ static void check_fallback(void)
  * scan finds its slot; if it sees the request for too long, its call has no effect. */
 static void request(uint64_t bit)
 {
-	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.attention, bit); /* Relaxed: as above. */
+	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.requests, bit); /* Relaxed: as above. */
 	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.hazptr_slow, bit); /* Relaxed: as above. */
 }
 

@@ -19,12 +19,12 @@
  *     on which it began: the child's counts are those of its own guards.  The exception: where not one page can be mapped, two static
  *     arrays are used alternately, and a grandchild must not clear a guard of its grandparent.
  * S6. A fallback guard is in one of two counts from before it finds its object until after its last access.  Before the first one of
- *     the process is returned, attention gets QUIESCE_SLOTS_FALLBACK for good: so such a guard is cleared by
+ *     the process is returned, @requests gets QUIESCE_SLOTS_FALLBACK for good: so such a guard is cleared by
  *     quiesce__shazptr_clear_slow(), and no thread stores to its count as to a slot.
  *
  * SH6  group and slot counted, then claimed          | fence, counts read
  * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
- *      attention is the child's, then the counts are | counts found, then attention set
+ *      @requests is the child's, then the counts are | counts found, then @requests set
  */
 #include "slots.h"
 
@@ -79,7 +79,7 @@ static void make_array(uint32_t nr_ids)
 	s->ids_used = 0;
 	counts = quiesce__block_of_id(nr_ids);
 	counts[0] = counts[1] = QUIESCE_SLOT_TAG;
-	/* A signal handler that forked may have interrupted a claim: if the claim finds these counts, it sets attention afterwards. */
+	/* A signal handler that forked may have interrupted a claim: if the claim finds these counts, it sets @requests afterwards. */
 	/* SH8: full, pairs with SH8 in claim_fallback() */
 	(void)quiesce_xchg(SH8, &s->fallback, counts);
 }
@@ -148,7 +148,7 @@ uint32_t quiesce__slots_fallback(uint32_t index)
 
 void quiesce__slots_fork_child(void)
 {
-	quiesce_shazptr_v1.attention = 0;
+	quiesce_shazptr_v1.requests = 0;
 	quiesce__slots.fallback_phase = 0;
 	make_array((uint32_t)quiesce_shazptr_v1.nr_ids);
 }

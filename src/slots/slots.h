@@ -10,7 +10,7 @@
 #include "runtime/readers.h"
 #include "runtime/yield.h"
 
-/* This bit of quiesce_shazptr_v1.attention makes readers yield after each clear. */
+/* This bit of quiesce_shazptr_v1.requests makes readers yield after each clear. */
 #define QUIESCE_SLOTS_YIELD 2ull
 
 /* A group begins with its slots, one word each, and one more word, the number of slots that were ever used.  As many

@@ -18,7 +18,7 @@
  *     sleep.  No waiter depends on a leader that does not run: see srcu_follow.c.  Waiters are completed, and withdraw,
  *     under the lock.
  * I4. A caller needs the first grace period whose number is taken, under the lock, after the call began.
- * I5. A reader accesses nothing of the domain after it has counted as left.  So it checks for a request (@attention)
+ * I5. A reader accesses nothing of the domain after it has counted as left.  So it checks for a request (@requests)
  *     before that, in the same restartable sequence, and the word on which the leader sleeps belongs to the library: see
  *     waitq.h.  A request that is made between the check and the count is missed, so each sleep is timed.
  * I6. A forked child has none of the threads that lead, wait or run callbacks: the first call on a domain there resets
@@ -48,7 +48,7 @@
 #define FORCE_NORMAL_NS 50000u
 #define PAUSE 4u /* readers yield at most a fifth of the time for normal waits */
 
-/* Bits of @attention: what a reader does when it leaves. */
+/* Bits of @requests: what a reader does when it leaves. */
 #define REQUEST_WAKE 1ull   /* wake the leader of the domain */
 #define REQUEST_HELPER 2ull /* wake the helper thread */
 #define REQUEST_YIELD 4ull  /* yield the CPU */
@@ -75,7 +75,7 @@ static void open_domain(struct srcu_struct *ssp)
 		return;
 	for (uint32_t i = 0; i < 2; i++)
 		/* Relaxed: a race costs a missed request (I5). */
-		if (!quiesce_load_relaxed(&ssp->leave[i]) && !quiesce_load_relaxed(&ssp->attention[i]))
+		if (!quiesce_load_relaxed(&ssp->leave[i]) && !quiesce_load_relaxed(&ssp->requests[i]))
 			/* Relaxed: a reader that leaves has found the sets by entering. */
 			quiesce_store_relaxed(&ssp->leave[i], word);
 	/* PC1: release, pairs with PC1 in srcu_read_lock() */
@@ -102,13 +102,13 @@ int quiesce__srcu_lock_slow(uint32_t layout, struct srcu_struct *ssp, uint64_t i
 }
 
 /* The reader has left, so @ssp is only an address here (I5). */
-static QUIESCE_COLD void serve_requests(const struct srcu_struct *ssp, uint64_t attention)
+static QUIESCE_COLD void serve_requests(const struct srcu_struct *ssp, uint64_t requests)
 {
-	if ((attention & REQUEST_WAKE) && !QUIESCE_MUTANT(srcu_wake_lost))
+	if ((requests & REQUEST_WAKE) && !QUIESCE_MUTANT(srcu_wake_lost))
 		quiesce__waitq_wake(quiesce__waitq_of(ssp));
-	if (attention & REQUEST_HELPER)
+	if (requests & REQUEST_HELPER)
 		quiesce__helper_wake();
-	if (attention & REQUEST_YIELD)
+	if (requests & REQUEST_YIELD)
 		quiesce__yield(&quiesce__srcu_yield);
 }
 
@@ -121,15 +121,15 @@ void quiesce__srcu_bad_index(const struct srcu_struct *ssp, int idx)
 /* Most invalid values of @idx arrive here, because the word in the place of their @leave is 0. */
 void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 {
-	uint64_t attention;
+	uint64_t requests;
 
 	if (quiesce_unlikely(idx > 1)) {
 		quiesce__srcu_bad_index(ssp, (int)idx);
 		return;
 	}
 	/* Relaxed: a missed request costs a timed sleep (I5). */
-	attention = quiesce_load_relaxed(&ssp->attention[idx]);
-	if (!attention && quiesce__percpu_uses_sequences()) {
+	requests = quiesce_load_relaxed(&ssp->requests[idx]);
+	if (!requests && quiesce__percpu_uses_sequences()) {
 		if (!quiesce_load_relaxed(&ssp->leave[idx])) /* Relaxed: a hint. */
 			open_domain(ssp);
 		/* Count in a sequence by a call, for programs whose inline code cannot read the thread's id. */
@@ -141,8 +141,8 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 		/* SR2: pairs with SR2 in scan_after_request() */
 		/* WQ1: full, pairs with WQ1 in quiesce__waitq_prepare() */
 		quiesce_fence_full(WQ1);
-	if (quiesce_unlikely(attention))
-		serve_requests(ssp, attention);
+	if (quiesce_unlikely(requests))
+		serve_requests(ssp, requests);
 }
 
 void quiesce__srcu_wake_leader(const struct srcu_struct *ssp)
@@ -163,8 +163,8 @@ void quiesce__srcu_request_one(struct srcu_struct *ssp, uint32_t idx, uint64_t b
 
 	/* Relaxed throughout: I5.  Written by the leader, and only on a change, because readers load this cache line all
 	 * the time. */
-	if (quiesce_load_relaxed(&ssp->attention[idx]) != bits)
-		quiesce_store_relaxed(&ssp->attention[idx], bits);
+	if (quiesce_load_relaxed(&ssp->requests[idx]) != bits)
+		quiesce_store_relaxed(&ssp->requests[idx], bits);
 	if (quiesce_load_relaxed(&ssp->leave[idx]) != leave)
 		quiesce_store_relaxed(&ssp->leave[idx], leave);
 }

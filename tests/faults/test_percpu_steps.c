@@ -154,7 +154,7 @@ static void enter_place(enum place place)
 	if (place == WRITE_LOCKED)
 		percpu_down_write(&sem);
 	if (place == ATTENDED) /* the state while a writer sleeps until readers leave */
-		domain.attention[0] = domain.attention[1] = 1, domain.leave[0] = domain.leave[1] = 0;
+		domain.requests[0] = domain.requests[1] = 1, domain.leave[0] = domain.leave[1] = 0;
 	idx = srcu_read_lock(&domain);
 }
 
@@ -168,7 +168,7 @@ static void leave_place(enum place place)
 	if (place == WRITE_LOCKED)
 		percpu_up_write(&sem);
 	if (place == ATTENDED)
-		domain.attention[0] = domain.attention[1] = 0;
+		domain.requests[0] = domain.requests[1] = 0;
 }
 
 /* Run with a handler after every @stride-th number of instructions, up to @most; return the number of instructions. */

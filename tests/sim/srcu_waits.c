@@ -401,7 +401,7 @@ static void setup_apart(void)
 /* ---- waking ---- */
 
 /* Unlock when a waiter has requested a wake-up: its sleep must not last until it times out. */
-static uint64_t wanted_attention;
+static uint64_t wanted_requests;
 
 static void unlocks_when_asked(void *domain)
 {
@@ -409,7 +409,7 @@ static void unlocks_when_asked(void *domain)
 	int idx = srcu_read_lock(ssp);
 
 	world_add(&asked);
-	while (!(quiesce_load_relaxed(&ssp->attention[idx]) & wanted_attention) || quiesce_load_relaxed(&ssp->leave[idx]))
+	while (!(quiesce_load_relaxed(&ssp->requests[idx]) & wanted_requests) || quiesce_load_relaxed(&ssp->leave[idx]))
 		platform_yield();
 	srcu_read_unlock(ssp, idx);
 }
@@ -434,7 +434,7 @@ static void wakes(enum world_mode mode, intptr_t other)
 {
 	world_begin(mode);
 	world_no_idling();
-	wanted_attention = 1; /* ASK_WAKE */
+	wanted_requests = 1; /* REQUEST_WAKE */
 	sim_spawn(unlocks_when_asked, NULL, "reader");
 	sim_spawn(waits_when_asked, NULL, "updater");
 	if (driver_readers > 1)
@@ -474,7 +474,7 @@ static void wakes_helper(enum world_mode mode)
 {
 	world_begin(mode);
 	world_no_idling();
-	wanted_attention = 2; /* ASK_HELPER */
+	wanted_requests = 2; /* REQUEST_HELPER */
 	sim_spawn(unlocks_when_asked, NULL, "reader");
 	sim_spawn(queues_and_waits, NULL, "queuer");
 }
@@ -487,7 +487,7 @@ static void setup_helper_and_waiters(void)
 {
 	world_begin(ANY);
 	sim_spawn(unlocks_when_asked, NULL, "reader");
-	wanted_attention = 3;
+	wanted_requests = 3;
 	sim_spawn(queues_when_asked, NULL, "queuer");
 	spawn_each(2, world_updater, "updater");
 }

@@ -219,8 +219,8 @@ static void check_domain(struct srcu_struct *ssp)
 
 		if (nr)
 			sim_fail("%lld inside by index %u, but no reader is", (long long)nr, i);
-		if (over && ssp->attention[i])
-			sim_fail("attention[%u] is %llu, but no caller waits", i, (unsigned long long)ssp->attention[i]);
+		if (over && ssp->requests[i])
+			sim_fail("requests[%u] is %llu, but no caller waits", i, (unsigned long long)ssp->requests[i]);
 	}
 	sim_assert(!u->led && !u->waiters && !u->lock.word && !u->step_lock.word && !u->waiting);
 	sim_assert(!u->list && !u->taken && u->queued == u->nr_run);

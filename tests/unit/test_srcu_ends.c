@@ -420,7 +420,7 @@ static void a_child_may_end_sections_that_it_does_not_have(void **state)
 	thread_must(pthread_create(&reader, NULL, stays_inside, &leave));
 	sem_wait(&reached);
 	thread_must(pthread_create(&waiter, NULL, waits_for_it, NULL));
-	wait_until(quiesce_load_relaxed(&domain.attention[0]) || quiesce_load_relaxed(&domain.attention[1]));
+	wait_until(quiesce_load_relaxed(&domain.requests[0]) || quiesce_load_relaxed(&domain.requests[1]));
 	in_child(forgets_sections, &o);
 	assert_string_equal(o.text, "");
 	assert_int_equal(o.status, 0);

@@ -28,7 +28,7 @@ QUIESCE_API void quiesce_synchronize_shazptr(const void *ptr);
 /* A scan sets this tag in a slot that it waits for.  The holder clears the tag together with the
  * address, so a slot without the tag has been cleared since. */
 #define QUIESCE_SLOT_TAG ((uintptr_t)1 << 63)
-/* Bits of quiesce_shazptr_v1.attention.  WAIT: a scan has set tags.  FALLBACK: this process has had
+/* Bits of quiesce_shazptr_v1.requests.  WAIT: a scan has set tags.  FALLBACK: this process has had
  * guards without a slot, so a word with a tag may be a count of such guards.  While no other bit is
  * set, a slot without a tag is cleared by a store. */
 #define QUIESCE_SLOTS_WAIT ((uint64_t)1)

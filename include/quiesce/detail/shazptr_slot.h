@@ -56,14 +56,14 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
 QUIESCE_FAST bool quiesce__shazptr_is_asked(const uintptr_t *slot)
 {
 	/* Relaxed: a missed request is made again; FALLBACK was set before the guard was returned. */
-	return (quiesce_load_relaxed(&quiesce_shazptr_v1.attention) & ~(QUIESCE_SLOTS_WAIT | QUIESCE_SLOTS_FALLBACK)) ||
+	return (quiesce_load_relaxed(&quiesce_shazptr_v1.requests) & ~(QUIESCE_SLOTS_WAIT | QUIESCE_SLOTS_FALLBACK)) ||
 	       (quiesce_load_relaxed(slot) & QUIESCE_SLOT_TAG); /* Relaxed: as above. */
 }
 
 QUIESCE_FAST void quiesce__shazptr_release(uintptr_t *slot)
 {
 	/* Relaxed: as above. */
-	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.attention)) && quiesce__shazptr_is_asked(slot))
+	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.requests)) && quiesce__shazptr_is_asked(slot))
 		quiesce__shazptr_clear_slow(slot);
 	else
 		/* SH2: release, pairs with SH2 in quiesce__slot_read() */

@@ -17,7 +17,7 @@ struct srcu_struct {
 	uint64_t leave[2];            /* nonzero: readers leave the index inline; 0 for a request, too */
 	uint64_t idx;                 /* 0 or 1: where new sections count; changes with grace periods */
 	struct quiesce_percpu percpu; /* counts entered and left, of both indexes */
-	uint64_t attention[2];        /* requests to readers that leave an index */
+	uint64_t requests[2];         /* to readers that leave an index */
 	const char *name;             /* name in reports */
 	uint64_t pad[8];              /* padding: the private part has cache lines of its own */
 	struct quiesce__srcu_space {

@@ -143,7 +143,7 @@ QUIESCE_FAST struct quiesce__own_block quiesce__own(void)
 
 /* The words that claims and clears read, on one cache line that changes only while a waiter waits. */
 struct quiesce_shazptr_v1 {
-	uint64_t attention; /* nonzero: check the slot, or clear by quiesce__shazptr_clear_slow() */
+	uint64_t requests;  /* to readers; nonzero: check the slot, or clear by quiesce__shazptr_clear_slow() */
 	int64_t rseq;       /* from the thread pointer to its rseq area; 0: claim by compare-and-exchange */
 	int64_t id;         /* from the thread pointer to its id; 0: there is none */
 	uint64_t nr_ids;
