@@ -186,7 +186,7 @@ bool quiesce__table_usable(const struct quiesce__table *table, const char *call)
 {
 	if (quiesce_likely(table->kind))
 		return true;
-	quiesce__misuse(QUIESCE_MISUSE_NULL, "%s() on a table that was not initialised: HASHTABLE_INIT(), HASHMAP_INIT or init comes first",
+	quiesce__misuse(QUIESCE_MISUSE_NULL, "%s on a table that was not initialised: HASHTABLE_INIT(), HASHMAP_INIT or init comes first",
 			call);
 	return false;
 }

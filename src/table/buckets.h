@@ -101,7 +101,7 @@ void quiesce__table_init(struct quiesce__table *table, const struct quiesce__buc
  * array. */
 struct quiesce__buckets *quiesce__table_detach(struct quiesce__table *table);
 void quiesce__table_release(struct quiesce__buckets *array);
-/* False if the table was not initialised, which has been reported as misuse of @call. */
+/* False if the table was not initialised, which has been reported as misuse of @call, such as "hashmap_clear()". */
 bool quiesce__table_usable(const struct quiesce__table *table, const char *call);
 /* Returns the seed, for an insertion; the first call draws it. */
 uint64_t quiesce__seed_drawn(struct quiesce__table *table);

@@ -395,12 +395,11 @@ enum reserve_result {
 	RESERVE_FAILED, /* no memory */
 };
 
-/* One step towards @lines lines.  @tries: the number of steps, up to this one, that found no bucket left to move, while other threads
- * moved the last ones. */
+/* One step towards @lines lines. */
 static enum reserve_result reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *tries)
 {
+	enum reserve_result result = RESERVE_MORE;
 	struct quiesce__buckets *array;
-	uint32_t before = *tries;
 	int moved;
 
 	*tries = 0;
@@ -408,20 +407,20 @@ static enum reserve_result reserve_step(struct quiesce__table *table, uint64_t l
 	/* BK3: acquire, pairs with BK3 in table_switch() */
 	array = quiesce_load_consume(BK3, &table->array);
 	if (!array) {
-		result = quiesce__first_array(table);
-		result = result ? result : 1;
+		if (quiesce__first_array(table))
+			result = RESERVE_FAILED;
 	/* BK2: acquire, pairs with BK2 in resize() */
 	} else if (quiesce_load_consume(BK2, &array->next)) {
 		moved = help(table, array, CHUNK_BUCKETS);
-		*tries = moved ? 0 : before + 1;
+		*tries = moved ? 0 : *tries + 1;
 		if (moved < 0)
 			result = RESERVE_FAILED;
 	} else if (lines_of(array) < lines) {
-		result = resize(table, array, lines);
-		result = result ? result : 1;
+		if (resize(table, array, lines))
+			result = RESERVE_FAILED;
 	} else {
 		maintain_size(table, array, true); /* an earlier request may have kept the table larger */
-		result = 0;
+		result = RESERVE_OVER;
 	}
 	rcu_read_unlock();
 	if (*tries) /* other threads move the last buckets */
@@ -432,22 +431,23 @@ static enum reserve_result reserve_step(struct quiesce__table *table, uint64_t l
 int quiesce__table_reserve(struct quiesce__table *table, size_t nr)
 {
 	uint64_t lines = 1, before = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a hint. */
+	enum reserve_result result;
 	uint32_t tries = 0;
-	int result;
 
-	if (!quiesce__table_usable(table, "hashtable_reserve() or hashmap_reserve"))
+	if (!quiesce__table_usable(table, "hashtable_reserve() or hashmap_reserve()"))
 		return -EINVAL;
 	while (lines <= MAX_LINES && quiesce__capacity_of(table, lines) < nr)
 		lines *= 2;
 	if (lines > MAX_LINES)
 		return -ENOMEM;
 	quiesce_store_relaxed(&table->min_lines, lines); /* Relaxed: a hint. */
-	do /* Relaxed: a hint.  The last request counts, or one could shrink the table and another enlarge it without end. */
+	/* Relaxed: a hint.  The last request counts, or one could shrink the table and another enlarge it without end. */
+	do
 		result = reserve_step(table, lines, &tries);
-	while (result > 0 && quiesce_load_relaxed(&table->min_lines) == lines);
+	while (result == RESERVE_MORE && quiesce_load_relaxed(&table->min_lines) == lines);
 	quiesce__free_without_worker();
 	/* Relaxed: a size that could not be allocated is not wanted any more. */
-	if (result < 0 && quiesce_load_relaxed(&table->min_lines) == lines)
+	if (result == RESERVE_FAILED && quiesce_load_relaxed(&table->min_lines) == lines)
 		quiesce_store_relaxed(&table->min_lines, before); /* Relaxed: a hint. */
-	return result < 0 ? result : 0;
+	return result == RESERVE_FAILED ? -ENOMEM : 0;
 }

@@ -44,7 +44,7 @@ static struct quiesce__bucket *linked(const struct quiesce__bucket *line)
 
 static const struct quiesce__bucket *follow(const struct quiesce__bucket *line)
 {
-	/* HM2: acquire, pairs with HM2 in place() */
+	/* HM2: acquire, pairs with HM2 in put_pair() */
 	return (const struct quiesce__bucket *)(uintptr_t)quiesce_load_consume(HM2, &line->word[QUIESCE_MAP_LINK]);
 }
 
@@ -56,7 +56,7 @@ static void set_value(struct quiesce__bucket *line, unsigned int i, uint64_t val
 	quiesce_store_release(HM2, &line->word[i + 1], value);
 }
 
-/* Write a key at an index that has no value. */
+/* Write a key into a pair that has no value. */
 static void write_key(struct quiesce__bucket *line, unsigned int i, uint64_t key)
 {
 	/* HM1: release, pairs with HM1 in hashmap_lookup() and read_pair() */
@@ -65,8 +65,8 @@ static void write_key(struct quiesce__bucket *line, unsigned int i, uint64_t key
 	quiesce_store_release(HM1, &line->word[0], word_at(line, 0) + ONE_KEY);
 }
 
-/* The index of @key in @line; 0 if the line does not have that key. */
-static unsigned int index_of(const struct quiesce__bucket *line, uint64_t key)
+/* The pair index of @key in @line; 0 if no pair has that key. */
+static unsigned int pair_index(const struct quiesce__bucket *line, uint64_t key)
 {
 	unsigned int i = LAST_KEY;
 
@@ -75,7 +75,7 @@ static unsigned int index_of(const struct quiesce__bucket *line, uint64_t key)
 	return i < QUIESCE_MAP_LINK ? i : 0;
 }
 
-static unsigned int empty_index(const struct quiesce__bucket *line)
+static unsigned int empty_pair(const struct quiesce__bucket *line)
 {
 	for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
 		if (!word_at(line, i + 1))
@@ -85,9 +85,9 @@ static unsigned int empty_index(const struct quiesce__bucket *line)
 
 static bool put_in_hole(struct quiesce__bucket *line, uint64_t key, uint64_t value)
 {
-	unsigned int i = index_of(line, key);
+	unsigned int i = pair_index(line, key);
 
-	if (!i && (i = empty_index(line)))
+	if (!i && (i = empty_pair(line)))
 		write_key(line, i, key);
 	if (i)
 		set_value(line, i, value);
@@ -95,7 +95,7 @@ static bool put_in_hole(struct quiesce__bucket *line, uint64_t key, uint64_t val
 }
 
 /* Insert a key that has no value; false if an overflow line is needed.  Only the first two lines are searched for an
- * empty index, and a new line becomes the second: so an insertion into a long bucket takes no longer. */
+ * empty pair, and a new line becomes the second: so an insertion into a long bucket takes no longer. */
 static bool put_pair(struct quiesce__buckets *array, struct quiesce__bucket *line, uint64_t key, uint64_t value,
 		     struct quiesce__update *u)
 {
@@ -106,7 +106,7 @@ static bool put_pair(struct quiesce__buckets *array, struct quiesce__bucket *lin
 	more = quiesce__bucket_extra(array, line, u);
 	if (!more)
 		return false;
-	/* The key goes to the last index, because it may be 0 (I2). */
+	/* The key goes to the last pair, because it may be 0 (I2). */
 	write_key(more, QUIESCE_MUTANT(map_zero_first) ? 1 : LAST_KEY, key);
 	set_value(more, QUIESCE_MUTANT(map_zero_first) ? 1 : LAST_KEY, value);
 	quiesce_store_relaxed(&more->word[QUIESCE_MAP_LINK], (uintptr_t)second); /* Relaxed: HM2 */
@@ -132,11 +132,11 @@ static void rebuild(struct quiesce__bucket *first, struct quiesce__bucket *fresh
 	quiesce_store_release(HM2, &first->word[QUIESCE_MAP_LINK], (uintptr_t)fresh);
 }
 
-/* The line in which @key has a value, and the index there; NULL and 0 if there is none. */
+/* The line in which @key has a value, and the pair index there; NULL and 0 if there is none. */
 static struct quiesce__bucket *find(struct quiesce__bucket *line, uint64_t key, unsigned int *ret_index)
 {
 	for (; line; line = linked(line)) {
-		unsigned int i = index_of(line, key);
+		unsigned int i = pair_index(line, key);
 
 		if (i && word_at(line, i + 1)) {
 			*ret_index = i;
@@ -181,7 +181,7 @@ static bool move_line(const struct quiesce__table *table, const struct quiesce__
 
 		if (!value)
 			continue;
-		if (!place(to, line, key, value, u)) {
+		if (!put_pair(to, line, key, value, u)) {
 			undo_move(table, first, to, &from->word[i]);
 			return false;
 		}
@@ -235,7 +235,7 @@ static int insert_locked(struct quiesce__update *u, uint64_t key, uint64_t value
 		return -EEXIST;
 	if (line)
 		set_value(line, i, value);
-	else if (!place(u->array, u->line, key, value, u))
+	else if (!put_pair(u->array, u->line, key, value, u))
 		return -EAGAIN;
 	return 0;
 }
@@ -244,7 +244,7 @@ static int insert(struct hashmap *map, uint64_t key, uint64_t value, bool keep, 
 {
 	struct quiesce__update u = { .nr_spare = 0 };
 	uint64_t other = 0;
-	int err = value && quiesce__table_usable(&map->table, keep ? "hashmap_insert" : "hashmap_set") ? -EAGAIN : -EINVAL;
+	int err = value && quiesce__table_usable(&map->table, keep ? "hashmap_insert()" : "hashmap_set()") ? -EAGAIN : -EINVAL;
 
 	while (err == -EAGAIN) {
 		err = quiesce__update_begin(&map->table, &u, quiesce_hash_u64(key, quiesce__seed_drawn(&map->table)));
@@ -280,7 +280,7 @@ static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t
 	uint64_t found = 0;
 	unsigned int i;
 
-	if (!quiesce__table_usable(&map->table, "hashmap_remove") || quiesce__table_is_empty(&map->table) ||
+	if (!quiesce__table_usable(&map->table, "hashmap_remove()") || quiesce__table_is_empty(&map->table) ||
 	    quiesce__update_begin(&map->table, &u, hash_of(&map->table, key)))
 		return 0;
 	line = find(u.line, key, &i);
@@ -320,7 +320,7 @@ int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uin
 	unsigned int i;
 	int err;
 
-	if (!quiesce__table_usable(&map->table, "hashmap_update"))
+	if (!quiesce__table_usable(&map->table, "hashmap_update()"))
 		return -EINVAL;
 	do {
 		err = quiesce__update_begin(&map->table, &u, quiesce_hash_u64(key, quiesce__seed_drawn(&map->table)));
@@ -331,7 +331,7 @@ int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uin
 		fresh = fn(old, arg);
 		if (line)
 			set_value(line, i, fresh);
-		else if (fresh && !place(u.array, u.line, key, fresh, &u))
+		else if (fresh && !put_pair(u.array, u.line, key, fresh, &u))
 			err = -EAGAIN;
 		if (old && !fresh)
 			quiesce__bucket_compact(&map->table, &u, line != u.line);
@@ -373,7 +373,7 @@ void quiesce_hashmap_clear(struct hashmap *map)
 {
 	struct quiesce__table_iter iter;
 
-	if (!quiesce__table_usable(&map->table, "hashmap_clear"))
+	if (!quiesce__table_usable(&map->table, "hashmap_clear()"))
 		return;
 	quiesce__iter_begin(&iter);
 	while (clear_bucket(map, &iter))
@@ -400,7 +400,7 @@ static bool read_pair(const struct quiesce__bucket *line, unsigned int i, uint64
 /* Read the pairs of the first line, each as it was when the link was loaded, or later; the link first (I3). */
 static void enter(struct quiesce__table_iter *iter)
 {
-	/* HM2: acquire, pairs with HM2 in place() and rebuild() */
+	/* HM2: acquire, pairs with HM2 in put_pair() and rebuild() */
 	iter->seen[QUIESCE_MAP_LINK - 1] = quiesce_load_acquire(HM2, &iter->line->word[QUIESCE_MAP_LINK]);
 	for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
 		read_pair(iter->line, i, &iter->seen[i - 1], &iter->seen[i]);

@@ -269,7 +269,7 @@ static int insert(struct hashtable *ht, void *object, enum mode mode, void **ret
 	int err;
 
 	if (quiesce_unlikely(!is_object((uintptr_t)object)) ||
-	    !quiesce__table_usable(&ht->table, mode == SET ? "hashtable_set" : "hashtable_insert"))
+	    !quiesce__table_usable(&ht->table, mode == SET ? "hashtable_set()" : "hashtable_insert()"))
 		return -EINVAL;
 	hash = type_of(&ht->table)->hash(type_of(&ht->table)->key(object), quiesce__seed_drawn(&ht->table));
 	do {
@@ -334,7 +334,7 @@ int quiesce_hashtable_replace(struct hashtable *ht, void *old, void *fresh)
 {
 	uint64_t hash;
 
-	if (!is_object((uintptr_t)fresh) || !is_object((uintptr_t)old) || !quiesce__table_usable(&ht->table, "hashtable_replace"))
+	if (!is_object((uintptr_t)fresh) || !is_object((uintptr_t)old) || !quiesce__table_usable(&ht->table, "hashtable_replace()"))
 		return -EINVAL;
 	hash = hash_of(&ht->table, fresh);
 	if (!type_of(&ht->table)->equal(old, type_of(&ht->table)->key(fresh)))
@@ -346,14 +346,14 @@ int quiesce_hashtable_replace(struct hashtable *ht, void *old, void *fresh)
 
 int quiesce_hashtable_remove(struct hashtable *ht, void *object)
 {
-	if (!is_object((uintptr_t)object) || !quiesce__table_usable(&ht->table, "hashtable_remove"))
+	if (!is_object((uintptr_t)object) || !quiesce__table_usable(&ht->table, "hashtable_remove()"))
 		return -EINVAL;
 	return change(ht, hash_of(&ht->table, object), object, NULL, NULL) ? 0 : -ENOENT;
 }
 
 void *quiesce_hashtable_remove_key(struct hashtable *ht, const void *key)
 {
-	if (!quiesce__table_usable(&ht->table, "hashtable_remove_key"))
+	if (!quiesce__table_usable(&ht->table, "hashtable_remove_key()"))
 		return NULL;
 	return change(ht, type_of(&ht->table)->hash(key, quiesce__seed_of(&ht->table)), NULL, key, NULL);
 }
@@ -389,7 +389,7 @@ int quiesce_hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(
 	void *old = NULL;
 	int err, change;
 
-	if (!quiesce__table_usable(&ht->table, "hashtable_update"))
+	if (!quiesce__table_usable(&ht->table, "hashtable_update()"))
 		return -EINVAL;
 	do {
 		err = quiesce__update_begin(&ht->table, &u, type_of(&ht->table)->hash(key, quiesce__seed_drawn(&ht->table)));
@@ -479,7 +479,7 @@ void quiesce_hashtable_clear(struct hashtable *ht, void (*drop)(void *object, vo
 		.run = { .call = "hashtable_clear()", .func = (uintptr_t)drop }, .ht = ht, .drop = drop, .arg = arg,
 	};
 
-	if (!quiesce__table_usable(&ht->table, "hashtable_clear"))
+	if (!quiesce__table_usable(&ht->table, "hashtable_clear()"))
 		return;
 	quiesce__iter_begin(&c.iter);
 	quiesce__run(&c.run, clear_all, clear_ended);

@@ -53,6 +53,11 @@ static void warn_of_a_zero_map(void)
 	hashmap_insert(&zero_map, 1, 1, NULL);
 }
 
+static void warn_of_a_reserve(void)
+{
+	hashmap_reserve(&zero_map, 1);
+}
+
 static void maps_are_initialised_statically(void **state)
 {
 	static struct hashmap map[2] = { HASHMAP_INIT, HASHMAP_INIT };
@@ -77,6 +82,8 @@ static void maps_are_initialised_statically(void **state)
 	in_child(warn_of_a_zero_map, &o);
 	assert_true(WIFSIGNALED(o.status) && WTERMSIG(o.status) == SIGABRT);
 	assert_non_null(strstr(o.text, "hashmap_insert() on a table that was not initialised"));
+	in_child(warn_of_a_reserve, &o);
+	assert_non_null(strstr(o.text, "hashtable_reserve() or hashmap_reserve() on a table that was not initialised"));
 }
 
 /* ---- sizes ---- */
