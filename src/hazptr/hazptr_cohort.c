@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* hazptr_cohort.c - objects that are retired into a group, and the wait for the group.
+/* hazptr_cohort.c - objects that are retired together, and the wait for them.
  *
  *              list           back[0]       back[1]
- *   pushed by  all retirers   reclaimers that entered on side 0, on side 1: protected objects, and objects that their callbacks retire
+ *   pushed by  all retirers   reclaimers that counted in index 0, in index 1: protected objects, and objects that their callbacks retire
  *
  * I1. Retirers take the list now and then and reclaim it, several at a time, so that reclaiming keeps up with
  *     retiring.
  * I2. Lists are taken, and protected objects put back, under the lock; inside[] counts the reclaimers in
- *     between, by the side that was current when they entered.
- * I3. One waiter at a time.  It makes the other side current and takes the list in one step: objects retired
- *     before are then held by the waiter, by reclaimers inside the old side, or in back[] of the old side.
- *     Later reclaimers belong to the new side, and what they take, put back or retire does not matter: so the
- *     wait ends, however many arrive.  When no reclaimer is inside the old side and its back[] is empty, all
+ *     between, by the index that was current when they entered.
+ * I3. One waiter at a time.  It makes the other index current and takes the list in one step: objects retired
+ *     before are then held by the waiter, by reclaimers counted in the old index, or in back[] of it.
+ *     Later reclaimers belong to the new index, and what they take, put back or retire does not matter: so the
+ *     wait ends, however many arrive.  When no reclaimer is counted in the old index and its back[] is empty, all
  *     those objects have been reclaimed, and the objects that their callbacks retired.
  * I4. A callback may wait for another cohort, that of the object it destroys, so a thread may run callbacks
  *     of several cohorts, nested.  All of its runs (runtime/run.c) count: an object that is retired into the
  *     cohort of any of them goes to back[] of that cohort, I3.
- * I5. The side that is not current is empty when a wait begins, unless an earlier wait was misuse and gave
+ * I5. The index that is not current is empty when a wait begins, unless an earlier wait was misuse and gave
  *     up, or a callback ended its thread.
  * I6. The objects that a thread holds are in its struct reclaimer or struct waiter: if a callback ends the
  *     thread they go to back[].
@@ -86,7 +86,7 @@ static struct hazptr_head **list_of(struct hazptr_cohort *cohort)
 struct reclaimer {
 	struct quiesce__run run;
 	struct hazptr_cohort *cohort;
-	uint32_t side;
+	uint32_t idx;
 	struct quiesce__reclaim parts[2]; /* objects not scanned yet are in kept */
 };
 
@@ -107,13 +107,13 @@ static void put_back(struct reclaimer *in)
 	struct hazptr_head **back;
 
 	quiesce__lock(lock_of(cohort));
-	back = &cohort->back[QUIESCE_MUTANT(cohort_back_fresh) ? cohort->side : in->side];
+	back = &cohort->back[QUIESCE_MUTANT(cohort_back_fresh) ? cohort->idx : in->idx];
 	for (uint32_t i = 0; i < 2; i++) {
 		if (!QUIESCE_MUTANT(cohort_ended_lost))
 			quiesce__hazptr_push_list(back, in->parts[i].ready); /* filled only if a callback has ended the thread */
 		quiesce__hazptr_push_list(back, in->parts[i].kept);
 	}
-	cohort->inside[in->side]--;
+	cohort->inside[in->idx]--;
 	wake_waiters(cohort);
 	quiesce__unlock(lock_of(cohort));
 }
@@ -130,11 +130,11 @@ static void reclaim_some(struct hazptr_cohort *cohort)
 	struct reclaimer in = { .run.call = "call_hazptr_cohort()", .cohort = cohort };
 
 	quiesce__lock(lock_of(cohort));
-	in.side = cohort->side;
-	in.run.back = &cohort->back[in.side];
+	in.idx = cohort->idx;
+	in.run.back = &cohort->back[in.idx];
 	in.parts[0].kept = quiesce__hazptr_take(&cohort->list);
-	in.parts[1].kept = quiesce__hazptr_take(&cohort->back[in.side]);
-	cohort->inside[in.side]++;
+	in.parts[1].kept = quiesce__hazptr_take(&cohort->back[in.idx]);
+	cohort->inside[in.idx]++;
 	quiesce__unlock(lock_of(cohort));
 	quiesce__run(&in.run, reclaim_lists, reclaim_ended);
 	put_back(&in);
@@ -165,11 +165,11 @@ void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head
 struct waiter {
 	struct quiesce__run run;
 	struct hazptr_cohort *cohort;
-	uint32_t side; /* side that was current when the wait began */
+	uint32_t idx; /* current when the wait began */
 	struct quiesce__reclaim parts;
 };
 
-/* Push the objects that the caller holds to the list of the side that is drained. */
+/* Push the objects that the caller holds to the list of the index that is drained. */
 static void hand_back(struct waiter *w)
 {
 	struct hazptr_head **back = (struct hazptr_head **)(uintptr_t)w->run.back;
@@ -198,21 +198,21 @@ static bool reclaim_all(struct waiter *w)
 	return true;
 }
 
-/* Reclaim until @side is empty and no reclaimer is inside it.  @was_current: @side was current until now, and the
+/* Reclaim until back[@idx] is empty and no reclaimer is counted in @idx.  @was_current: @idx was current until now, and the
  * whole list belongs to it.  False if a wait was misuse. */
-static bool drain(struct waiter *w, uint32_t side, bool was_current)
+static bool drain(struct waiter *w, uint32_t idx, bool was_current)
 {
 	struct hazptr_cohort *cohort = w->cohort;
 
-	w->run.back = &cohort->back[side];
+	w->run.back = &cohort->back[idx];
 	for (;; was_current = false) {
 		struct hazptr_head *list;
 
 		quiesce__lock(lock_of(cohort));
 		if (was_current)
-			cohort->side = !side;
-		list = quiesce__hazptr_take(was_current ? &cohort->list : &cohort->back[side]);
-		if (!list && !was_current && !cohort->inside[side]) {
+			cohort->idx = !idx;
+		list = quiesce__hazptr_take(was_current ? &cohort->list : &cohort->back[idx]);
+		if (!list && !was_current && !cohort->inside[idx]) {
 			quiesce__unlock(lock_of(cohort));
 			return true;
 		}
@@ -227,10 +227,10 @@ static bool drain(struct waiter *w, uint32_t side, bool was_current)
 	}
 }
 
-/* Become the one waiter; returns the current side. */
+/* Become the one waiter; returns the current index. */
 static uint32_t begin_wait(struct hazptr_cohort *cohort)
 {
-	uint32_t side;
+	uint32_t idx;
 
 	quiesce__lock(lock_of(cohort));
 	while (cohort->waiter) {
@@ -238,9 +238,9 @@ static uint32_t begin_wait(struct hazptr_cohort *cohort)
 		quiesce__lock(lock_of(cohort));
 	}
 	cohort->waiter = 1;
-	side = cohort->side;
+	idx = cohort->idx;
 	quiesce__unlock(lock_of(cohort));
-	return side;
+	return idx;
 }
 
 static void end_wait(struct hazptr_cohort *cohort)
@@ -255,8 +255,8 @@ static void wait_in_run(struct quiesce__run *run)
 {
 	struct waiter *w = (struct waiter *)run;
 
-	if (drain(w, !w->side, false)) /* I5 */
-		drain(w, w->side, true);
+	if (drain(w, !w->idx, false)) /* I5 */
+		drain(w, w->idx, true);
 }
 
 static void wait_ended(struct quiesce__run *run)
@@ -282,7 +282,7 @@ void quiesce_synchronize_hazptr_cohort(struct hazptr_cohort *cohort)
 				"synchronize_hazptr_cohort() inside a callback of the cohort would wait for itself");
 		return;
 	}
-	w.side = begin_wait(cohort);
+	w.idx = begin_wait(cohort);
 	quiesce__run(&w.run, wait_in_run, wait_ended);
 	end_wait(cohort);
 }

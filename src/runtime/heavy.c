@@ -45,8 +45,8 @@
 #define FREE 0u
 #define HANDED UINT32_MAX
 
-/* The followers that need an odd batch number sleep on one side, the others on the other side. */
-struct side {
+/* Followers by the parity of the batch number that they need: those with an even one, and those with an odd one. */
+struct followers {
 	uint32_t asleep; /* 1: a follower may sleep */
 	uint32_t word;   /* futex; changes when the followers are to check again */
 };
@@ -62,7 +62,7 @@ struct heavy {
 	uint32_t gathering; /* futex; 1: the leader waits for more callers */
 	uint32_t cost_ns;   /* duration of a membarrier */
 	uint64_t contended_until;
-	struct side side[2];
+	struct followers followers[2];
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
 static QUIESCE_COLD void __attribute__((noreturn)) die_without_fence(int err, int why)
@@ -140,20 +140,20 @@ static bool is_over(const struct heavy *h, uint32_t needed)
 }
 
 /* Relaxed throughout: a sleeper that misses it checks again in time. */
-static void wake_all(struct side *side)
+static void wake_all(struct followers *f)
 {
-	quiesce_fetch_add_relaxed(&side->word, 1u);
-	if (!quiesce_load_relaxed(&side->asleep))
+	quiesce_fetch_add_relaxed(&f->word, 1u);
+	if (!quiesce_load_relaxed(&f->asleep))
 		return;
-	quiesce_store_relaxed(&side->asleep, 0);
-	platform_futex_wake(&side->word, INT32_MAX);
+	quiesce_store_relaxed(&f->asleep, 0);
+	platform_futex_wake(&f->word, INT32_MAX);
 }
 
-static bool wake_one(struct side *side)
+static bool wake_one(struct followers *f)
 {
 	/* Relaxed: see wake_all(). */
-	quiesce_fetch_add_relaxed(&side->word, 1u);
-	return quiesce_load_relaxed(&side->asleep) && platform_futex_wake(&side->word, 1);
+	quiesce_fetch_add_relaxed(&f->word, 1u);
+	return quiesce_load_relaxed(&f->asleep) && platform_futex_wake(&f->word, 1);
 }
 
 /* Hand the lead to a caller that arrived while batch @number ran, unless a follower has taken it over.
@@ -163,7 +163,7 @@ static void hand_over(struct heavy *h, uint32_t number)
 	if (quiesce_load_relaxed(&h->leader) != quiesce__tid())
 		return;
 	quiesce_store_relaxed(&h->leader, HANDED);
-	if (!wake_one(&h->side[~number & 1]))
+	if (!wake_one(&h->followers[~number & 1]))
 		quiesce_store_relaxed(&h->leader, FREE);
 }
 
@@ -191,7 +191,7 @@ static void run_batch(struct heavy *h)
 	record_cost(h, platform_now_ns() - begin);
 	complete(h, number);
 	hand_over(h, number);
-	wake_all(&h->side[number & 1]);
+	wake_all(&h->followers[number & 1]);
 }
 
 /* Returns the time from which a follower considers the batch overdue.  Relaxed throughout: an estimate. */
@@ -223,12 +223,12 @@ static bool take_lead(struct heavy *h, bool slept, bool late)
 /* Relaxed throughout: the sleep is timed, so a sleeper that misses a wake-up checks again. */
 static void sleep_on(struct heavy *h, uint32_t needed, uint64_t ns)
 {
-	struct side *side = &h->side[needed & 1];
-	uint32_t word = quiesce_load_relaxed(&side->word);
+	struct followers *f = &h->followers[needed & 1];
+	uint32_t word = quiesce_load_relaxed(&f->word);
 
-	quiesce_store_relaxed(&side->asleep, 1);
+	quiesce_store_relaxed(&f->asleep, 1);
 	if (!is_over(h, needed) && quiesce_load_relaxed(&h->leader) != FREE)
-		platform_futex_wait(&side->word, word, ns);
+		platform_futex_wait(&f->word, word, ns);
 }
 
 /* Where CPUs are few, served callers return one by one: without waiting for some of them, each batch would
@@ -307,8 +307,8 @@ static void fence_unshared(struct heavy *h)
 	quiesce_store_relaxed(&h->leader, FREE);
 	if (quiesce_likely(quiesce_load_relaxed(&h->inside) == 1))
 		return;
-	wake_all(&h->side[0]);
-	wake_all(&h->side[1]);
+	wake_all(&h->followers[0]);
+	wake_all(&h->followers[1]);
 }
 
 static void fence(struct heavy *h)
@@ -343,7 +343,7 @@ void quiesce__heavy_init(void)
 static void forget_callers(struct heavy *h)
 {
 	h->inside = h->leader = 0;
-	h->side[0] = h->side[1] = (struct side){ .asleep = 0 };
+	h->followers[0] = h->followers[1] = (struct followers){ .asleep = 0 };
 }
 
 void quiesce__heavy_fork_child(void)

@@ -246,16 +246,16 @@ static void expect_fallback(void)
 static QUIESCE_COLD uintptr_t *claim_fallback(void)
 {
 	/* Relaxed: the other one of the two counts only delays an updater. */
-	uint32_t index = quiesce_load_relaxed(&quiesce__slots.fallback_phase) & 1;
+	uint32_t idx = quiesce_load_relaxed(&quiesce__slots.fallback_idx) & 1;
 	/* SH8: pairs with SH8 in make_array() */
-	uintptr_t *count = quiesce_load_consume(SH8, &quiesce__slots.fallback) + index;
+	uintptr_t *count = quiesce_load_consume(SH8, &quiesce__slots.fallback) + idx;
 
 	/* SH8: full, pairs with SH8 in quiesce__slots_fallback() */
 	quiesce_fetch_add(SH8, count, (uintptr_t)1);
 	expect_fallback();
 	quiesce__count(fallback_guards);
 	/* Relaxed: a planted bug. */
-	return QUIESCE_MUTANT(fallback_found_twice) ? quiesce_load_relaxed(&quiesce__slots.fallback) + index : count;
+	return QUIESCE_MUTANT(fallback_found_twice) ? quiesce_load_relaxed(&quiesce__slots.fallback) + idx : count;
 }
 
 static void assign_if_new(struct quiesce_tls_v1 *self, uint32_t layout)

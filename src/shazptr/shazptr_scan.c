@@ -152,14 +152,14 @@ static void scan_slots(bool first)
 /* Flip the counts if that is due, and mark the waiters that fallback guards block (W6). */
 static void check_fallback(void)
 {
-	uint32_t phase = quiesce_load_relaxed(&quiesce__slots.fallback_phase) & 1; /* Relaxed: under the lock. */
-	uint32_t old = quiesce__slots_fallback(!phase), now = quiesce__slots_fallback(phase);
+	uint32_t idx = quiesce_load_relaxed(&quiesce__slots.fallback_idx) & 1; /* Relaxed: under the lock. */
+	uint32_t old = quiesce__slots_fallback(!idx), now = quiesce__slots_fallback(idx);
 
 	if (!old && !now)
 		quiesce__shazptr_scan.fallback_flips += 2; /* without any fallback guard, two flips would pass at once */
 	if (!old) {
 		/* Relaxed: a guard that is counted in the former count delays a flip. */
-		quiesce_store_relaxed(&quiesce__slots.fallback_phase, !phase);
+		quiesce_store_relaxed(&quiesce__slots.fallback_idx, !idx);
 		quiesce__shazptr_scan.fallback_flips++;
 	}
 	if (QUIESCE_MUTANT(scan_ignores_fallback))

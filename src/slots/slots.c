@@ -149,6 +149,6 @@ uint32_t quiesce__slots_fallback(uint32_t index)
 void quiesce__slots_fork_child(void)
 {
 	quiesce_shazptr_v1.requests = 0;
-	quiesce__slots.fallback_phase = 0;
+	quiesce__slots.fallback_idx = 0;
 	make_array((uint32_t)quiesce_shazptr_v1.nr_ids);
 }

@@ -28,7 +28,7 @@ struct quiesce__slots {
 	uint32_t ids_used; /* blocks of lower ids may have been used */
 	struct quiesce__lines lines; /* after the blocks of the ids */
 	uintptr_t *fallback;     /* two counts of fallback guards, with a tag; each process has its own (slots.c) */
-	uint32_t fallback_phase; /* index of the count for new fallback guards; written by the scan */
+	uint32_t fallback_idx;   /* index of the count for new fallback guards; written by the scan */
 };
 extern struct quiesce__slots quiesce__slots;
 extern struct quiesce__lines quiesce__hazptr_lines; /* lines of general hazard pointers, which src/hazptr fills */

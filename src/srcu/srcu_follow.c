@@ -8,7 +8,6 @@
  * I3. A follower requests nothing of readers: requests are the leader's.
  * I4. Waiters are completed, and withdraw, under the lock: so no waiter depends on a thread that is about to complete it.
  *
- * SR3, SR4, SR5: see srcu.c
  * SR1, SR3, SR4, SR5  see srcu.c
  */
 #include "srcu.h"
@@ -21,19 +20,19 @@
 /* Under the lock: complete @w, whose memory may be gone afterwards.  Returns the bit of the futex word to wake. */
 static uint32_t complete_waiter(struct quiesce__srcu_usage *u, struct quiesce__srcu_waiter *w, uint32_t state)
 {
-	uint32_t side = w->needed & 1;
+	uint32_t parity = w->needed & 1;
 
 	/* SR5: release, pairs with SR5 in sleep_until_completed() */
 	quiesce_store_release(SR5, &w->state, state);
 	/* SR5: release, pairs with SR5 in sleep_until_completed() */
-	quiesce_store_release(SR5, &u->wake_seq[side], u->wake_seq[side] + 1);
-	return 1u << side;
+	quiesce_store_release(SR5, &u->wake_seq[parity], u->wake_seq[parity] + 1);
+	return 1u << parity;
 }
 
-static void wake_completed(struct quiesce__srcu_usage *u, uint32_t sides)
+static void wake_completed(struct quiesce__srcu_usage *u, uint32_t to_wake)
 {
 	for (uint32_t i = 0; i < 2; i++)
-		if (sides & 1u << i)
+		if (to_wake & 1u << i)
 			platform_futex_wake(&u->wake_seq[i], INT32_MAX);
 }
 
@@ -41,7 +40,7 @@ static void wake_completed(struct quiesce__srcu_usage *u, uint32_t sides)
 static uint32_t complete_done(struct quiesce__srcu_usage *u)
 {
 	struct quiesce__srcu_waiter **at = &u->waiters, *w;
-	uint32_t expedite = 0, sides = 0;
+	uint32_t expedite = 0, to_wake = 0;
 
 	while ((w = *at)) {
 		if ((int64_t)(u->completed - w->needed) < 0) {
@@ -50,10 +49,10 @@ static uint32_t complete_done(struct quiesce__srcu_usage *u)
 			continue;
 		}
 		*at = w->next;
-		sides |= complete_waiter(u, w, QUIESCE_SRCU_COMPLETED);
+		to_wake |= complete_waiter(u, w, QUIESCE_SRCU_COMPLETED);
 	}
 	quiesce_store_relaxed(&u->expedite, expedite); /* Relaxed: a hint. */
-	return sides;
+	return to_wake;
 }
 
 /* Under the lock, without a leader: withdraw requests of an overtaken grace period, as no other thread will. */
@@ -65,7 +64,7 @@ static void withdraw_requests(struct srcu_struct *ssp)
 
 void quiesce__srcu_publish(struct quiesce__srcu_usage *u, uint64_t number)
 {
-	uint32_t sides;
+	uint32_t to_wake;
 
 	quiesce_store_relaxed(&u->inherited, 0); /* Relaxed: I7. */
 	quiesce__lock(&u->lock);
@@ -74,17 +73,17 @@ void quiesce__srcu_publish(struct quiesce__srcu_usage *u, uint64_t number)
 		quiesce_store_release(SR3, &u->completed, number);
 	if (!u->led)
 		withdraw_requests(quiesce__srcu_domain(u));
-	sides = complete_done(u);
+	to_wake = complete_done(u);
 	quiesce__unlock(&u->lock);
 	quiesce__count(srcu_grace_periods);
-	wake_completed(u, sides);
+	wake_completed(u, to_wake);
 }
 
 /* Stop leading; the oldest waiter, if there is one, becomes the leader. */
 void quiesce__srcu_hand_over(struct quiesce__srcu_usage *u)
 {
 	struct quiesce__srcu_waiter **at = &u->waiters, *next;
-	uint32_t sides = 0;
+	uint32_t to_wake = 0;
 
 	quiesce__lock(&u->lock);
 	while (*at && (*at)->next)
@@ -93,11 +92,11 @@ void quiesce__srcu_hand_over(struct quiesce__srcu_usage *u)
 	*at = NULL;
 	u->led = next != NULL;
 	if (next)
-		sides = complete_waiter(u, next, QUIESCE_SRCU_LEADS);
+		to_wake = complete_waiter(u, next, QUIESCE_SRCU_LEADS);
 	else if ((int64_t)(u->completed - u->number) >= 0)
 		withdraw_requests(quiesce__srcu_domain(u));
 	quiesce__unlock(&u->lock);
-	wake_completed(u, sides);
+	wake_completed(u, to_wake);
 }
 
 /* ---- grace periods of followers ---- */
