@@ -30,7 +30,7 @@ void quiesce__hazptr_check_garbage(uintptr_t kept)
 	quiesce__hazptr_stats(&stats);
 	nr = stats.hazptr_retired - stats.hazptr_reclaimed;
 	bytes = nr * average(stats.hazptr_retired);
-	if (!quiesce__garbage_claim_report(QUIESCE_GARBAGE_HAZPTR, bytes))
+	if (!quiesce__garbage_take_report(QUIESCE_GARBAGE_HAZPTR, bytes))
 		return;
 	quiesce__report_garbage(&r, "call_hazptr()", bytes, nr);
 	r.reported.object = (const void *)kept;

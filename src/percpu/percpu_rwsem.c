@@ -166,7 +166,7 @@ static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem
 		/* PW3: acquire, pairs with PW3 in grant() */
 		if (quiesce_load_acquire(PW3, &w->state) == GRANTED)
 			return true;
-		if (quiesce__wait_policy_claim_report(&stalls, platform_now_ns()))
+		if (quiesce__wait_policy_take_report(&stalls, platform_now_ns()))
 			quiesce__rwsem_report_queue(sem, w, &stalls);
 		ns = time_until(deadline, time_until_check());
 		if (ns) {
@@ -336,7 +336,7 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 		if (!ns)
 			return false;
 		platform_futex_wait(word, value, ns);
-		if (quiesce__wait_policy_claim_report(&p, platform_now_ns()))
+		if (quiesce__wait_policy_take_report(&p, platform_now_ns()))
 			quiesce__rwsem_report_drain(sem, deadline != PLATFORM_FOREVER, &p);
 	}
 }

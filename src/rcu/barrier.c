@@ -54,7 +54,7 @@ void quiesce__rcu_check_garbage(void)
 {
 	struct quiesce__report r;
 
-	if (!quiesce__garbage_claim_report(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
+	if (!quiesce__garbage_take_report(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
 		return;
 	quiesce__rcu_report_garbage(&r);
 	quiesce__report_add(&r, " wait for ");
@@ -70,7 +70,7 @@ static void check_stall(struct quiesce__wait_policy *p, const char *call)
 	struct quiesce__report r;
 
 	quiesce__rcu_check_garbage();
-	if (!quiesce__wait_policy_claim_report(p, now))
+	if (!quiesce__wait_policy_take_report(p, now))
 		return;
 	quiesce__reclaim_stats(&stats);
 	quiesce__report_stall(&r, call, NULL, now - p->start);

@@ -269,9 +269,9 @@ static void check_stall(struct wait *w, uint64_t now)
 		w->post_at = now + POST_NS;
 		quiesce__holdout_hook_post(w->number, w->policy.start);
 	}
-	if (quiesce__wait_policy_claim_report(&w->policy, now))
+	if (quiesce__wait_policy_take_report(&w->policy, now))
 		report_stall(w, now);
-	if (quiesce__garbage_claim_report(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
+	if (quiesce__garbage_take_report(QUIESCE_GARBAGE_RCU, quiesce__garbage_rcu()))
 		report_garbage(w, now);
 }
 

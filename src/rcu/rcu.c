@@ -320,7 +320,7 @@ int quiesce_poll_state_synchronize_rcu(struct rcu_gp_seq seq)
 	quiesce__init();
 	done = quiesce__rcu_cookie_done(seq.value);
 	if (!done && claim_part(seq.value)) {
-		quiesce__rcu_try(seq.value);
+		quiesce__rcu_try_gp(seq.value);
 		done = quiesce__rcu_cookie_done(seq.value);
 	}
 	if (done)

@@ -30,7 +30,7 @@ bool quiesce__rcu_wait_is_misuse(const char *call, const void *caller);
 uint64_t quiesce__rcu_cookie(void);
 bool quiesce__rcu_cookie_done(uint64_t cookie);
 /* Try to complete @cookie without waiting for readers. */
-void quiesce__rcu_try(uint64_t cookie);
+void quiesce__rcu_try_gp(uint64_t cookie);
 void quiesce__rcu_fork_child(void);
 /* Register the calling thread if it is not registered; false if it cannot be. */
 bool quiesce__reader_ensure(struct quiesce_tls_v1 *self, uint32_t layout);

@@ -70,7 +70,7 @@ static struct {
 	uint64_t completed; /* the newest number whose grace period is over */
 	uint64_t due;       /* time by which the leader scans next */
 	uint32_t led;       /* 1: there is a leader */
-	uint32_t claims;    /* number of times that a follower has claimed to run a grace period alone */
+	uint32_t nr_alone;  /* number of times that a follower has taken the right to run a grace period alone */
 	struct followers followers[2]; /* by parity */
 } state __attribute__((aligned(QUIESCE_CACHELINE))) = { .started = FIRST_NUMBER, .completed = FIRST_NUMBER };
 
@@ -266,23 +266,23 @@ static uint64_t overdue_at(struct quiesce__overdue *late, uint64_t now)
 	return quiesce__overdue_at(late, now, progress, quiesce_load_relaxed(&state.due));
 }
 
-/* Claim to run alone; only one of the followers that find the leader overdue at the same time gets true. */
-static bool claim_alone(uint32_t seen, uint64_t now)
+/* Take the right to run a grace period alone; only one of the followers that find the leader overdue at the same time gets true. */
+static bool take_gp_alone(uint32_t seen, uint64_t now)
 {
-	if (quiesce_fetch_add_relaxed(&state.claims, 1u) != seen) /* Relaxed: two followers that run alone do no harm. */
+	if (quiesce_fetch_add_relaxed(&state.nr_alone, 1u) != seen) /* Relaxed: two followers that run alone do no harm. */
 		return false;
 	quiesce__rcu_scan_by(now + QUIESCE_OVERDUE_NS);
 	return true;
 }
 
-/* Sleep while the futex of @f has the value @word, and return false.  If the leader is overdue, claim to run a grace period alone, and
- * return true. */
+/* Sleep while the futex of @f has the value @word, and return false.  If the leader is overdue, take the right to run a grace period
+ * alone, and return true. */
 static bool watch_or_sleep(struct quiesce__overdue *late, uint32_t rank, struct followers *f, uint32_t word)
 {
-	uint32_t claims = quiesce_load_relaxed(&state.claims); /* Relaxed: claim_alone() compares it. */
+	uint32_t nr_alone = quiesce_load_relaxed(&state.nr_alone); /* Relaxed: take_gp_alone() compares it. */
 	uint64_t now = platform_now_ns(), at = overdue_at(late, now);
 
-	if (now >= at && !QUIESCE_MUTANT(gp_trusts_leader) && claim_alone(claims, now))
+	if (now >= at && !QUIESCE_MUTANT(gp_trusts_leader) && take_gp_alone(nr_alone, now))
 		return true;
 	platform_futex_wait(&f->word, word, (at > now ? at - now : QUIESCE_OVERDUE_NS) + quiesce__overdue_delay(rank));
 	return false;
@@ -400,7 +400,7 @@ static bool poll_begin(uint64_t cookie, uint64_t *ret_number, uint32_t *ret_empt
 
 /* The lock guards the record only, and is not held during the fence and the scan: a poller may be preempted there, and must not stop
  * others. */
-void quiesce__rcu_try(uint64_t cookie)
+void quiesce__rcu_try_gp(uint64_t cookie)
 {
 	uint64_t number;
 	uint32_t empty;

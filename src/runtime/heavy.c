@@ -57,7 +57,7 @@ struct heavy {
 	uint32_t started;   /* newest number taken by a leader */
 	uint32_t completed; /* newest number whose membarrier has returned */
 	uint32_t leader;    /* FREE, HANDED, or the leader's thread id */
-	uint32_t claims;    /* how often the lead was taken */
+	uint32_t nr_leads;  /* how often the lead was taken */
 	uint32_t arrived;   /* callers that arrived since the last batch began */
 	uint32_t gathering; /* futex; 1: the leader waits for more callers */
 	uint32_t cost_ns;   /* duration of a membarrier */
@@ -197,7 +197,7 @@ static void run_batch(struct heavy *h)
 /* Returns the time from which a follower considers the batch overdue.  Relaxed throughout: an estimate. */
 static uint64_t overdue_at(const struct heavy *h, struct quiesce__overdue *late, uint64_t now)
 {
-	uint64_t progress = (uint64_t)quiesce_load_relaxed(&h->claims) + quiesce_load_relaxed(&h->started) +
+	uint64_t progress = (uint64_t)quiesce_load_relaxed(&h->nr_leads) + quiesce_load_relaxed(&h->started) +
 			    quiesce_load_relaxed(&h->completed);
 	uint64_t ns = 2 * (uint64_t)quiesce_load_relaxed(&h->cost_ns);
 
@@ -210,11 +210,11 @@ static uint64_t overdue_at(const struct heavy *h, struct quiesce__overdue *late,
  * leaders do no harm. */
 static bool take_lead(struct heavy *h, bool slept, bool late)
 {
-	uint32_t claims = quiesce_load_relaxed(&h->claims), leader = quiesce_load_relaxed(&h->leader);
+	uint32_t nr_leads = quiesce_load_relaxed(&h->nr_leads), leader = quiesce_load_relaxed(&h->leader);
 
 	if (leader != FREE && !(leader == HANDED && slept) && !(late && !QUIESCE_MUTANT(heavy_trusts_leader)))
 		return false;
-	if (quiesce_fetch_add_relaxed(&h->claims, 1u) != claims)
+	if (quiesce_fetch_add_relaxed(&h->nr_leads, 1u) != nr_leads)
 		return false;
 	quiesce_store_relaxed(&h->leader, quiesce__tid());
 	return true;

@@ -189,9 +189,9 @@ static struct {
 	uint64_t next[QUIESCE_NR_GARBAGE_KINDS]; /* number of bytes of the next report; 0: the threshold */
 } garbage;
 
-/* Claim a report: true if @bytes have reached the number of the next one, which is raised.  Once garbage falls below half the threshold,
+/* Take a report: true if @bytes have reached the number of the next one, which is raised.  Once garbage falls below half the threshold,
  * the next report is at the threshold again.  Under the lock. */
-static bool claim_report(uint64_t *next_report, uint64_t bytes, uint64_t threshold)
+static bool take_report(uint64_t *next_report, uint64_t bytes, uint64_t threshold)
 {
 	uint64_t next = *next_report > threshold ? *next_report : threshold;
 
@@ -205,20 +205,20 @@ static bool claim_report(uint64_t *next_report, uint64_t bytes, uint64_t thresho
 	return true;
 }
 
-bool quiesce__garbage_claim_report(enum quiesce__garbage_kind kind, uint64_t bytes)
+bool quiesce__garbage_take_report(enum quiesce__garbage_kind kind, uint64_t bytes)
 {
 	uint64_t threshold = quiesce_load_relaxed(&quiesce__settings.garbage_warning); /* Relaxed: a setting. */
 	uint64_t *next = &garbage.next[kind];
-	bool claimed;
+	bool taken;
 
 	/* Relaxed: callers check often, so a report that this check misses comes with a later one. */
 	if (quiesce_likely(!threshold || (bytes < threshold && !quiesce_load_relaxed(next))) || !quiesce__trylock(&garbage.lock))
 		return false;
-	claimed = claim_report(next, bytes, threshold);
+	taken = take_report(next, bytes, threshold);
 	quiesce__unlock(&garbage.lock);
-	if (claimed)
+	if (taken)
 		quiesce__count(garbage_warnings);
-	return claimed;
+	return taken;
 }
 
 void quiesce__reports_fork_child(void)

@@ -36,8 +36,8 @@ void quiesce__report_end(struct quiesce__report *r);
 
 /* Garbage of each kind is reported when it reaches the threshold, twice the threshold, and so on. */
 enum quiesce__garbage_kind { QUIESCE_GARBAGE_RCU, QUIESCE_GARBAGE_SRCU, QUIESCE_GARBAGE_HAZPTR, QUIESCE_NR_GARBAGE_KINDS };
-/* Claim the report of @bytes, if one is due: true for one caller.  Cheap enough to call often. */
-bool quiesce__garbage_claim_report(enum quiesce__garbage_kind kind, uint64_t bytes);
+/* Take the report of @bytes, if one is due: true for one caller.  Cheap enough to call often. */
+bool quiesce__garbage_take_report(enum quiesce__garbage_kind kind, uint64_t bytes);
 void quiesce__reports_fork_child(void);
 
 #endif

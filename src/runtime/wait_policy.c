@@ -134,7 +134,7 @@ static void exclude_stop(struct quiesce__wait_policy *p, uint64_t now, uint64_t 
 		p->stall_at += now - max_at;
 }
 
-bool quiesce__wait_policy_claim_report(struct quiesce__wait_policy *p, uint64_t now)
+bool quiesce__wait_policy_take_report(struct quiesce__wait_policy *p, uint64_t now)
 {
 	uint64_t limit = quiesce_load_relaxed(&quiesce__settings.stall_ns); /* Relaxed: a setting. */
 

@@ -42,9 +42,9 @@ struct quiesce__wait_policy {
 void quiesce__wait_policy_step(struct quiesce__wait_policy *p, uint64_t now);
 /* How long to sleep: until the next step, else longer each time, at most 8 ms. */
 uint64_t quiesce__wait_policy_sleep(struct quiesce__wait_policy *p, uint64_t now);
-/* Claim a stall report, if one is due; the next one is due later.  To be called often: a long time between two calls means that the
+/* Take a stall report, if one is due; the next one is due later.  To be called often: a long time between two calls means that the
  * waiter did not run, and does not count. */
-bool quiesce__wait_policy_claim_report(struct quiesce__wait_policy *p, uint64_t now);
+bool quiesce__wait_policy_take_report(struct quiesce__wait_policy *p, uint64_t now);
 /* The wait is over: end the current window. */
 void quiesce__wait_policy_end(struct quiesce__wait_policy *p);
 

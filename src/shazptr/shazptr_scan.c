@@ -378,7 +378,7 @@ static uint64_t apply_policy(void)
 		p->stall_at = 0;
 	}
 	quiesce__wait_policy_step(p, now);
-	if (quiesce__wait_policy_claim_report(p, now))
+	if (quiesce__wait_policy_take_report(p, now))
 		quiesce__shazptr_report_stall(now);
 	return now;
 }

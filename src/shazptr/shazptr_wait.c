@@ -207,7 +207,7 @@ static bool ensure_thread(void)
 static bool scan_for_leader(uint64_t scans, uint64_t now, uint64_t ns, struct quiesce__wait_policy *stalls)
 {
 	quiesce__shazptr_scan_if_late(scans, now + ns);
-	if (quiesce__wait_policy_claim_report(stalls, now))
+	if (quiesce__wait_policy_take_report(stalls, now))
 		quiesce__shazptr_report_stall(now);
 	return take_lead_if_needed();
 }

@@ -172,8 +172,8 @@ static uint32_t find_vacant(struct quiesce__lines *lines, uint32_t from, uint32_
 	return NO_LINE;
 }
 
-/* If the owner of @line is a thread that has died without leaving the line, leave it in the thread's place. */
-static void evict_dead_owner(struct quiesce__lines *lines, uintptr_t *line)
+/* If the owner of @line is a thread that has died without leaving the line, leave it on behalf of the thread. */
+static void reap_dead_owner(struct quiesce__lines *lines, uintptr_t *line)
 {
 	uint64_t found = quiesce_load_relaxed(quiesce__line_owner(line)); /* Relaxed: the exchange decides. */
 
@@ -191,7 +191,7 @@ static void probe_some(struct quiesce__lines *lines)
 
 	for (uint32_t n = 0; n < PROBES && n < nr; n++, at++) {
 		at = at < nr ? at : 0;
-		evict_dead_owner(lines, quiesce__line(lines, at));
+		reap_dead_owner(lines, quiesce__line(lines, at));
 	}
 	quiesce_store_relaxed(&lines->probe, at);
 }

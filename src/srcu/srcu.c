@@ -341,7 +341,7 @@ static bool made_progress(void *arg)
 
 static void check_stall(struct srcu_struct *ssp, const char *call, struct quiesce__wait_policy *p, uint64_t now)
 {
-	if (quiesce__wait_policy_claim_report(p, now))
+	if (quiesce__wait_policy_take_report(p, now))
 		quiesce__srcu_report_stall(ssp, call, awaited_index(ssp, quiesce__srcu_usage(ssp)), now - p->start);
 	quiesce__srcu_check_garbage(ssp);
 }

@@ -353,7 +353,7 @@ static void wait_until_run(struct quiesce__run *run)
 		quiesce__jobs_take_steps();
 		if (!all_run(u, queued))
 			platform_futex_wait(&u->done_word, word, ns);
-		if (quiesce__wait_policy_claim_report(&stalls, platform_now_ns()))
+		if (quiesce__wait_policy_take_report(&stalls, platform_now_ns()))
 			quiesce__srcu_report_barrier(ssp, platform_now_ns() - stalls.start);
 	}
 }

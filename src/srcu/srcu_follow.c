@@ -168,7 +168,7 @@ void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_usag
 
 		if (quiesce__srcu_done(u, needed) || !is_led(u))
 			return;
-		if (quiesce__wait_policy_claim_report(&p, now))
+		if (quiesce__wait_policy_take_report(&p, now))
 			quiesce__srcu_report_stall(ssp, call, awaited_index(ssp, &a), now - p.start);
 		quiesce_store_relaxed(&u->alone_until, now + ns + QUIESCE_OVERDUE_NS); /* Relaxed: a hint. */
 		quiesce__count(sleeps);

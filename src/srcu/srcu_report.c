@@ -67,7 +67,7 @@ void quiesce__srcu_check_garbage(struct srcu_struct *ssp)
 	struct quiesce_stats stats = { .readers = 0 };
 	struct quiesce__report r;
 
-	if (!quiesce__garbage_claim_report(QUIESCE_GARBAGE_SRCU, bytes > 0 ? (uint64_t)bytes : 0))
+	if (!quiesce__garbage_take_report(QUIESCE_GARBAGE_SRCU, bytes > 0 ? (uint64_t)bytes : 0))
 		return;
 	quiesce__srcu_stats(&stats);
 	quiesce__report_garbage(&r, "call_srcu()", (uint64_t)bytes, stats.garbage_objects);

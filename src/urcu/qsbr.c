@@ -196,7 +196,7 @@ static QUIESCE_COLD void report_stall(const struct wait *w, uint64_t now)
 
 static void check_stall(struct wait *w, uint64_t now)
 {
-	if (quiesce__wait_policy_claim_report(&w->stalls, now))
+	if (quiesce__wait_policy_take_report(&w->stalls, now))
 		report_stall(w, now);
 	if (now >= w->reap_at)
 		w->reap_at = quiesce__readers_reap(now, &w->at, scan_words, w);

@@ -254,7 +254,7 @@ static QUIESCE_COLD void report_stall(const struct wait *w, uint32_t tid)
 static void check_stall(struct wait *w, uint32_t tid)
 {
 	w->now = platform_now_ns();
-	if (quiesce__wait_policy_claim_report(&w->stalls, w->now))
+	if (quiesce__wait_policy_take_report(&w->stalls, w->now))
 		report_stall(w, tid);
 }
 

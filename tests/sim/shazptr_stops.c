@@ -59,7 +59,7 @@ static void fences_again_and_again(void *unused)
 		synchronize_shazptr(&object);
 }
 
-static void setup_fences_dear(void)
+static void setup_fences_slow(void)
 {
 	world_begin();
 	sim_config()->nr_cpus = 0;
@@ -71,7 +71,7 @@ static void setup_fences_dear(void)
 }
 
 /* Each new membarrier queues behind those under way: a caller that executes one more delays all of them, and the next caller. */
-static void finish_fences_dear(void)
+static void finish_fences_slow(void)
 {
 	struct quiesce_stats stats;
 
@@ -234,8 +234,8 @@ static void setup_followers_leave(void)
 const struct sim_scenario shazptr_stop_scenarios[] = {
 	{ .name = "fences", .what = "updaters of different pointers share heavy fences", .setup = setup_fences },
 	{ .name = "fence_stops", .what = "... and one of them stops for good", .setup = setup_fence_stops },
-	{ .name = "fences_dear", .what = "membarriers that take long are shared by those that wait for them", .setup = setup_fences_dear,
-	  .finish = finish_fences_dear, .must_see = "callers that shared" },
+	{ .name = "fences_slow", .what = "membarriers that take long are shared by those that wait for them", .setup = setup_fences_slow,
+	  .finish = finish_fences_slow, .must_see = "callers that shared" },
 	{ .name = "leader_stops", .what = "the leader of all waiters stops for good", .setup = setup_leader_stops },
 	{ .name = "full_leader_stops", .what = "... without membarrier", .setup = setup_leader_stops, .but = without_membarrier },
 	{ .name = "leader_stops_late", .what = "... after a long wait", .setup = setup_leader_stops_late, .must_see = "a follower" },
