@@ -166,12 +166,18 @@ QUIESCE_PLAIN int hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*f
 	return quiesce_hashmap_update(map, key, fn, arg, ret_old);
 }
 
-/** hashmap_clear - remove all keys; otherwise as hashtable_clear().
- * The targets of the values belong to the caller. */
+/** hashmap_clear - remove all keys; the targets of the values belong to the caller.
+ * Keys that were in the map at the call are removed, by this call or by another; keys that are
+ * inserted meanwhile may stay.
+ * Context: any thread, also in a section; enters a section for each bucket, so no grace period
+ *   waits for the whole.
+ * Cost: as an iteration, and a lock for each bucket; the map shrinks afterwards, but not below
+ *   what was reserved. */
 QUIESCE_PLAIN void hashmap_clear(struct hashmap *map) { quiesce_hashmap_clear(map); }
 
-/** hashmap_reserve - allocate memory for @nr keys, and keep it; otherwise as hashtable_reserve().
- * Return: 0; -ENOMEM. */
+/** hashmap_reserve - allocate memory for @nr keys, and keep it.
+ * Context: may take as long as moving all pairs; not in a section beside other updaters.
+ * Return: 0; -ENOMEM: the map is usable, and as large as memory allows. */
 QUIESCE_PLAIN int hashmap_reserve(struct hashmap *map, size_t nr) { return quiesce__table_reserve(&map->table, nr); }
 
 /** hashmap_count - return the number of keys that have a value; exact while no thread updates the
@@ -186,8 +192,9 @@ QUIESCE_PLAIN void hashmap_stats(const struct hashmap *map, struct quiesce_table
 }
 
 /** hashmap_destroy - end the use of a map; the targets of its values belong to the caller.
- *
- * Context: as hashtable_destroy(): no updates any more, readers may be inside; does not sleep. */
+ * Context: no thread updates the map any more; readers may still be inside, and find its keys or
+ *   nothing.  Does not sleep; may be called in a section.
+ * The struct itself may be reused or freed when its readers are gone. */
 QUIESCE_PLAIN void hashmap_destroy(struct hashmap *map) { quiesce_hashmap_destroy(map); }
 
 /** hashmap_for_each - iterate over all keys, in no order.
@@ -203,8 +210,19 @@ QUIESCE_PLAIN void hashmap_destroy(struct hashmap *map) { quiesce_hashmap_destro
 	for (QUIESCE_IN_SECTION("hashmap_for_each()"), quiesce__iter_begin(&(it)->iter); \
 	     quiesce_hashmap_next((map), (it), &(k), &(v));)
 
-/** hashmap_walk_enter - begin an iteration over all keys in several sections; see
- * hashtable_walk_enter(). */
+/** hashmap_walk_enter - begin an iteration over all keys in several sections, so that no grace
+ * period waits for the whole.
+ *
+ *	struct hashmap_walk walk;
+ *	for (hashmap_walk_enter(&map, &walk); hashmap_walk_start(&walk); hashmap_walk_stop(&walk))
+ *		while (hashmap_walk_next(&walk, &key, &value))
+ *			use(key, value);
+ *
+ * Each section visits 64 buckets.  Between two of them only the position is kept, and the caller
+ * may sleep.  The guarantees of hashmap_for_each() hold for the whole; but if a section ends before
+ * hashmap_walk_next() has returned false, some of its last keys are visited again.
+ * Context: any thread, not in a section; the map must not be destroyed meanwhile.  Leave with
+ *   break only after hashmap_walk_stop(). */
 QUIESCE_PLAIN void hashmap_walk_enter(const struct hashmap *map, struct hashmap_walk *walk)
 {
 	quiesce__walk_enter(&walk->walk, &map->table);
