@@ -19,7 +19,9 @@ RETIRED = {  # a regular expression for the word: what to write
     r"crowd(?:ed)?": "contended", r"anonymous(?= guard)": "fallback guard", r"rungs?": "stage", r"twins?": "exported wrapper; negative control",
 }
 ALLOWED = ("call_rcu_hurry",)
-WHERE = ("src/", "include/", "kernel/", "docs/", "examples/", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+WHERE = ("src/", "include/", "kernel/", "docs/", "examples/", "liburcu/", "tools/", "tests/", "cases/", "bench/", "scripts/", ".ci/",
+         "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+LISTS = ("scripts/check-words.py", "scripts/check-voice.py")  # these name words to find them
 
 
 def problems(root):
@@ -30,7 +32,7 @@ def problems(root):
         files = [str(p.relative_to(root)) for w in WHERE for p in sorted((root / w).rglob("*") if w.endswith("/") else [root / w])]
     for name in files:
         path = root / name
-        if not path.is_file() or path.suffix == ".png":
+        if not path.is_file() or path.suffix in (".png", ".pyc") or name in LISTS:
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
             found = retired.search(line)

@@ -24,21 +24,21 @@ static long now_ms(void)
 #define THREADS 6
 
 static pthread_barrier_t barrier;
-static pthread_t crowd[THREADS];
+static pthread_t threads[THREADS];
 static bool stop;
 
-static void start_crowd(void *(*function)(void *))
+static void start_threads(void *(*function)(void *))
 {
 	__atomic_store_n(&stop, false, __ATOMIC_RELAXED);
 	for (long i = 0; i < THREADS; i++)
-		if (pthread_create(&crowd[i], NULL, function, (void *)i))
+		if (pthread_create(&threads[i], NULL, function, (void *)i))
 			abort();
 }
 
-static void join_crowd(void)
+static void join_threads(void)
 {
 	for (int i = 0; i < THREADS; i++)
-		pthread_join(crowd[i], NULL);
+		pthread_join(threads[i], NULL);
 }
 
 static bool stopped(void)
@@ -147,20 +147,20 @@ static void *reader_or_writer(void *arg)
 	return NULL;
 }
 
-static void run_crowd(void *(*function)(void *), long ms)
+static void run_threads(void *(*function)(void *), long ms)
 {
 	long end = now_ms() + ms;
 
-	start_crowd(function);
+	start_threads(function);
 	while (now_ms() < end)
 		usleep(10000);
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
-	join_crowd();
+	join_threads();
 }
 
 void exclusion(void)
 {
-	run_crowd(reader_or_writer, 500);
+	run_threads(reader_or_writer, 500);
 	CHECK((long)half[0], (long)writes);
 	CHECK((long)half[1], (long)writes);
 	/* The C library prefers readers: beside four of them its writers may get nothing at all. */
@@ -221,8 +221,8 @@ static void *use_and_put(void *arg)
 void last_one_frees(void)
 {
 	pthread_barrier_init(&barrier, NULL, THREADS);
-	start_crowd(use_and_put);
-	join_crowd();
+	start_threads(use_and_put);
+	join_threads();
 	pthread_barrier_destroy(&barrier);
 }
 
@@ -250,8 +250,8 @@ static void *ends_late(void *arg)
 void locks_in_destructors(void)
 {
 	pthread_key_create(&late_key, late);
-	start_crowd(ends_late);
-	join_crowd();
+	start_threads(ends_late);
+	join_threads();
 	pthread_key_delete(late_key);
 	CHECK(pthread_rwlock_trywrlock(&late_lock), 0);
 	CHECK(pthread_rwlock_unlock(&late_lock), 0);
@@ -303,7 +303,7 @@ void forks(void)
 	/* A thread that starts allocates, and the allocator of gcc 12's AddressSanitizer does not mind forks: a child that is
 	 * forked while its lock is held waits for ever.  So the first child comes when all have started. */
 	pthread_barrier_init(&barrier, NULL, THREADS + 1);
-	start_crowd(makes_locks);
+	start_threads(makes_locks);
 	pthread_barrier_wait(&barrier);
 	for (int i = 0; i < 20; i++) {
 		int status = -1;
@@ -321,6 +321,6 @@ void forks(void)
 		CHECK(status, 0);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
-	join_crowd();
+	join_threads();
 	pthread_barrier_destroy(&barrier);
 }

@@ -129,9 +129,9 @@ static void keep_pace(struct call_rcu_data *c)
 	uint64_t until = urcu_now_ns() + urcu_pace_ns;
 
 	/* Relaxed: a hint; at worst a waiter waits for the pace, too. */
-	while (!quiesce_load_relaxed(&c->hurry) && urcu_now_ns() < until)
+	while (!quiesce_load_relaxed(&c->awaited) && urcu_now_ns() < until)
 		(void)urcu_await_until(&c->work, until);
-	quiesce_store_relaxed(&c->hurry, 0u); /* Relaxed: as above. */
+	quiesce_store_relaxed(&c->awaited, 0u); /* Relaxed: as above. */
 	while (!sem_trywait(&c->work))
 		;
 }
@@ -281,7 +281,7 @@ bool call_rcu_data_ensure_thread(struct call_rcu_data *c)
 
 void call_rcu_data_wake(struct call_rcu_data *c)
 {
-	quiesce_store_relaxed(&c->hurry, 1u); /* Relaxed: a hint. */
+	quiesce_store_relaxed(&c->awaited, 1u); /* Relaxed: a hint. */
 	sem_post(&c->work);
 }
 

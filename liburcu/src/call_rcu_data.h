@@ -13,7 +13,7 @@ struct call_rcu_data {
 	struct wfcq_tail tail __attribute__((aligned(QUIESCE_CACHELINE))); /* written by callers of call_rcu() */
 	struct flavor *flavor __attribute__((aligned(QUIESCE_CACHELINE)));
 	sem_t work;           /* posted after a callback was queued, and for other requests to the thread */
-	uint32_t hurry;       /* 1: a caller waits for callbacks, so the thread keeps no pace */
+	uint32_t awaited;     /* 1: a caller waits for callbacks, so the thread keeps no pace */
 	bool polls;           /* created with URCU_CALL_RCU_RT */
 	int cpu;              /* CPU of the thread; -1: any */
 	uint32_t stop, pause; /* requests to the thread; @pause changes under the flavour's lock */

@@ -112,7 +112,7 @@ def check_interrupt(tap, tool, tmp):
 
 
 FAKE = """#!/bin/sh
-# A tool that has measured something as soon as it is asked to end, and takes a second SIGINT for a wish to end at once.
+# A tool that has measured something as soon as it is asked to end, and takes a second SIGINT as a request to end at once.
 case "$1 $2" in
 --version*) echo quiesce 0 ;;
 doctor*) echo '{"doctor": []}' ;;

@@ -28,7 +28,7 @@
 #define ROUNDS 5      /* rounds of each, at least */
 #define WORK_MS 20    /* locks that spin get little done where others yield */
 #define HANG_S 60
-static int patience_ms = 30000; /* time limit of threads that have to enter */
+static int limit_ms = 30000; /* time limit of threads that have to enter */
 
 static const char *name;
 static const struct rwlock_op *lock;
@@ -82,13 +82,13 @@ static void *visit(void *arg)
 	if (lock->thread_enter)
 		lock->thread_enter();
 	sem_post(&v->ready);
-	wait_for(&v->go, 2 * patience_ms);
+	wait_for(&v->go, 2 * limit_ms);
 	(v->writes ? lock->write_lock : lock->read_lock)();
 	sem_post(&v->in);
-	wait_for(&v->leave, 2 * patience_ms);
+	wait_for(&v->leave, 2 * limit_ms);
 	(v->writes ? lock->write_unlock : lock->read_unlock)();
 	sem_post(&v->out);
-	wait_for(&v->done, 2 * patience_ms);
+	wait_for(&v->done, 2 * limit_ms);
 	if (lock->thread_exit)
 		lock->thread_exit();
 	return NULL;
@@ -102,14 +102,14 @@ static void prepare(struct visitor *v, bool writes)
 	v->writes = writes;
 	for (size_t i = 0; i < sizeof(sems) / sizeof(sems[0]); i++)
 		sem_init(sems[i], 0, 0);
-	if (pthread_create(&v->thread, NULL, visit, v) || !wait_for(&v->ready, patience_ms))
+	if (pthread_create(&v->thread, NULL, visit, v) || !wait_for(&v->ready, limit_ms))
 		fail("no thread");
 }
 
 static void comes_in(struct visitor *v, const char *what)
 {
 	sem_post(&v->go);
-	if (!wait_for(&v->in, patience_ms))
+	if (!wait_for(&v->in, limit_ms))
 		fail(what);
 }
 
@@ -123,7 +123,7 @@ static void stays_out(struct visitor *v, const char *what)
 static void leaves(struct visitor *v)
 {
 	sem_post(&v->leave);
-	if (!wait_for(&v->out, patience_ms))
+	if (!wait_for(&v->out, limit_ms))
 		fail("no way out");
 }
 
@@ -334,7 +334,7 @@ int main(int argc, char **argv)
 		}
 
 	/* The checks can fail. */
-	patience_ms = 20;
+	limit_ms = 20;
 	bad[0].read_lock = bad[0].read_unlock = nothing;
 	bad[1].read_lock = model->write_lock;
 	bad[2].write_lock = model->read_lock;

@@ -49,16 +49,16 @@ bool that(bool ok, const char *text, const char *file, int line);
 
 /* A race lasts at least so long. */
 inline constexpr std::chrono::milliseconds while_racing(150);
-/* Time limit for events that must occur, in milliseconds by CONFORMANCE_PATIENCE; it is no measurement. */
-inline std::chrono::milliseconds patience()
+/* Time limit for events that must occur, CONFORMANCE_LIMIT_MS if that is set; it is no measurement. */
+inline std::chrono::milliseconds time_limit()
 {
-	const char *chosen = std::getenv("CONFORMANCE_PATIENCE");
+	const char *chosen = std::getenv("CONFORMANCE_LIMIT_MS");
 	return std::chrono::milliseconds(chosen ? std::atol(chosen) : 20000);
 }
 
 template<class F> bool eventually(F &&come)
 {
-	auto end = std::chrono::steady_clock::now() + patience();
+	auto end = std::chrono::steady_clock::now() + time_limit();
 
 	while (!come()) {
 		if (std::chrono::steady_clock::now() > end)

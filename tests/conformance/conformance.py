@@ -115,7 +115,7 @@ def combination(suite, job):
 
 def one_fault(program, fault, title):
     """A test fails if it reports a failure, crashes or hangs. Races are tried several times."""
-    env = {**os.environ, "BROKEN": fault, "CONFORMANCE_PATIENCE": "200"}
+    env = {**os.environ, "BROKEN": fault, "CONFORMANCE_LIMIT_MS": "200"}
     for _ in range(5):
         try:
             run = subprocess.run([program, title], env=env, capture_output=True, text=True, timeout=2)

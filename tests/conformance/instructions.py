@@ -19,7 +19,7 @@ import fastpath  # noqa: E402
 BUILDS = [("g++", ["-std=c++20"]), ("g++", ["-std=c++20", "-fPIC"]), ("clang++-19", ["-std=c++20"])]
 ARCH = {**fastpath.X86, "set": re.compile(r"movq?\s+%r\w+,(0x0)?\(%r\w+\)"), "clear": re.compile(r"movq\s+\$0x0,(0x0)?\(%r\w+\)")}
 # For each function in C++: its counterpart in C, the number of additional instructions that it may have, and its required operations.
-TWINS = {
+COUNTERPARTS = {
     "cpp_taken": ("c_taken", 0, ("set",)),
     "cpp_in_hand": ("c_in_hand", 0, ("set", "clear")),
     "cpp_rcu": ("c_rcu", 0, ()),
@@ -34,10 +34,10 @@ def count(functions, name, needed):
 
 
 def examine(tap, title, functions):
-    for name, (twin, granted, needed) in TWINS.items():
-        mine, other = count(functions, name, needed), count(functions, twin, needed)
+    for name, (counterpart, granted, needed) in COUNTERPARTS.items():
+        mine, other = count(functions, name, needed), count(functions, counterpart, needed)
         tap.result(mine is not None and other is not None and mine <= other + granted,
-                   f"{title}: {name} {mine} instructions, {twin} {other}", "\n".join(text for _, text, *_ in functions[name]))
+                   f"{title}: {name} {mine} instructions, {counterpart} {other}", "\n".join(text for _, text, *_ in functions[name]))
     taken = count(functions, "c_taken", ("set",))
     for name in ("cpp_planted", "cpp_spilled"):
         mine = count(functions, name, ("set",))

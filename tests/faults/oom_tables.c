@@ -25,7 +25,7 @@ static bool equal(const void *object, const void *key)
 	return ((const struct object *)object)->key == *(const uint32_t *)key;
 }
 
-static const struct hashtable_type crowded_type = { one_bucket, key_of, equal };
+static const struct hashtable_type one_bucket_type = { one_bucket, key_of, equal };
 HASHTABLE_TYPE(object, struct object, key);
 
 #define NR 80
@@ -146,7 +146,7 @@ int main(void)
 	for (uint32_t i = 0; i < NR; i++)
 		objects[i].key = i;
 	table(&object_type, NR);
-	table(&crowded_type, 16);
+	table(&one_bucket_type, 16);
 	map();
 	return !ok;
 }

@@ -14,7 +14,7 @@
 
 uint64_t nr_bursts, nr_passes, nr_wrong_passes;
 
-static void nap(long ns)
+static void sleep_ns(long ns)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
 }
@@ -77,7 +77,7 @@ void *grow_and_shrink(void *arg)
 	for (; !time_is_up(); count(&nr_bursts)) {
 		burst(type, sizes[draw(&random) % (sizeof sizes / sizeof *sizes)], &random);
 		if (draw(&random) % 4 == 0)
-			nap(50000);
+			sleep_ns(50000);
 	}
 	return NULL;
 }
@@ -133,7 +133,7 @@ void *iterate_again(void *arg)
 		check(&pass, type);
 		for (uint32_t i = 0; i < NR_FIXED; i++)
 			expect(type, OP_LOOKUP, key_fixed(type, i), value_of(CLIENT_FIXED, i + 1));
-		nap(100000);
+		sleep_ns(100000);
 	}
 	return NULL;
 }

@@ -78,7 +78,7 @@ inline scan()
 	}
 }
 
-inline rouse()
+inline wake_thread()
 {
 #ifdef NO_WAKE
 	skip
@@ -139,7 +139,7 @@ inline pass_lead(r)
 	};
 	if
 	:: next < NW
-	:: else -> rouse()
+	:: else -> wake_thread()
 	fi;
 	next = 0
 }
@@ -197,7 +197,7 @@ proctype caller(byte me; bool skips)
 		od;
 		stop_leading(r)
 	:: else ->
-		rouse();
+		wake_thread();
 #ifndef SKIP_TRUSTS
 		if
 		:: running

@@ -17,7 +17,7 @@ namespace {
 /* Sequences are longer than RapidCheck's hundred, because a table has to grow several times. */
 constexpr int LONGEST = 400;
 /* Seconds for shrinking; the sequence that is left then is reported as it is. */
-constexpr int PATIENCE = 20;
+constexpr int LIMIT_S = 20;
 
 /* The handler of crashes reads which property runs, and where in its sequence. */
 const property *current;
@@ -91,7 +91,7 @@ struct failure {
 
 void run_case(const property &p, const std::vector<op> &ops, failure &last)
 {
-	if (last.first && std::time(nullptr) - last.first > PATIENCE)
+	if (last.first && std::time(nullptr) - last.first > LIMIT_S)
 		return;
 	current = &p;
 	sequence = &ops;

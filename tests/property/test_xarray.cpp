@@ -73,7 +73,7 @@ struct mixed_up : right {
 	}
 };
 /* A fault: the exchange does not compare. */
-struct hasty : right {
+struct uncompared : right {
 	static int cmpxchg(struct xarray *xa, unsigned long index, void *, void *entry, void **ret_old)
 	{
 		return xa_store(xa, index, entry, ret_old);
@@ -510,6 +510,6 @@ int main()
 			       planted(of<from_zero, one_more>("an xarray that searches behind the end is found, by two operations"), 2),
 			       planted(of<from_zero, not_down>("one that never comes down to 0 is found out, by one operation"), 1),
 			       planted(of<from_zero, mixed_up>("one that mixes up marks is found out, by two operations"), 2),
-			       planted(of<from_zero, hasty>("one that does not compare is found out, by one operation"), 1),
+			       planted(of<from_zero, uncompared>("one that does not compare is found out, by one operation"), 1),
 			       planted(of<from_zero, sticky>("one that keeps what is marked is found out, by three operations"), 3) });
 }

@@ -160,13 +160,13 @@ static void rings(void *number)
 
 static void takes_when_asked(void *unused)
 {
-	uint32_t rung = 0;
+	uint32_t heard = 0;
 
 	(void)unused;
 	while (!all_taken()) {
-		while (quiesce_load_acquire(RU3, &bell) == rung)
-			platform_futex_wait(&bell, rung, PLATFORM_FOREVER);
-		rung++;
+		while (quiesce_load_acquire(RU3, &bell) == heard)
+			platform_futex_wait(&bell, heard, PLATFORM_FOREVER);
+		heard++;
 		while (take_one(&main_queue, 0, true))
 			;
 	}

@@ -521,7 +521,7 @@ const struct sim_scenario srcu_wait_scenarios[] = {
 	  .must_see = "a wake-up" },
 	{ .name = "full_wakes", .what = "... without membarrier", .setup = setup_full_wakes, .finish = finish_wakes,
 	  .must_see = "a wake-up" },
-	{ .name = "wakes_shared", .what = "... in a bed that two share", .setup = setup_wakes_shared, .finish = finish_wakes,
+	{ .name = "wakes_shared", .what = "... in a wait queue that two domains share", .setup = setup_wakes_shared, .finish = finish_wakes,
 	  .must_see = "a wake-up" },
 	SCENARIO(wakes_helper, "an unlock wakes the helper"),
 	SCENARIO(full_wakes_helper, "... without membarrier"),

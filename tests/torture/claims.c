@@ -69,7 +69,7 @@ static uint64_t draw(uint64_t *state)
 	return *state >> 11;
 }
 
-static void nap(long ns)
+static void sleep_ns(long ns)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
 }
@@ -176,7 +176,7 @@ static void disturb(struct worker *w)
 	else if (r % 256 == 1)
 		sched_yield();
 	else if (r % 2048 == 2)
-		nap((long)(r >> 16 & 65535));
+		sleep_ns((long)(r >> 16 & 65535));
 }
 
 /* Claim one to ten guards, check all of them after each step, clear them in any order. */
@@ -227,9 +227,9 @@ static void *wait_for_some(void *unused)
 	(void)unused;
 	while (!LOAD(&stop)) {
 		synchronize_shazptr((void *)(uintptr_t)LOAD(&wanted));
-		nap(300000);
+		sleep_ns(300000);
 		synchronize_shazptr(SHAZPTR_WILDCARD);
-		nap(1000000);
+		sleep_ns(1000000);
 	}
 	return NULL;
 }
@@ -256,7 +256,7 @@ static void send_signals(double end)
 
 	while (!LOAD(&stop) && now() < end) {
 		pthread_kill(worker[draw(&random) % WORKERS].thread, SIGUSR1);
-		nap((long)(draw(&random) % 40000));
+		sleep_ns((long)(draw(&random) % 40000));
 	}
 	STORE(&stop, 1u);
 }
@@ -300,7 +300,7 @@ static int run(double seconds)
 		start(&w->thread, work, w);
 	}
 	while (LOAD(&ready) < WORKERS)
-		nap(100000);
+		sleep_ns(100000);
 	start(&waiter, wait_for_some, NULL);
 	send_signals(begin + seconds);
 	for (struct worker *w = worker; w < worker + WORKERS; w++)

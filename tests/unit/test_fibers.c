@@ -190,7 +190,7 @@ static struct one {
 	struct object *object;
 	uint64_t turns;
 	int finished;
-} crowd[NR_FIBERS];
+} many[NR_FIBERS];
 static struct one *queue[NR_FIBERS];
 static int nr_queued;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -220,7 +220,7 @@ static void check_guarded(const uintptr_t *slot, const struct object *object)
 		quiesce_fetch_add_relaxed(&nr_freed_early, 1); /* Relaxed: a count. */
 }
 
-static void crowd_main(void)
+static void many_main(void)
 {
 	struct one *one = running_now();
 
@@ -274,7 +274,7 @@ static struct one *next_one(void)
 	return one;
 }
 
-static void *crowd_thread(void *left)
+static void *many_thread(void *left)
 {
 	while (quiesce_load_relaxed((int *)left) > 0) { /* Relaxed: soon enough. */
 		struct one *one = next_one();
@@ -306,10 +306,10 @@ static struct object *object_new(void)
 	return object;
 }
 
-static void *crowd_updater(void *unused)
+static void *many_updater(void *unused)
 {
 	for (uint64_t i = 0; !quiesce_load_relaxed(&stop); i++) { /* Relaxed: soon enough. */
-		struct object *old = rcu_xchg_pointer(&crowd[i % NR_FIBERS].object, object_new());
+		struct object *old = rcu_xchg_pointer(&many[i % NR_FIBERS].object, object_new());
 
 		synchronize_shazptr(old);
 		quiesce_store_relaxed(&old->value, 0); /* Relaxed: no guard protects it. */
@@ -319,21 +319,21 @@ static void *crowd_updater(void *unused)
 	return unused;
 }
 
-static void run_crowd(int seconds)
+static void run_many(int seconds)
 {
 	pthread_t threads[NR_THREADS], updater;
 	int left = NR_FIBERS;
 	uint64_t turns = 0;
 
 	for (int i = 0; i < NR_FIBERS; i++) {
-		crowd[i].object = object_new();
-		fiber_init(&crowd[i].fiber, crowd_main);
-		queue[nr_queued++] = &crowd[i];
+		many[i].object = object_new();
+		fiber_init(&many[i].fiber, many_main);
+		queue[nr_queued++] = &many[i];
 	}
 	for (int i = 0; i < NR_THREADS; i++)
-		if (pthread_create(&threads[i], NULL, crowd_thread, &left))
+		if (pthread_create(&threads[i], NULL, many_thread, &left))
 			abort();
-	if (pthread_create(&updater, NULL, crowd_updater, NULL))
+	if (pthread_create(&updater, NULL, many_updater, NULL))
 		abort();
 	sleep((unsigned int)seconds);
 	quiesce_store_relaxed(&stop, 1); /* Relaxed: soon enough. */
@@ -341,15 +341,15 @@ static void run_crowd(int seconds)
 		pthread_join(threads[i], NULL);
 	pthread_join(updater, NULL);
 	for (int i = 0; i < NR_FIBERS; i++) {
-		turns += crowd[i].turns;
-		free(crowd[i].object);
-		free(crowd[i].fiber.stack);
+		turns += many[i].turns;
+		free(many[i].object);
+		free(many[i].fiber.stack);
 	}
 	printf("# %llu turns, %llu updates, %llu guards overwritten, %llu objects freed early\n", (unsigned long long)turns,
 	       (unsigned long long)nr_updates, (unsigned long long)nr_lost, (unsigned long long)nr_freed_early);
 	if (!turns || !nr_updates || nr_lost || nr_freed_early)
 		failures++;
-	printf("%s - a crowd\n", failures ? "not ok" : "ok");
+	printf("%s - many fibers\n", failures ? "not ok" : "ok");
 }
 
 int main(int argc, char **argv)
@@ -361,6 +361,6 @@ int main(int argc, char **argv)
 	run_all_stories("of the first threads");
 	run_beyond_the_first();
 	if (seconds)
-		run_crowd(seconds);
+		run_many(seconds);
 	return failures != 0;
 }

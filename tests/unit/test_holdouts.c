@@ -212,15 +212,15 @@ static void readers_in_the_way_of_callbacks_are_named(void **state)
 
 /* ---- a hook that makes the reader leave ---- */
 
-static int kicks;
+static int hook_calls;
 
 static void be_kicked(int sig)
 {
 	(void)sig;
-	count_up(&kicks);
+	count_up(&hook_calls);
 }
 
-static void kick(int tid, uint64_t waited_ns, void *arg)
+static void end_section(int tid, uint64_t waited_ns, void *arg)
 {
 	(void)waited_ns;
 	if (tid == flag_get((int *)arg))
@@ -234,9 +234,9 @@ static void *runs_until_kicked(void *tid)
 
 	for (int i = 0; i < 3; i++) {
 		rcu_read_lock();
-		before = flag_get(&kicks);
+		before = flag_get(&hook_calls);
 		quiesce_store_relaxed((int *)tid, my_tid()); /* Relaxed: a flag of the test. */
-		wait_until(flag_get(&kicks) != before);
+		wait_until(flag_get(&hook_calls) != before);
 		rcu_read_unlock();
 	}
 	return NULL;
@@ -249,12 +249,12 @@ static void a_kicked_reader_ends_the_wait(void **state)
 	int tid = 0;
 
 	(void)state;
-	quiesce_store_relaxed(&kicks, 0); /* Relaxed: a flag of the test. */
+	quiesce_store_relaxed(&hook_calls, 0); /* Relaxed: a flag of the test. */
 	sigaction(SIGUSR1, &action, NULL);
-	assert_int_equal(quiesce_set_holdout_hook(kick, &tid), 0);
+	assert_int_equal(quiesce_set_holdout_hook(end_section, &tid), 0);
 	thread_must(pthread_create(&reader, NULL, runs_until_kicked, &tid));
 	wait_until(flag_get(&tid));
-	while (flag_get(&kicks) < 3)
+	while (flag_get(&hook_calls) < 3)
 		synchronize_rcu();
 	pthread_join(reader, NULL);
 	names_end();

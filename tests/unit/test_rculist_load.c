@@ -10,7 +10,7 @@ enum { NR_READERS = 2, NR_ITEMS = 64, NR_WHOLE = 3, RUN_MS = 120 };
 #define DEAD 0x6b6b6b6b6b6b6b6bull
 
 struct item {
-	uint64_t alive, twin; /* equal while a reader can be here */
+	uint64_t alive, copy; /* equal while a reader can be here */
 	struct list_head node;
 	struct hlist_node hnode;
 	struct rcu_head rcu;
@@ -34,7 +34,7 @@ static struct item *item_new(void)
 		abort();
 	/* Relaxed throughout: the test is about their order. */
 	quiesce_store_relaxed(&it->alive, ALIVE);
-	quiesce_store_relaxed(&it->twin, ALIVE);
+	quiesce_store_relaxed(&it->copy, ALIVE);
 	return it;
 }
 
@@ -43,7 +43,7 @@ static void item_free(struct rcu_head *rcu)
 	struct item *it = (struct item *)(void *)((char *)rcu - offsetof(struct item, rcu));
 
 	quiesce_store_relaxed(&it->alive, DEAD); /* Relaxed: no reader can reach it any more. */
-	quiesce_store_relaxed(&it->twin, DEAD - 1);
+	quiesce_store_relaxed(&it->copy, DEAD - 1);
 	nr_freed++; /* callbacks run one by one */
 	free(it);
 }
@@ -51,7 +51,7 @@ static void item_free(struct rcu_head *rcu)
 static bool check_item(struct item *it)
 {
 	/* Relaxed: the test is about their order. */
-	bool right = quiesce_load_relaxed(&it->alive) == ALIVE && quiesce_load_relaxed(&it->twin) == ALIVE;
+	bool right = quiesce_load_relaxed(&it->alive) == ALIVE && quiesce_load_relaxed(&it->copy) == ALIVE;
 
 	if (!right)
 		count_up(&nr_wrong);
@@ -266,7 +266,7 @@ static void walks_meet_only_what_is_there(void **state)
 	unsigned int random = 1;
 
 	(void)state;
-	first = last = (struct item){ .alive = ALIVE, .twin = ALIVE, .listed = 1 };
+	first = last = (struct item){ .alive = ALIVE, .copy = ALIVE, .listed = 1 };
 	list_add_rcu(&first.node, &list);
 	list_add_rcu(&last.node, &first.node);
 	hlist_add_head_rcu(&first.hnode, &chain);

@@ -10,7 +10,7 @@
 #define THREADS 16
 #define OBJECTS 10000
 #define LEFT 100 /* fewer objects than a batch has */
-#define PATIENCE_MS 5000
+#define LIMIT_MS 5000
 
 struct object {
 	struct hazptr_head hazptr;
@@ -116,10 +116,10 @@ static void try_worker(struct findings *f)
 	kfree_hazptr(held, hazptr); /* the slot protects it, so it must not be reclaimed yet */
 	team_start(&team);
 	team_join(&team);
-	while (garbage() > 1 && ms++ < PATIENCE_MS && !interrupted())
+	while (garbage() > 1 && ms++ < LIMIT_MS && !interrupted())
 		sleep_ns(1000000);
 	finding(f, topic, NULL, "%d objects: %s, worker %s, one that is protected stays: %s", LEFT,
-		ms < PATIENCE_MS ? "reclaimed" : "NOT RECLAIMED", stats().worker_running ? "runs" : "does not run",
+		ms < LIMIT_MS ? "reclaimed" : "NOT RECLAIMED", stats().worker_running ? "runs" : "does not run",
 		garbage() == 1 ? "yes" : "NO");
 	hazptr_free(NULL, slot);
 	hazptr_barrier();

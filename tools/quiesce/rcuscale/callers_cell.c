@@ -12,7 +12,7 @@
 /* These objects are for callers that wait for an object of their own. */
 static struct op_item own[CALLERS];
 
-struct crowd {
+struct callers {
 	const struct op *op;
 	bool own; /* true: each caller waits for its own object */
 	uint64_t end_ns;
@@ -21,7 +21,7 @@ struct crowd {
 	double kept[CALLERS][SAMPLES];
 };
 
-static void wait_once(const struct crowd *c, int index)
+static void wait_once(const struct callers *c, int index)
 {
 	if (c->own && c->op->object)
 		c->op->object->wait(&own[index]);
@@ -31,7 +31,7 @@ static void wait_once(const struct crowd *c, int index)
 
 static void caller(struct member *m)
 {
-	struct crowd *c = m->team->arg;
+	struct callers *c = m->team->arg;
 	struct samples samples = { .value = c->kept[m->index], .room = SAMPLES };
 
 	op_thread_enter(c->op);
@@ -66,7 +66,7 @@ static const struct variety *variety_of(int scenario)
 	return &varieties[i];
 }
 
-static void send_crowd(const struct job *job, const struct variety *v, const struct crowd *c, const struct meter *meter)
+static void send_callers(const struct job *job, const struct variety *v, const struct callers *c, const struct meter *meter)
 {
 	uint64_t sum = 0, least = UINT64_MAX;
 	struct costs costs;
@@ -89,7 +89,7 @@ static void send_crowd(const struct job *job, const struct variety *v, const str
 void callers_cell(const struct job *job, int scenario)
 {
 	const struct variety *v = variety_of(scenario);
-	struct crowd *c = calloc(1, sizeof(*c));
+	struct callers *c = calloc(1, sizeof(*c));
 	struct team team = { .nr = CALLERS, .body = caller, .arg = c };
 	struct load *load = load_start(job->op, v->load, v->readers, false, 0);
 	struct meter meter;
@@ -103,7 +103,7 @@ void callers_cell(const struct job *job, int scenario)
 	meter_read(&meter, job->op);
 	team_start(&team);
 	team_join(&team);
-	send_crowd(job, v, c, &meter);
+	send_callers(job, v, c, &meter);
 	load_stop(load);
 	free(c);
 }

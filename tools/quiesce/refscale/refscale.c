@@ -171,14 +171,14 @@ static int child(const struct job *job)
 	uint64_t loops = given ? given : calibrate(job->op, job->seconds);
 
 	for (int i = 0; i < job->nr_readers; i++) {
-		bool many = job->readers[i] > cpus_online(), crowd = !given && many;
+		bool many = job->readers[i] > cpus_online(), oversubscribed = !given && many;
 
 		if (many && job->op->queue) {
 			if (job->round == 0)
 				job_send_note("left out with %d threads: they would queue behind threads that do not run", job->readers[i]);
 			continue;
 		}
-		measure(job->op, job->readers[i], crowd ? loops / 3 + 1 : loops, job->seconds);
+		measure(job->op, job->readers[i], oversubscribed ? loops / 3 + 1 : loops, job->seconds);
 	}
 	return 0;
 }

@@ -42,22 +42,22 @@ struct bystanders {
 void bystanders_start(struct bystanders *b, int nr);
 void bystanders_stop(struct bystanders *b);
 
-/* ---- rwscale_crowd.c: readers of a lock, and a watcher that ends their reading if the writer starves ---- */
+/* ---- rwscale_contenders.c: readers of a lock, and a watcher that ends their reading if the writer starves ---- */
 
-enum { CROWD_QUIET, CROWD_BURST, CROWD_STOP }; /* phases of the readers, which note their waits in BURST */
+enum { PHASE_QUIET, PHASE_BURST, PHASE_STOP }; /* phases of the readers, which note their waits in BURST */
 
-struct crowd_reader {
+struct contender {
 	uint64_t reads;     /* read sections during bursts */
 	uint64_t worst_ns;  /* longest wait for the lock during bursts */
 	double quiet_ns;
-	struct crowd *crowd;
+	struct contenders *contenders;
 	struct waits {
 		double us[128];
 	} *waits;
 	uint64_t nr_waits;
 } __attribute__((aligned(128)));
 
-struct crowd {
+struct contenders {
 	const struct rwlock_op *lock;
 	bool sparse;
 	int readers;
@@ -70,22 +70,22 @@ struct crowd {
 	uint32_t cut;
 	uint32_t over;
 	uint64_t first, second; /* guarded by the lock: equal, except while a writer is between the two stores */
-	struct crowd_reader *reader;
+	struct contender *reader;
 	struct gate gate;
 	struct team team;
 };
 
 /* Starts the readers and lets them measure their cost without a writer; the caller is the writer.  NULL: no memory. */
-struct crowd *crowd_start(const struct job *job, int scenario, int readers, double limit_s);
+struct contenders *contenders_start(const struct job *job, int scenario, int readers, double limit_s);
 /* One write section; returns how long the caller waited for the lock. */
-uint64_t crowd_write(struct crowd *c);
+uint64_t contenders_write(struct contenders *c);
 /* Waits until readers are fast.  True: they are, or the lock has no slow path. */
-bool crowd_wait_until_fast(const struct crowd *c);
-bool crowd_is_cut(const struct crowd *c);
+bool contenders_wait_until_fast(const struct contenders *c);
+bool contenders_is_cut(const struct contenders *c);
 /* Stops the readers.  False, after a note: a reader was inside together with the writer. */
-bool crowd_stop(struct crowd *c, const char *where, uint64_t sections);
+bool contenders_stop(struct contenders *c, const char *where, uint64_t sections);
 
-/* Each returns false if crowd_stop() did. */
+/* Each returns false if contenders_stop() did. */
 bool rwscale_burst(const struct job *job, int scenario, int readers);
 bool rwscale_latency(const struct job *job, int scenario, int readers);
 

@@ -15,7 +15,7 @@
 
 #define REGIME_NS 400000000
 #define POLL_NS 20000000
-#define CROWD 8 /* readers per CPU in the regime with more threads than CPUs */
+#define READERS_PER_CPU 8 /* readers per CPU in the regime with more threads than CPUs */
 #define DEFAULT_S 10
 
 struct torture torture;
@@ -162,7 +162,7 @@ static void set_up(const struct job *job)
 	torture.op = job->op;
 	torture.kind = torture_kind(job->op);
 	torture.job = job;
-	torture.nr_readers = job->nr_readers ? job->readers[0] : CROWD * cpus_online();
+	torture.nr_readers = job->nr_readers ? job->readers[0] : READERS_PER_CPU * cpus_online();
 	torture.tally = aligned_alloc(128, (size_t)torture_nr_tallies() * sizeof(*torture.tally));
 	if (!torture.tally)
 		abort();

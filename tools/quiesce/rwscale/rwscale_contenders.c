@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rwscale_crowd.c - readers of one lock, beside the caller, which writes.
+/* rwscale_contenders.c - readers of one lock, beside the caller, which writes.
  *
  * With some locks readers that come back to back starve a writer for ever.  So a watcher checks how long the writer
  * has been waiting: at the limit readers stop, and the writer gets the lock.
@@ -20,12 +20,12 @@
 #define POLL_LATE_NS 1000000000u
 #define NR_WAITS (sizeof(((struct waits *)NULL)->us) / sizeof(double))
 
-static uint32_t phase_of(const struct crowd *c)
+static uint32_t phase_of(const struct contenders *c)
 {
 	return quiesce_load_relaxed(&c->phase);
 }
 
-static void read_once(struct crowd *c)
+static void read_once(struct contenders *c)
 {
 	c->lock->read_lock();
 	if (quiesce_load_relaxed(&c->first) != quiesce_load_relaxed(&c->second))
@@ -34,7 +34,7 @@ static void read_once(struct crowd *c)
 }
 
 /* CPU time of one section, with all readers running. */
-static double measure_quiet(struct crowd *c)
+static double measure_quiet(struct contenders *c)
 {
 	uint64_t begin = thread_cpu_ns(), late = now_ns() + QUIET_LATE_NS, cpu, n = 0;
 
@@ -47,7 +47,7 @@ static double measure_quiet(struct crowd *c)
 	return (double)cpu / (double)n;
 }
 
-static void note_wait(struct crowd_reader *r, uint64_t ns)
+static void note_wait(struct contender *r, uint64_t ns)
 {
 	r->waits->us[r->nr_waits++ % NR_WAITS] = (double)ns / 1e3;
 	r->worst_ns = ns > r->worst_ns ? ns : r->worst_ns;
@@ -55,9 +55,9 @@ static void note_wait(struct crowd_reader *r, uint64_t ns)
 }
 
 /* A wait counts if the burst was on when the wait began. */
-static void read_and_note(struct crowd *c, struct crowd_reader *r)
+static void read_and_note(struct contenders *c, struct contender *r)
 {
-	bool counts = phase_of(c) == CROWD_BURST;
+	bool counts = phase_of(c) == PHASE_BURST;
 	uint64_t begin = now_ns();
 
 	c->lock->read_lock();
@@ -68,14 +68,14 @@ static void read_and_note(struct crowd *c, struct crowd_reader *r)
 	c->lock->read_unlock();
 }
 
-static void reader(struct crowd *c, struct crowd_reader *r)
+static void reader(struct contenders *c, struct contender *r)
 {
 	if (c->lock->thread_enter)
 		c->lock->thread_enter();
 	gate_pass(&c->gate);
 	r->quiet_ns = measure_quiet(c);
 	gate_pass(&c->gate);
-	while (phase_of(c) != CROWD_STOP) {
+	while (phase_of(c) != PHASE_STOP) {
 		read_and_note(c, r);
 		if (c->sparse)
 			sleep_ns(GAP_NS);
@@ -85,14 +85,14 @@ static void reader(struct crowd *c, struct crowd_reader *r)
 		c->lock->thread_exit();
 }
 
-static void watch(struct crowd *c)
+static void watch(struct contenders *c)
 {
 	while (!quiesce_load_relaxed(&c->over)) {
 		uint64_t since = quiesce_load_relaxed(&c->since), now = now_ns();
 
 		if (since && now > since && now - since > c->limit_ns) {
 			quiesce_store_relaxed(&c->cut, 1u);
-			quiesce_store_relaxed(&c->phase, (uint32_t)CROWD_STOP);
+			quiesce_store_relaxed(&c->phase, (uint32_t)PHASE_STOP);
 		}
 		sleep_ns(WATCH_NS);
 	}
@@ -100,7 +100,7 @@ static void watch(struct crowd *c)
 
 static void body(struct member *m)
 {
-	struct crowd *c = m->team->arg;
+	struct contenders *c = m->team->arg;
 
 	if (m->index < c->readers)
 		reader(c, &c->reader[m->index]);
@@ -108,16 +108,16 @@ static void body(struct member *m)
 		watch(c);
 }
 
-static struct crowd *make(const struct job *job, int readers)
+static struct contenders *make(const struct job *job, int readers)
 {
-	struct crowd *c = calloc(1, sizeof(*c));
+	struct contenders *c = calloc(1, sizeof(*c));
 	size_t bytes = (size_t)(readers + 1) * sizeof(*c->reader);
 
 	if (!c)
 		return NULL;
 	c->reader = aligned_alloc(128, bytes);
 	for (int i = 0; c->reader && i < readers; i++) {
-		c->reader[i] = (struct crowd_reader){ .crowd = c, .waits = calloc(1, sizeof(struct waits)) };
+		c->reader[i] = (struct contender){ .contenders = c, .waits = calloc(1, sizeof(struct waits)) };
 		if (!c->reader[i].waits)
 			return NULL; /* the process ends then */
 	}
@@ -126,9 +126,9 @@ static struct crowd *make(const struct job *job, int readers)
 	return c->reader ? c : NULL;
 }
 
-struct crowd *crowd_start(const struct job *job, int scenario, int readers, double limit_s)
+struct contenders *contenders_start(const struct job *job, int scenario, int readers, double limit_s)
 {
-	struct crowd *c = make(job, readers);
+	struct contenders *c = make(job, readers);
 
 	if (!c) {
 		job_send_note("out of memory");
@@ -149,7 +149,7 @@ struct crowd *crowd_start(const struct job *job, int scenario, int readers, doub
 	return c;
 }
 
-uint64_t crowd_write(struct crowd *c)
+uint64_t contenders_write(struct contenders *c)
 {
 	uint64_t begin = now_ns(), wait;
 
@@ -167,7 +167,7 @@ uint64_t crowd_write(struct crowd *c)
 	return wait;
 }
 
-bool crowd_wait_until_fast(const struct crowd *c)
+bool contenders_wait_until_fast(const struct contenders *c)
 {
 	uint64_t late = now_ns() + POLL_LATE_NS;
 
@@ -179,16 +179,16 @@ bool crowd_wait_until_fast(const struct crowd *c)
 	return true;
 }
 
-bool crowd_is_cut(const struct crowd *c)
+bool contenders_is_cut(const struct contenders *c)
 {
 	return quiesce_load_relaxed(&c->cut) != 0;
 }
 
-bool crowd_stop(struct crowd *c, const char *where, uint64_t sections)
+bool contenders_stop(struct contenders *c, const char *where, uint64_t sections)
 {
 	bool good;
 
-	quiesce_store_relaxed(&c->phase, (uint32_t)CROWD_STOP);
+	quiesce_store_relaxed(&c->phase, (uint32_t)PHASE_STOP);
 	gate_pass(&c->gate);
 	quiesce_store_relaxed(&c->over, 1u);
 	team_join(&c->team);
