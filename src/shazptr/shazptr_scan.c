@@ -31,19 +31,20 @@
 #define PAUSE 1u /* readers yield at most half of the time, because guards block few waits */
 
 struct quiesce__shazptr_scan quiesce__shazptr_scan;
+static struct quiesce__shazptr_scan *const scan = &quiesce__shazptr_scan;
 struct quiesce__yield quiesce__slots_yield __attribute__((aligned(QUIESCE_CACHELINE))) = { .cpus = QUIESCE_ALL_CPUS };
 
 /* ---- one scan: all of it under the lock ---- */
 
 static struct quiesce__waiter **bucket_of(uintptr_t address)
 {
-	return &quiesce__shazptr_scan.bucket[(address >> 4 ^ address >> 12) % QUIESCE_SHAZPTR_BUCKETS];
+	return &scan->bucket[(address >> 4 ^ address >> 12) % QUIESCE_SHAZPTR_BUCKETS];
 }
 
 static void add_waiter(struct quiesce__waiter *w)
 {
 	bool any = quiesce__same_address(w->address, (uintptr_t)SHAZPTR_WILDCARD);
-	struct quiesce__waiter **at = any ? &quiesce__shazptr_scan.wildcards : bucket_of(w->address);
+	struct quiesce__waiter **at = any ? &scan->wildcards : bucket_of(w->address);
 
 	w->bucket_next = *at;
 	*at = w;
@@ -52,10 +53,10 @@ static void add_waiter(struct quiesce__waiter *w)
 /* Put all waiters of @scanned_for into buckets, for this scan. */
 static void sort_waiters(void)
 {
-	quiesce__shazptr_scan.wildcards = NULL;
+	scan->wildcards = NULL;
 	for (uint32_t i = 0; i < QUIESCE_SHAZPTR_BUCKETS; i++)
-		quiesce__shazptr_scan.bucket[i] = NULL;
-	for (struct quiesce__waiter *w = quiesce__shazptr_scan.scanned_for; w; w = w->next) {
+		scan->bucket[i] = NULL;
+	for (struct quiesce__waiter *w = scan->scanned_for; w; w = w->next) {
 		w->blocked = false;
 		add_waiter(w);
 	}
@@ -73,11 +74,11 @@ static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter 
 	bool any = false;
 
 	if (quiesce__same_address(address, (uintptr_t)SHAZPTR_WILDCARD)) {
-		for (struct quiesce__waiter *w = quiesce__shazptr_scan.scanned_for; w; w = w->next)
+		for (struct quiesce__waiter *w = scan->scanned_for; w; w = w->next)
 			any |= fn(w, at);
 		return any;
 	}
-	for (struct quiesce__waiter *w = quiesce__shazptr_scan.wildcards; w; w = w->bucket_next)
+	for (struct quiesce__waiter *w = scan->wildcards; w; w = w->bucket_next)
 		any |= fn(w, at);
 	for (struct quiesce__waiter *w = *bucket_of(address); w; w = w->bucket_next)
 		if (quiesce__same_address(w->address, address))
@@ -88,7 +89,7 @@ static bool for_each_match(uintptr_t address, bool (*fn)(struct quiesce__waiter 
 static bool is_new(struct quiesce__waiter *w, struct scanned at)
 {
 	(void)at;
-	return w->first_scan == quiesce__shazptr_scan.scan_nr;
+	return w->first_scan == scan->scan_nr;
 }
 
 static bool block(struct quiesce__waiter *w, struct scanned at)
@@ -109,7 +110,7 @@ static bool tag(struct scanned at, uintptr_t value)
 		quiesce__slot_read(at.slot); /* orders this scan after the clear */
 		return false;
 	}
-	quiesce_store_relaxed(at.tagged_in, quiesce__shazptr_scan.scan_nr); /* Relaxed: as in block(). */
+	quiesce_store_relaxed(at.tagged_in, scan->scan_nr); /* Relaxed: as in block(). */
 	return true;
 }
 
@@ -126,7 +127,7 @@ static void scan_slot(struct scanned at, bool first)
 	}
 	if (for_each_match(address, block, at))
 		/* Relaxed: under the lock. */
-		quiesce_store_relaxed(&quiesce__shazptr_scan.nr_blocking, quiesce__shazptr_scan.nr_blocking + 1);
+		quiesce_store_relaxed(&scan->nr_blocking, scan->nr_blocking + 1);
 }
 
 static void scan_group(uintptr_t *group, uint32_t words, bool first)
@@ -156,16 +157,16 @@ static void check_fallback(void)
 	uint32_t old = quiesce__slots_fallback(!idx), now = quiesce__slots_fallback(idx);
 
 	if (!old && !now)
-		quiesce__shazptr_scan.fallback_flips += 2; /* without any fallback guard, two flips would pass at once */
+		scan->fallback_flips += 2; /* without any fallback guard, two flips would pass at once */
 	if (!old) {
 		/* Relaxed: a guard that is counted in the former count delays a flip. */
 		quiesce_store_relaxed(&quiesce__slots.fallback_idx, !idx);
-		quiesce__shazptr_scan.fallback_flips++;
+		scan->fallback_flips++;
 	}
 	if (QUIESCE_MUTANT(scan_ignores_fallback))
 		return;
-	for (struct quiesce__waiter *w = quiesce__shazptr_scan.scanned_for; w; w = w->next)
-		if (quiesce__shazptr_scan.fallback_flips < w->fallback_until && !w->blocked) {
+	for (struct quiesce__waiter *w = scan->scanned_for; w; w = w->next)
+		if (scan->fallback_flips < w->fallback_until && !w->blocked) {
 			w->blocked = true;
 			w->by = NULL;
 		}
@@ -182,47 +183,47 @@ static void request(uint64_t bit)
 /* Request that the holders of tagged slots wake the scanner, or withdraw that when no tag is needed any more. */
 static void request_wakes(bool on)
 {
-	if (on != quiesce__shazptr_scan.requested)
+	if (on != scan->requested)
 		request(on ? QUIESCE_SLOTS_WAIT : -QUIESCE_SLOTS_WAIT);
-	quiesce__shazptr_scan.requested = on;
+	scan->requested = on;
 }
 
 /* Execute the fence of the waiters that have executed none, without the lock. */
 static void fence_for_queue(void)
 {
-	const struct quiesce__waiter *unfenced = quiesce__shazptr_scan.queue;
+	const struct quiesce__waiter *unfenced = scan->queue;
 	uint64_t number;
 
 	while (unfenced && unfenced->fenced)
 		unfenced = unfenced->next;
 	if (!unfenced)
 		return;
-	number = ++quiesce__shazptr_scan.fences; /* later waiters record this number: the fence may be too early for them */
-	quiesce__unlock(&quiesce__shazptr_scan.lock);
+	number = ++scan->fences; /* later waiters record this number: the fence may be too early for them */
+	quiesce__unlock(&scan->lock);
 	/* For all waiters in the queue: if the scan misses a guard, its reader sees that the object was unlinked; if the reader
 	 * misses that, the scan sees the guard. */
 	/* SH1: pairs with SH1 in quiesce__shazptr_claim() and quiesce__claim_cas() */
 	quiesce_fence_heavy(SH1);
-	quiesce__lock(&quiesce__shazptr_scan.lock);
-	for (struct quiesce__waiter *w = quiesce__shazptr_scan.queue; w; w = w->next)
+	quiesce__lock(&scan->lock);
+	for (struct quiesce__waiter *w = scan->queue; w; w = w->next)
 		w->fenced |= w->fences < number || QUIESCE_MUTANT(scan_fences_late);
 }
 
 /* Move waiters whose fence has been executed from @queue to @scanned_for; true if there were any. */
 static bool take_queue(void)
 {
-	struct quiesce__waiter *w = quiesce__shazptr_scan.queue, *next;
+	struct quiesce__waiter *w = scan->queue, *next;
 	bool any = false;
 
-	quiesce__shazptr_scan.queue = NULL;
-	quiesce__shazptr_scan.scan_nr++;
+	scan->queue = NULL;
+	scan->scan_nr++;
 	for (; w; w = next) {
-		struct quiesce__waiter **to = w->fenced ? &quiesce__shazptr_scan.scanned_for : &quiesce__shazptr_scan.queue;
+		struct quiesce__waiter **to = w->fenced ? &scan->scanned_for : &scan->queue;
 
 		next = w->next;
 		any |= w->fenced;
-		w->first_scan = quiesce__shazptr_scan.scan_nr;
-		w->fallback_until = quiesce__shazptr_scan.fallback_flips + 2;
+		w->first_scan = scan->scan_nr;
+		w->fallback_until = scan->fallback_flips + 2;
 		w->next = *to;
 		*to = w;
 	}
@@ -237,7 +238,7 @@ void quiesce__shazptr_complete(struct quiesce__waiter *w, uint32_t state, struct
 	if (was == QUIESCE_WAITS_ASLEEP)
 		completed->asleep[completed->nr++] = &w->state;
 	if (was == QUIESCE_LEADS && !QUIESCE_MUTANT(scan_completed_leads))
-		quiesce__shazptr_scan.leading = false; /* @w had been given the lead, and returns instead */
+		scan->leading = false; /* @w had been given the lead, and returns instead */
 }
 
 /* A completed waiter may have returned by now: to wake an address on which no thread sleeps does no harm. */
@@ -250,7 +251,7 @@ void quiesce__shazptr_wake(const struct quiesce__shazptr_completed *completed)
 /* Complete waiters that are not blocked, and find the oldest of the others; false: not all could be completed in this call. */
 static bool complete_some(struct quiesce__shazptr_completed *completed)
 {
-	struct quiesce__waiter **at = &quiesce__shazptr_scan.scanned_for, *w;
+	struct quiesce__waiter **at = &scan->scanned_for, *w;
 	uint64_t oldest = UINT64_MAX;
 
 	completed->nr = 0;
@@ -264,10 +265,10 @@ static bool complete_some(struct quiesce__shazptr_completed *completed)
 		if (completed->nr == QUIESCE_SHAZPTR_WAKE_MAX)
 			return false;
 		*at = w->next;
-		quiesce_store_relaxed(&quiesce__shazptr_scan.nr_done, quiesce__shazptr_scan.nr_done + 1); /* Relaxed: under the lock. */
+		quiesce_store_relaxed(&scan->nr_done, scan->nr_done + 1); /* Relaxed: under the lock. */
 		quiesce__shazptr_complete(w, QUIESCE_COMPLETED, completed);
 	}
-	quiesce_store_relaxed(&quiesce__shazptr_scan.oldest, oldest); /* Relaxed: as above. */
+	quiesce_store_relaxed(&scan->oldest, oldest); /* Relaxed: as above. */
 	return true;
 }
 
@@ -278,16 +279,16 @@ static bool finish_scan(void)
 	struct quiesce__shazptr_completed completed;
 	bool all, left;
 
-	quiesce_store_relaxed(&quiesce__shazptr_scan.nr_finished, quiesce__shazptr_scan.nr_finished + 1); /* Relaxed: under the lock. */
+	quiesce_store_relaxed(&scan->nr_finished, scan->nr_finished + 1); /* Relaxed: under the lock. */
 	do {
 		all = complete_some(&completed);
-		left = quiesce__shazptr_scan.scanned_for != NULL;
+		left = scan->scanned_for != NULL;
 		if (!left)
 			request_wakes(false);
-		quiesce__unlock(&quiesce__shazptr_scan.lock);
+		quiesce__unlock(&scan->lock);
 		quiesce__shazptr_wake(&completed);
 		if (!all)
-			quiesce__lock(&quiesce__shazptr_scan.lock);
+			quiesce__lock(&scan->lock);
 	} while (!all);
 	return !left;
 }
@@ -299,13 +300,13 @@ static bool scan_locked(void)
 
 	fence_for_queue();
 	first = take_queue();
-	if (!quiesce__shazptr_scan.scanned_for) {
-		quiesce__unlock(&quiesce__shazptr_scan.lock);
+	if (!scan->scanned_for) {
+		quiesce__unlock(&scan->lock);
 		return true;
 	}
 	request_wakes(true);
 	sort_waiters();
-	quiesce_store_relaxed(&quiesce__shazptr_scan.nr_blocking, 0); /* Relaxed: under the lock. */
+	quiesce_store_relaxed(&scan->nr_blocking, 0); /* Relaxed: under the lock. */
 	scan_slots(first);
 	check_fallback();
 	quiesce__count(scans);
@@ -314,12 +315,12 @@ static bool scan_locked(void)
 
 void quiesce__shazptr_scan_if_late(uint64_t scans, uint64_t due)
 {
-	quiesce__lock(&quiesce__shazptr_scan.lock);
-	if (quiesce_load_relaxed(&quiesce__shazptr_scan.nr_finished) != scans) { /* Relaxed: under the lock. */
-		quiesce__unlock(&quiesce__shazptr_scan.lock);
+	quiesce__lock(&scan->lock);
+	if (quiesce_load_relaxed(&scan->nr_finished) != scans) { /* Relaxed: under the lock. */
+		quiesce__unlock(&scan->lock);
 		return;
 	}
-	quiesce_store_relaxed(&quiesce__shazptr_scan.due, due); /* Relaxed: a hint. */
+	quiesce_store_relaxed(&scan->due, due); /* Relaxed: a hint. */
 	scan_locked();
 }
 
@@ -328,14 +329,14 @@ void quiesce__shazptr_scan_if_late(uint64_t scans, uint64_t due)
 /* One scan for all waiters; true if none is left. */
 bool quiesce__shazptr_scan_once(void)
 {
-	quiesce__lock(&quiesce__shazptr_scan.lock);
+	quiesce__lock(&scan->lock);
 	return scan_locked();
 }
 
 void quiesce__shazptr_scan_idle(void)
 {
-	quiesce__wait_policy_end(&quiesce__shazptr_scan.policy);
-	quiesce__shazptr_scan.policy = (struct quiesce__wait_policy){ .start = 0 };
+	quiesce__wait_policy_end(&scan->policy);
+	scan->policy = (struct quiesce__wait_policy){ .start = 0 };
 }
 
 /* ---- sleeping ---- */
@@ -349,28 +350,28 @@ static void force_readers(bool on)
 static bool made_progress(void *unused)
 {
 	/* Relaxed: an additional scan does no harm. */
-	uint32_t blocking = quiesce_load_relaxed(&quiesce__shazptr_scan.nr_blocking);
-	uint32_t done = quiesce_load_relaxed(&quiesce__shazptr_scan.nr_done);
-	bool better = blocking < quiesce__shazptr_scan.nr_blocking_before || done != quiesce__shazptr_scan.nr_done_before;
+	uint32_t blocking = quiesce_load_relaxed(&scan->nr_blocking);
+	uint32_t done = quiesce_load_relaxed(&scan->nr_done);
+	bool better = blocking < scan->nr_blocking_before || done != scan->nr_done_before;
 
 	(void)unused;
-	quiesce__shazptr_scan.nr_blocking_before = blocking;
-	quiesce__shazptr_scan.nr_done_before = done;
+	scan->nr_blocking_before = blocking;
+	scan->nr_done_before = done;
 	return better;
 }
 
 /* Make readers yield, or report the oldest wait, if that is due; returns the time. */
 static uint64_t apply_policy(void)
 {
-	struct quiesce__wait_policy *p = &quiesce__shazptr_scan.policy;
-	uint64_t now = platform_now_ns();                               /* after the scan, so that every waiter began before */
-	uint64_t oldest = quiesce_load_relaxed(&quiesce__shazptr_scan.oldest); /* Relaxed: it may just have ended. */
+	struct quiesce__wait_policy *p = &scan->policy;
+	uint64_t now = platform_now_ns();                      /* after the scan, so that every waiter began before */
+	uint64_t oldest = quiesce_load_relaxed(&scan->oldest); /* Relaxed: it may just have ended. */
 
 	p->yield = &quiesce__slots_yield;
 	p->force_yield = force_readers;
 	p->helped = made_progress;
 	p->pause = PAUSE;
-	p->not_before = &quiesce__shazptr_scan.force_not_before;
+	p->not_before = &scan->force_not_before;
 	if (oldest > now)
 		return now;
 	if (oldest != p->start) {
@@ -393,23 +394,23 @@ static bool is_done(const struct quiesce__waiter *me)
 static void sleep_once(const struct quiesce__waiter *me)
 {
 	/* SH7: full, pairs with SH7 in quiesce__shazptr_notify() */
-	quiesce_xchg(SH7, &quiesce__shazptr_scan.asleep, 1);
+	quiesce_xchg(SH7, &scan->asleep, 1);
 	if (!quiesce__shazptr_scan_once() && !is_done(me)) {
-		uint64_t now = apply_policy(), ns = quiesce__wait_policy_sleep(&quiesce__shazptr_scan.policy, now);
+		uint64_t now = apply_policy(), ns = quiesce__wait_policy_sleep(&scan->policy, now);
 
-		quiesce_store_relaxed(&quiesce__shazptr_scan.due, now + ns); /* Relaxed: a hint. */
-		platform_futex_wait(&quiesce__shazptr_scan.asleep, 1, ns);
+		quiesce_store_relaxed(&scan->due, now + ns); /* Relaxed: a hint. */
+		platform_futex_wait(&scan->asleep, 1, ns);
 	}
-	quiesce_store_relaxed(&quiesce__shazptr_scan.asleep, 0); /* Relaxed: a holder that finds it set wakes a thread needlessly. */
+	quiesce_store_relaxed(&scan->asleep, 0); /* Relaxed: a holder that finds it set wakes a thread needlessly. */
 }
 
 void quiesce__shazptr_notify(void)
 {
 	/* SH7: full, pairs with SH7 in sleep_once() */
-	if (!quiesce_xchg(SH7, &quiesce__shazptr_scan.asleep, 0) || QUIESCE_MUTANT(scan_wake_lost))
+	if (!quiesce_xchg(SH7, &scan->asleep, 0) || QUIESCE_MUTANT(scan_wake_lost))
 		return;
 	quiesce__count(wakeups);
-	platform_futex_wake(&quiesce__shazptr_scan.asleep, 1);
+	platform_futex_wake(&scan->asleep, 1);
 }
 
 /* Scan and sleep until no waiter is left, or @me is completed. */
