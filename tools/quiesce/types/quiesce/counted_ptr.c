@@ -29,7 +29,7 @@ static __thread hazptr_t *held __attribute__((tls_model("initial-exec")));
 OP_SECTION(counted_ptr, (void)t; hazptr_t *slot = hazptr_alloc(NULL), counted_protect(slot, &counted_target.ptr, counted),
 	   hazptr_free(NULL, slot))
 
-OP_FUNCTION(section_lock, held = hazptr_alloc(NULL); counted_protect(held, &counted_target.ptr, counted))
+OP_FUNCTION(section_lock, held = hazptr_alloc(NULL); (void)counted_protect(held, &counted_target.ptr, counted))
 OP_FUNCTION(section_unlock, hazptr_free(NULL, held))
 
 OP_READ_OPS(counted_ptr, section_lock, section_unlock);

@@ -54,7 +54,7 @@ static inline __attribute__((always_inline)) uint64_t hazptr_context_section(str
 }
 OP_PADS(OP_LOOP_KEPT, hazptr_context)
 
-OP_FUNCTION(section_lock, hazptr_protect(mine, &op_target.ptr))
+OP_FUNCTION(section_lock, (void)hazptr_protect(mine, &op_target.ptr))
 OP_FUNCTION(section_unlock, hazptr_clear(mine))
 
 OP_READ_OPS(hazptr, section_lock, section_unlock);
