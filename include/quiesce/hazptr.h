@@ -70,7 +70,7 @@ QUIESCE_BEGIN_DECLS
  * protection, by anything that orders (a lock, a queue, a release store and an acquire load). */
 typedef struct hazptr_slot hazptr_t;
 
-/* A group of HAZPTR_SLOT_PER_CTX (7) slots, for a thread, a reader or a structure.  The struct may be
+/* HAZPTR_SLOT_PER_CTX (7) slots, for a thread, a reader or a structure.  The struct may be
  * moved. */
 struct hazptr_context {
 	hazptr_t *first; /* private */
@@ -78,11 +78,12 @@ struct hazptr_context {
 
 /* ---- slots ---- */
 
-/** init_hazptr_context - make @ctx a group of HAZPTR_SLOT_PER_CTX slots.
+/** init_hazptr_context - give @ctx its HAZPTR_SLOT_PER_CTX slots.
  * A context is used by one thread at a time; there may be any number of contexts.  NULL in place of
  * a context always means the calling thread's own, which needs no set-up.
  * Context: any thread; not in a signal handler.
- * Cost: about a store if the thread has cleaned up a context before, else a search for a free line.
+ * Cost: about a store if the thread has cleaned up a context before, else a search for a cache line
+ *   whose slots no context has.
  * Return: 0, -ENOMEM. */
 QUIESCE_PLAIN int init_hazptr_context(struct hazptr_context *ctx) { return quiesce_init_hazptr_context(ctx); }
 

@@ -271,16 +271,16 @@ int quiesce_hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint6
 	return insert(map, key, value, false, ret_old);
 }
 
-/* Set the value of @key to @value (0: remove it), if it is @old (0: any).  Returns the previous value; 0 if nothing
- * was changed. */
-static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value)
+/* Set the value of @key to @value (0: remove it), if it is @old (0: any), for @call.  Returns the previous value; 0 if
+ * nothing was changed. */
+static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value, const char *call)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
 	struct quiesce__bucket *line;
 	uint64_t found = 0;
 	unsigned int i;
 
-	if (!quiesce__table_usable(&map->table, "hashmap_remove()") || quiesce__table_is_empty(&map->table) ||
+	if (!quiesce__table_usable(&map->table, call) || quiesce__table_is_empty(&map->table) ||
 	    quiesce__update_begin(&map->table, &u, hash_of(&map->table, key)))
 		return 0;
 	line = find(u.line, key, &i);
@@ -299,17 +299,17 @@ int quiesce_hashmap_replace(struct hashmap *map, uint64_t key, uint64_t old, uin
 {
 	if (!old || !value)
 		return -EINVAL;
-	return change(map, key, old, value) ? 0 : -ENOENT;
+	return change(map, key, old, value, "hashmap_replace()") ? 0 : -ENOENT;
 }
 
 uint64_t quiesce_hashmap_remove(struct hashmap *map, uint64_t key)
 {
-	return change(map, key, 0, 0);
+	return change(map, key, 0, 0, "hashmap_remove()");
 }
 
 int quiesce_hashmap_remove_value(struct hashmap *map, uint64_t key, uint64_t value)
 {
-	return value && change(map, key, value, 0) ? 0 : -ENOENT;
+	return value && change(map, key, value, 0, "hashmap_remove_value()") ? 0 : -ENOENT;
 }
 
 int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uint64_t value, void *arg), void *arg, uint64_t *ret_old)

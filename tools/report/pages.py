@@ -68,7 +68,7 @@ NOT_MEASURED = re.compile(r"\b64(?: busy)?(?: readers|$)|two CPUs|p99|2 cores|C\
 
 # Each has the page, the line with which the part begins, that before which it ends, the form of its figures, and the figures.
 PARTS = [
-    ("README.md", "# quiesce", "## Two commands", NUMBER, [
+    ("README.md", "# quiesce", "## Build", NUMBER, [
         spread_of_reads("rcu", "ck_epoch", "liburcu_memb", "liburcu_qsbr", "refcnt"),
         *(read("rcu", readers, fence) for fence in ("light", "full") for readers in (1, 2, 64)),
         *(read(name, readers) for name in ("ck_epoch", "liburcu_memb", "liburcu_qsbr", "refcnt", "percpu_rwsem", "ck_brlock", "pthread_rwlock")

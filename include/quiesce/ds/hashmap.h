@@ -30,7 +30,8 @@
  * it may be updated if no other thread was updating it at the fork.
  * Flooding.  See quiesce/ds/hash.h.
  * Cost.  A lookup: one cache miss, no locked instruction; one more miss if the bucket is full (at
- * most one lookup in 7; in 5 after many removals) or has moved.  An update: as for hashtable.h.
+ * most one lookup in 7; in 5 after many removals) or has moved.  An update: a lock of
+ * the bucket, and a cache miss as a lookup has.
  * Memory for each key: 41 to 100 bytes while the map grows, up to 400 before it shrinks, that of
  * both arrays during a resize; at least 384 bytes after the first insertion, nothing before.
  * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK8, HM1, HM2.
@@ -177,7 +178,7 @@ QUIESCE_PLAIN void hashmap_clear(struct hashmap *map) { quiesce_hashmap_clear(ma
 
 /** hashmap_reserve - allocate memory for @nr keys, and keep it.
  * Context: may take as long as moving all pairs; not in a section beside other updaters.
- * Return: 0; -ENOMEM: the map is usable, and as large as memory allows. */
+ * Return: 0; -ENOMEM: the map is usable, and keeps its size; -EINVAL: it is not initialised. */
 QUIESCE_PLAIN int hashmap_reserve(struct hashmap *map, size_t nr) { return quiesce__table_reserve(&map->table, nr); }
 
 /** hashmap_count - return the number of keys that have a value; exact while no thread updates the

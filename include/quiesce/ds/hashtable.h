@@ -274,7 +274,7 @@ QUIESCE_PLAIN void hashtable_clear(struct hashtable *ht, void (*drop)(void *obje
 
 /** hashtable_reserve - allocate memory for @nr objects, and keep it.
  * Context: may take as long as moving all objects; not in a section beside other updaters.
- * Return: 0; -ENOMEM: the table is usable, and as large as memory allows. */
+ * Return: 0; -ENOMEM: the table is usable, and keeps its size; -EINVAL: it is not initialised. */
 QUIESCE_PLAIN int hashtable_reserve(struct hashtable *ht, size_t nr) { return quiesce__table_reserve(&ht->table, nr); }
 
 /** hashtable_count - return the number of objects; exact while no thread updates the table.
