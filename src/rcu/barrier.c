@@ -15,7 +15,7 @@
 #include "runtime/thread.h"
 #include "runtime/wait_policy.h"
 
-#define STEP_NS 2000000u      /* longest sleep of a caller without a worker, while another caller makes a pass */
+#define PASS_POLL_NS 2000000u /* longest sleep of a caller without a worker, while another caller makes a pass */
 #define RECHECK_NS 100000000u /* longest sleep of a caller with a worker, which may have ended, or never begun */
 #define MAX_PASSES_HERE 8u    /* most passes that rcu_throttle() makes without a worker, as callbacks may retire more objects */
 
@@ -151,7 +151,7 @@ static bool wait_for_pass(struct pass_wait *w)
 		if (!quiesce__worker_ensure()) {
 			quiesce__pass_make_here(true);
 			if (!pass_ran(number))
-				platform_futex_wait(&quiesce__pass.done_word, word, STEP_NS);
+				platform_futex_wait(&quiesce__pass.done_word, word, PASS_POLL_NS);
 			continue;
 		}
 		quiesce__worker_wake_for_sure();

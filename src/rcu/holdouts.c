@@ -2,17 +2,18 @@
 /* holdouts.c - find the holdouts of a grace period, which are the readers that it waits for, force yields, and sleep until none is left.
  *
  *   updater                                   holdout
- *   notify = 1, pending++          (RU7)
+ *   wake_requested = 1, pending++  (RU7)
  *   set the SLOW bit in its reader word
  *   reader word still blocks?
  *   sleep while pending > 0, timed            unlock: SLOW seen: clear the reader word
- *                                             notify taken?  (RU7)  pending--, last one wakes
+ *                                             wake_requested taken?  (RU7)  pending--, last one wakes
  *   scan the reader words again <-------------
  *
  * I1. A reader word that was found not to block is not scanned again: sections that set it later began after the fence, and find the new
  *     pointer, whatever number they have.  So a scan resumes where the one before stopped, and ends at the last entry that blocked when
  *     all holdouts got a request.
- * I2. pending == notify flags set + decrements in progress.  It is only a reason to sleep: the reader words alone end the wait.
+ * I2. Whenever the waiter sleeps, pending == wake_requested flags set + decrements in progress.  While the waiter makes a
+ *     request, pending is higher by one.  It is only a reason to sleep: the reader words alone end the wait.
  * I3. The SLOW bit is lost if it is set between the owner's load of its reader word and the plain store that follows.  So no sleep is
  *     longer than 8 ms (wait_policy.c), and the waiter repeats the request after each scan.  This is the price of a reader without a
  *     wake-up test.
@@ -20,7 +21,7 @@
  * I5. One thread at a time waits here, the leader of rcu_gp.c (state.led): pending and force_not_before are those of its wait, so the last
  *     reader wakes one thread.  Threads that run a grace period alone only watch, and change neither.
  *
- * RU7  notify set, then word read | word cleared, then notify read, and taken
+ * RU7  wake_requested set, then word read | word cleared, then wake_requested read, and taken
  * RU8  see rcu.c
  */
 #include "rcu.h"
@@ -34,7 +35,7 @@
 #define SPIN_EXPEDITED_NS 100000u
 #define POST_NS 1000000u       /* interval at which a waiter posts its notice for the hook */
 #define MAX_FUTILE_WINDOWS 16u /* after so many windows of yields without effect the holdout is assumed to sleep */
-#define PAUSE 4u               /* ratio of the pause to the window before it: readers yield at most a fifth of the time, for normal waits */
+#define PAUSE_RATIO 4u         /* pause by window before it: readers yield at most a fifth of the time, for normal waits */
 #define WATCH_MIN_NS 500000u /* first interval between two scans of a waiter that requests no wake-up */
 #define WATCH_MAX_NS 8000000u /* longest such interval; each is twice the one before */
 
@@ -90,7 +91,7 @@ static bool scan(void *wait)
 static void withdraw_request(struct quiesce__reader *r)
 {
 	/* RU7: full, pairs with RU7 in quiesce__holdouts_notify() */
-	if (quiesce_xchg(RU7, &r->notify, 0))
+	if (quiesce_xchg(RU7, &r->wake_requested, 0))
 		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: only a reason to sleep (I2). */
 }
 
@@ -98,7 +99,7 @@ static void request(struct wait *w, struct quiesce__reader *r, struct quiesce_tl
 {
 	quiesce_fetch_add_relaxed(&pending, 1u); /* Relaxed: only a reason to sleep (I2). */
 	/* RU7: full, pairs with RU7 in quiesce__holdouts_notify() */
-	if (quiesce_xchg(RU7, &r->notify, 1))
+	if (quiesce_xchg(RU7, &r->wake_requested, 1))
 		quiesce_fetch_add_relaxed(&pending, (uint32_t)-1); /* Relaxed: I2.  The request was set already, and counted. */
 	if (!quiesce__rcu_request(tls, w->number))
 		withdraw_request(r);
@@ -141,7 +142,7 @@ static void withdraw_requests(struct wait *w)
 
 	for (uint32_t i = 0; i < w->requested; i++)
 		/* Relaxed: withdraw_request() decides. */
-		if (quiesce_load_relaxed(&rs->entry[i].notify))
+		if (quiesce_load_relaxed(&rs->entry[i].wake_requested))
 			withdraw_request(&rs->entry[i]);
 }
 
@@ -151,10 +152,10 @@ void quiesce__holdouts_notify(struct quiesce__reader *r)
 	 * are on the same cache line, so the flag is loaded before it is exchanged. */
 	/* RU7: full, pairs with RU7 in request() */
 	quiesce_fence_full(RU7);
-	if (!quiesce_load_relaxed(&r->notify)) /* Relaxed: the fence precedes it. */
+	if (!quiesce_load_relaxed(&r->wake_requested)) /* Relaxed: the fence precedes it. */
 		return;
 	/* RU7: full, pairs with RU7 in withdraw_request() */
-	if (!quiesce_xchg(RU7, &r->notify, 0) || QUIESCE_MUTANT(wake_lost))
+	if (!quiesce_xchg(RU7, &r->wake_requested, 0) || QUIESCE_MUTANT(wake_lost))
 		return;
 	/* Relaxed: I2; the wake-up is a fence. */
 	if (quiesce_fetch_add_relaxed(&pending, (uint32_t)-1) == 1) {
@@ -327,7 +328,7 @@ static void wait_begin(struct wait *w, uint64_t number, const char *call)
 	w->policy = (struct quiesce__wait_policy){
 		.yield = &quiesce__rcu_yield, .force_yield = quiesce__rcu_force_yield,
 		.helped = made_progress, .arg = w, .not_before = &force_not_before,
-		.pause = PAUSE,
+		.pause = PAUSE_RATIO,
 	};
 	w->nr = w->requested = quiesce__readers_nr();
 }
@@ -365,16 +366,16 @@ static void wait_for_count(struct wait *w, const uint64_t *count)
 static void wait_for_unregistered(struct wait *w)
 {
 	struct quiesce__readers *rs = &quiesce__readers;
-	uint32_t phase = quiesce_load_relaxed(&rs->phase) & 1; /* Relaxed: the updater's own. */
+	uint32_t idx = quiesce_load_relaxed(&rs->idx) & 1; /* Relaxed: the updater's own. */
 
 	if (QUIESCE_MUTANT(gp_ignores_unregistered))
 		return;
-	wait_for_count(w, &rs->unregistered[!phase]);
+	wait_for_count(w, &rs->unregistered[!idx]);
 	/* RU8: acquire, pairs with RU8 in quiesce__unregistered_leave() */
-	if (!quiesce_load_acquire(RU8, &rs->unregistered[phase]))
+	if (!quiesce_load_acquire(RU8, &rs->unregistered[idx]))
 		return;
-	quiesce_store_relaxed(&rs->phase, !phase); /* Relaxed: a reader that sees it late only prolongs the wait. */
-	wait_for_count(w, &rs->unregistered[phase]);
+	quiesce_store_relaxed(&rs->idx, !idx); /* Relaxed: a reader that sees it late only prolongs the wait. */
+	wait_for_count(w, &rs->unregistered[idx]);
 }
 
 /* Spin for longer in an expedited wait: where all CPUs are busy, a waiter that has slept waits long for a CPU.  But a holdout
@@ -427,7 +428,7 @@ static bool check_unregistered(uint32_t *empty)
 		if (!quiesce_load_acquire(RU8, &rs->unregistered[i]))
 			*empty |= 1u << i;
 	if (*empty == 1 || *empty == 2)
-		quiesce_store_relaxed(&rs->phase, *empty - 1); /* Relaxed: a reader that sees it late only prolongs the wait. */
+		quiesce_store_relaxed(&rs->idx, *empty - 1); /* Relaxed: a reader that sees it late only prolongs the wait. */
 	return *empty == 3 || QUIESCE_MUTANT(gp_ignores_unregistered);
 }
 

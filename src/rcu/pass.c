@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* pass.c - a pass: take all listed queues, wait for one grace period for all of them, reclaim.  reclaimers.c runs the callbacks.
  *
- * The holder of a pass is the thread that makes it, and holds pass.lock: the worker, or a caller where there is no worker.
+ * The holder of a pass is the thread that makes it, and holds quiesce__pass.lock: the worker, or a caller where there is
+ * no worker.
  *
  * I1. Each object that a pass reclaims was queued before the grace period of the pass began: the snapshot is taken first.
  * I2. A callback is taken from its queue (@taken) before it runs, and counted (@nr_run) after it has returned, so that the child of a fork
  *     does not run it again.  An object is taken before it is freed; in the child, one that another thread was freeing counts as freed.
- * I3. One pass is made at a time (pass.lock).  Callers make passes only while there is no worker; a caller that finds the lock taken
- *     sets @again, and the holder of the lock makes another pass, if it may run callbacks.
+ * I3. One pass is made at a time (quiesce__pass.lock).  Callers make passes only while there is no worker; a caller that finds the lock
+ *     taken sets @again, and the holder of the lock makes another pass, if it may run callbacks.
  * I4. A queue is marked unlisted before its snapshot, and checked once more after the heavy fence of the grace period.  So either its
  *     owner sees that it is unlisted, or the pass sees what the owner has appended, and lists the queue again (CB3).  In full-fence mode
  *     owners execute a full fence, and the exchange that marks the queue is the pass's fence.
@@ -15,9 +16,9 @@
  *     next pass takes it, pushed or not, so that a barrier for what was queued in it does not wait until the owner runs.
  * I5. A pass that a caller waits for frees the ready objects of all queues; other passes leave them to the owners for some time.
  * I6. A pass visits only queues that were listed, carried over, or left unfreed; it never walks all queues.
- * I7. pass.lock guards all that a pass has, except queues whose callbacks other reclaimers are running.  If a callback ends the holder's
- *     thread, the pass stays unfinished; its queues are listed again once these reclaimers are done.  The next pass has a higher number,
- *     so it completes the callers that wait for this one.
+ * I7. quiesce__pass.lock guards all that a pass has, except queues whose callbacks other reclaimers are running.  If a callback ends the
+ *     holder's thread, the pass stays unfinished; its queues are listed again once these reclaimers are done.  The next pass has a higher
+ *     number, so it completes the callers that wait for this one.
  *
  * CB1  address written, then queued raised     | queued read, then the address read
  * CB2  grace period over, then ready raised    | ready read, then freed
@@ -38,7 +39,7 @@
 
 struct quiesce__pass quiesce__pass;
 
-/* State of passes, guarded by quiesce__pass.lock. */
+/* Data of the passes, guarded by quiesce__pass.lock. */
 static struct {
 	struct quiesce__queue *queues;  /* queues of the pass in progress */
 	struct quiesce__queue *unfreed; /* queues whose ready objects are left to their owners */
@@ -48,16 +49,16 @@ static struct {
 	uint64_t max_taken; /* largest number of addresses that this pass has taken from one queue */
 	bool runs_callbacks;
 	bool needs_gp;     /* the pass needs a grace period */
-} pass = { .visit_at = PLATFORM_FOREVER };
+} work = { .visit_at = PLATFORM_FOREVER };
 
 uint64_t quiesce__queues_visited(void)
 {
-	return quiesce_load_relaxed(&pass.visited); /* Relaxed: a statistic. */
+	return quiesce_load_relaxed(&work.visited); /* Relaxed: a statistic. */
 }
 
 uint64_t quiesce__pass_max_taken(void)
 {
-	return pass.max_taken;
+	return work.max_taken;
 }
 
 bool quiesce__pass_requeued(void)
@@ -67,7 +68,7 @@ bool quiesce__pass_requeued(void)
 
 static void count_visit(void)
 {
-	quiesce_store_relaxed(&pass.visited, pass.visited + 1); /* Relaxed: a statistic. */
+	quiesce_store_relaxed(&work.visited, work.visited + 1); /* Relaxed: a statistic. */
 }
 
 /* ---- taking ---- */
@@ -75,24 +76,24 @@ static void count_visit(void)
 /* Add to the pass a queue that was just marked unlisted, or carried over, and take its snapshot. */
 static void take_unlisted(struct quiesce__queue *queue)
 {
-	uint64_t taken;
+	uint64_t before, taken;
 
 	if (!queue->in_pass) {
 		queue->in_pass = true;
-		queue->next_in_pass = pass.queues;
-		pass.queues = queue;
+		queue->next_in_pass = work.queues;
+		work.queues = queue;
 	}
 	count_visit();
-	if (pass.runs_callbacks) /* spilled objects may be callbacks, so all of them count as callbacks */
+	if (work.runs_callbacks) /* spilled objects may be callbacks, so all of them count as callbacks */
 		quiesce__spill_take(&queue->spill);
-	taken = queue->callbacks_snap.nr + queue->frees_snap.nr;
+	before = queue->callbacks_snap.nr + queue->frees_snap.nr;
 	quiesce__take_snapshot(&queue->callbacks_snap, &queue->callbacks);
 	quiesce__take_snapshot(&queue->frees_snap, &queue->frees);
-	taken = queue->callbacks_snap.nr + queue->frees_snap.nr - taken;
-	if (taken > pass.max_taken)
-		pass.max_taken = taken;
+	taken = queue->callbacks_snap.nr + queue->frees_snap.nr - before;
+	if (taken > work.max_taken)
+		work.max_taken = taken;
 	/* While the queue has an owner, the check of I4 needs the heavy fence of a grace period. */
-	pass.needs_gp |= !queue->gone || queue->running.taken != queue->callbacks_snap.nr || queue->ready != queue->frees_snap.nr;
+	work.needs_gp |= !queue->gone || queue->running.taken != queue->callbacks_snap.nr || queue->ready != queue->frees_snap.nr;
 }
 
 static void take_queue(struct quiesce__queue *queue)
@@ -105,9 +106,9 @@ static void take_queue(struct quiesce__queue *queue)
 /* Take the queues that were carried over.  Their owners push them sooner or later, and then a pass takes them once more. */
 static void take_carried(void)
 {
-	struct quiesce__queue *queue, *next = pass.carried;
+	struct quiesce__queue *queue, *next = work.carried;
 
-	quiesce_store_relaxed(&pass.carried, NULL); /* Relaxed: CB7; begun was raised before. */
+	quiesce_store_relaxed(&work.carried, NULL); /* Relaxed: CB7; begun was raised before. */
 	while ((queue = next)) {
 		next = queue->next_carried;
 		queue->carried = false;
@@ -130,13 +131,13 @@ static void take_listed(struct quiesce__shard *shard)
 
 static void take_all(void)
 {
-	pass.queues = NULL;
-	pass.max_taken = 0;
-	pass.needs_gp = quiesce__pass_holder->requeued = false;
+	work.queues = NULL;
+	work.max_taken = 0;
+	work.needs_gp = quiesce__pass_holder->requeued = false;
 	take_carried();
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++)
 		take_listed(&quiesce__queues.shard[i]);
-	pass.needs_gp |= (pass.runs_callbacks && quiesce__spill_take_of_shards()) || quiesce__gp_wanted();
+	work.needs_gp |= (work.runs_callbacks && quiesce__spill_take_of_shards()) || quiesce__gp_wanted();
 }
 
 /* ---- reclaiming ---- */
@@ -184,12 +185,12 @@ static void leave_to_owner(struct quiesce__queue *queue)
 {
 	if (queue->unfreed)
 		return;
-	if (!pass.unfreed)
-		quiesce_store_relaxed(&pass.visit_at, platform_now_ns() + OWNER_NS); /* Relaxed: the end of the pass is a release. */
+	if (!work.unfreed)
+		quiesce_store_relaxed(&work.visit_at, platform_now_ns() + OWNER_NS); /* Relaxed: the end of the pass is a release. */
 	queue->seen_taken = quiesce_load_relaxed(&queue->freeing.taken); /* Relaxed: a hint. */
 	queue->unfreed = true;
-	queue->next_unfreed = pass.unfreed;
-	pass.unfreed = queue;
+	queue->next_unfreed = work.unfreed;
+	work.unfreed = queue;
 }
 
 /* True if objects in @queue need another pass: the owner has appended them since the snapshot, or this pass runs no callbacks. */
@@ -206,8 +207,8 @@ static void carry_over(struct quiesce__queue *queue)
 	if (queue->carried || QUIESCE_MUTANT(cb_carry_forgotten))
 		return;
 	queue->carried = true;
-	queue->next_carried = pass.carried;
-	quiesce_store_relaxed(&pass.carried, queue); /* Relaxed: the end of the pass is a release. */
+	queue->next_carried = work.carried;
+	quiesce_store_relaxed(&work.carried, queue); /* Relaxed: the end of the pass is a release. */
 }
 
 /* List @queue in place of its owner. */
@@ -232,7 +233,7 @@ static void relist_or_free(struct quiesce__queue *queue)
 		quiesce__queue_free(queue);
 }
 
-/* Reclaim @queue, the first of @pass.queues.  It remains the first until its callbacks have run, since one may end the thread (I7). */
+/* Reclaim @queue, the first of @work.queues.  It remains the first until its callbacks have run, since one may end the thread (I7). */
 static void reclaim_queue(struct quiesce__queue *queue, bool callbacks, bool all)
 {
 	bool more_ready = queue->ready != queue->frees_snap.nr;
@@ -240,7 +241,7 @@ static void reclaim_queue(struct quiesce__queue *queue, bool callbacks, bool all
 	publish_ready(queue);
 	if (callbacks)
 		quiesce__run_callbacks(queue);
-	pass.queues = queue->next_in_pass;
+	work.queues = queue->next_in_pass;
 	queue->in_pass = false;
 	if (all || queue->gone)
 		free_for_owner(queue, true);
@@ -256,10 +257,10 @@ static void reclaim(bool callbacks, bool all)
 	self->state |= QUIESCE_TLS_IN_CALLBACK;
 	if (callbacks) {
 		quiesce__spill_run();
-		quiesce__share_callbacks(pass.queues);
+		quiesce__share_callbacks(work.queues);
 	}
-	while (pass.queues)
-		reclaim_queue(pass.queues, callbacks, all);
+	while (work.queues)
+		reclaim_queue(work.queues, callbacks, all);
 	self->state &= ~QUIESCE_TLS_IN_CALLBACK;
 }
 
@@ -277,10 +278,10 @@ static bool visit(struct quiesce__queue *queue, bool all)
 
 static void visit_unfreed(bool all)
 {
-	struct quiesce__queue *queue, *next = pass.unfreed;
+	struct quiesce__queue *queue, *next = work.unfreed;
 
-	pass.unfreed = NULL;
-	quiesce_store_relaxed(&pass.visit_at, PLATFORM_FOREVER); /* Relaxed: the end of the pass is a release. */
+	work.unfreed = NULL;
+	quiesce_store_relaxed(&work.visit_at, PLATFORM_FOREVER); /* Relaxed: the end of the pass is a release. */
 	while ((queue = next)) {
 		next = queue->next_unfreed;
 		queue->unfreed = false;
@@ -293,12 +294,12 @@ static void visit_unfreed(bool all)
 
 bool quiesce__pass_carries(void)
 {
-	return quiesce_load_relaxed(&pass.carried) != NULL; /* Relaxed: no older than the last pass that the caller saw end. */
+	return quiesce_load_relaxed(&work.carried) != NULL; /* Relaxed: no older than the last pass that the caller saw end. */
 }
 
 uint64_t quiesce__visit_due(void)
 {
-	return quiesce_load_relaxed(&pass.visit_at); /* Relaxed: no older than the last pass that the caller saw end. */
+	return quiesce_load_relaxed(&work.visit_at); /* Relaxed: no older than the last pass that the caller saw end. */
 }
 
 /* ---- a pass ---- */
@@ -364,9 +365,9 @@ static void make_pass(bool callbacks)
 	/* Relaxed: CB7 orders it.  All ready objects are freed if a caller waits (I5). */
 	bool all = pressure || quiesce_load_relaxed(&quiesce__pass.waiting) || !(quiesce__self()->state & QUIESCE_TLS_WORKER);
 
-	pass.runs_callbacks = callbacks;
+	work.runs_callbacks = callbacks;
 	take_all();
-	if (pass.needs_gp)
+	if (work.needs_gp)
 		wait_for_readers(pressure);
 	reclaim(callbacks, all);
 	if (all || platform_now_ns() >= quiesce__visit_due())
@@ -391,8 +392,8 @@ static void relist_queues(void)
 {
 	struct quiesce__queue *queue;
 
-	while ((queue = pass.queues)) {
-		pass.queues = queue->next_in_pass;
+	while ((queue = work.queues)) {
+		work.queues = queue->next_in_pass;
 		queue->in_pass = false;
 		if (QUIESCE_MUTANT(cb_ended_lost))
 			continue;
@@ -405,7 +406,7 @@ static void relist_queues(void)
 /* Give up the pass, because a callback has ended the holder's thread (I7). */
 static void pass_ended(struct quiesce__run *run)
 {
-	(void)run; /* the state to clean up is in @pass */
+	(void)run; /* the state to clean up is in @work */
 	quiesce__spill_ended();
 	quiesce__reclaimers_ended();
 	relist_queues();
@@ -482,9 +483,9 @@ void quiesce__pass_fork_child(void)
 	quiesce__pass.waiting = quiesce__pass.again = 0;
 	quiesce__pass.wanted = quiesce__pass.ran_callbacks;
 	if (!in_callback)
-		pass.queues = NULL;
-	pass.unfreed = pass.carried = NULL;
-	pass.visit_at = PLATFORM_FOREVER;
+		work.queues = NULL;
+	work.unfreed = work.carried = NULL;
+	work.visit_at = PLATFORM_FOREVER;
 	quiesce__garbage = 0; /* each queue reports anew below */
 	quiesce__spill_fork_child(in_callback);
 	for (uint32_t i = 0; i < QUIESCE_NR_SHARDS; i++)

@@ -57,7 +57,7 @@ static void unregistered_lock(struct quiesce_tls_v1 *self)
 		return;
 	}
 	/* Relaxed: a section that joins the wrong one of the two counts only delays an updater. */
-	index = quiesce_load_relaxed(&quiesce__readers.phase) & 1;
+	index = quiesce_load_relaxed(&quiesce__readers.idx) & 1;
 	/* RU8: full, pairs with RU8 in wait_for_count() */
 	quiesce_fetch_add(RU8, &quiesce__readers.unregistered[index], (uint64_t)1);
 	self->unregistered = 2 + index;

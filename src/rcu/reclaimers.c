@@ -32,7 +32,7 @@
 
 #define CHUNK 16u /* callbacks that run between two checks of the fork gate */
 #define PREFETCH 8u
-#define STOP_STEP_NS 2000000u
+#define STOP_POLL_NS 2000000u
 #define EACH_MAX_NS 1000000000u /* largest value of callback_ns */
 #if defined(QUIESCE_SIM)
 #define SHARE_NR 1u
@@ -452,7 +452,7 @@ bool quiesce__reclaimers_stop(uint64_t deadline)
 			return false;
 		if (deadline && platform_now_ns() >= deadline)
 			break;
-		platform_futex_wait(&shared.nr, nr, STOP_STEP_NS);
+		platform_futex_wait(&shared.nr, nr, STOP_POLL_NS);
 	}
 	return true;
 }

@@ -32,7 +32,7 @@
 #define CHAIN_NS 400000u    /* time of passes that follow each other without batching, because callbacks retire objects */
 #define CHAIN_IPI_FACTOR 8u /* factor by which a pass that interrupts other CPUs uses up more of CHAIN_NS */
 #define CHEAP_NS 8000u      /* longest time of a pass that interrupts none */
-#define STOP_STEP_NS 2000000u
+#define STOP_POLL_NS 2000000u
 
 struct quiesce__worker quiesce__worker;
 
@@ -289,7 +289,7 @@ bool quiesce__worker_stop(uint64_t deadline)
 		if (deadline && platform_now_ns() >= deadline)
 			break; /* the worker ends later, after its pass */
 		quiesce__worker_wake();
-		platform_futex_wait(&w->running, running, STOP_STEP_NS);
+		platform_futex_wait(&w->running, running, STOP_POLL_NS);
 	}
 	return true;
 }

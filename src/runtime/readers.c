@@ -4,7 +4,7 @@
  * A thread's reader word is in its own TLS block, because a reader reaches that with
  * one instruction; the registry holds a pointer to the block.
  *
- *   entry[]:  | tls tid notify | tls tid notify | ... up to nr; address space for capacity entries
+ *   entry[]:  | tls tid wake_requested | tls tid wake_requested | ... up to nr; address space for capacity entries
  *               |
  *               +--> quiesce_tls_v1 of that thread, valid while tls != NULL
  *
@@ -22,9 +22,9 @@
  *     entry that another thread has just added and not claimed yet; that thread then adds one, and takes another entry.  So once all
  *     claims are complete it is the number of free entries.  Meanwhile it may be negative; callers test for 0 only.
  *     A claim tries the entry that was given back last, then MAX_TRIED entries from the clock hand on (@hand), and takes a new one if
- *     all of them have owners.  Only claims move the hand, and always forward: a round of N entries adds at most N / MAX_TRIED, and
- *     finds every free one.  So there are at most a fifteenth more than were ever needed at a time, and a registration reads a few
- *     cache lines, however many threads there are.
+ *     all of them have owners.  So a registration reads a few cache lines, however many threads there are.  Only claims move the hand.
+ *     Where they do not overlap it moves forward: a round of N entries adds about N / MAX_TRIED at most, and finds every free one.  A
+ *     claim that is preempted between its load and its store of the hand moves it back, so then a round may take longer, and add more.
  * I6. Scanners wait for each other only where there are more of them than scanner entries, and no walk holds up more than the exits of
  *     one chunk's threads at a time.  A scanner holds the lock of its scanner entry during a chunk, so that a thread that exits lends it
  *     its priority.  Such an exit lasts until each scanner in that chunk has run for the rest of it, a microsecond each, and two context
@@ -383,7 +383,7 @@ void quiesce__readers_fork_child(void)
 	for (uint32_t i = 0; i < rs->nr; i++) {
 		struct quiesce__reader *r = &rs->entry[i];
 
-		quiesce_store_relaxed(&r->notify, 0);
+		quiesce_store_relaxed(&r->wake_requested, 0);
 		quiesce_store_relaxed(&r->tid, r->tls ? QUIESCE_TID_INHERITED : 0);
 		if (!r->tls)
 			rs->nr_free++;

@@ -9,7 +9,7 @@
 struct quiesce__reader {
 	struct quiesce_tls_v1 *tls; /* the owner's block, which quiesce__readers_walk() follows; NULL: the entry is free */
 	uint32_t tid;               /* owner, for reports and to detect dead ones; 0: not known; or QUIESCE_TID_INHERITED */
-	uint32_t notify;            /* 1: a waiter counts on a wake-up by this thread's next outermost unlock */
+	uint32_t wake_requested;    /* 1: a waiter counts on a wake-up by this thread's next outermost unlock */
 };
 
 /* The owner's number in an entry of a thread of the parent, in a child whose survivor has not arrived yet: the owner is the survivor, or is
@@ -26,9 +26,9 @@ struct quiesce__readers {
 	uint32_t reap_at; /* next entry to check for a dead owner, where entries are scarce */
 	struct quiesce__lock lock; /* held to give back entries of dead owners; threads only try to take it */
 	/* Sections of unregistered readers: shared counts, so they have a cache line of their own.  New
-	 * sections use the count that @phase names, so that an updater can wait until the other is 0. */
+	 * sections use the count of index @idx, so that an updater can wait until the other is 0. */
 	uint64_t unregistered[2] __attribute__((aligned(QUIESCE_CACHELINE)));
-	uint32_t phase; /* written by the updater */
+	uint32_t idx; /* written by the updater */
 	uint64_t inherited[2]; /* parts of these counts from the parent's threads, until the survivor has arrived */
 };
 extern struct quiesce__readers quiesce__readers;

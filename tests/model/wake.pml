@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* wake.pml - a grace period that sleeps for readers: every sleep must end.
  *
- * As in src/rcu/holdouts.c: the updater counts a request in pending, sets notify, then the
+ * As in src/rcu/holdouts.c: the updater counts a request in pending, sets wake_requested, then the
  * SLOW bit in the reader's mark by compare-and-exchange, loads the mark again
  * and sleeps while pending is not zero.  A reader whose outermost unlock sees SLOW
- * clears its mark, reads notify after a fence, takes it, and the reader that lowers pending to zero wakes the updater.
+ * clears its mark, reads wake_requested after a fence, takes it, and the reader that lowers pending to zero wakes the updater.
  *
  * The reader's other stores to its mark are plain and go through a store buffer,
  * so a SLOW bit that arrives between its load and its store is lost.  Therefore a
@@ -14,14 +14,14 @@
  *   UNTIMED, NO_LOSS   unlock in one step: the requests themselves lose nothing
  * Wrong forms, with UNTIMED and NO_LOSS, each of which must fail:
  *   WAKE_LOST      wake_lost
- *   NOTIFY_LAST    RU7: notify set after the last load of the mark
+ *   NOTIFY_LAST    RU7: wake_requested set after the last load of the mark
  *   NO_SECOND_CHECK RU7: no load of the mark after the request
- *   PENDING_LATE   RU7: pending raised after notify (goes below zero)
+ *   PENDING_LATE   RU7: pending raised after wake_requested (goes below zero)
  *   EXIT_SILENT    exit_no_notify
  *
- * Source: src/rcu/holdouts.c request quiesce_fetch_add_relaxed(&pending, 1u) ; quiesce_xchg(RU7, &r->notify, 1) ; quiesce__rcu_request(tls ; withdraw_request(r)
+ * Source: src/rcu/holdouts.c request quiesce_fetch_add_relaxed(&pending, 1u) ; quiesce_xchg(RU7, &r->wake_requested, 1) ; quiesce__rcu_request(tls ; withdraw_request(r)
  * Source: src/rcu/rcu_gp.c quiesce__rcu_request quiesce_cmpxchg(RU7, &tls->rcu_word ; quiesce__rcu_blocks(tls, number)
- * Source: src/rcu/holdouts.c quiesce__holdouts_notify quiesce_fence_full(RU7) ; quiesce_load_relaxed(&r->notify) ; quiesce_xchg(RU7, &r->notify, 0) ; quiesce_fetch_add_relaxed(&pending, (uint32_t)-1) ; platform_futex_wake(&pending, 1)
+ * Source: src/rcu/holdouts.c quiesce__holdouts_notify quiesce_fence_full(RU7) ; quiesce_load_relaxed(&r->wake_requested) ; quiesce_xchg(RU7, &r->wake_requested, 0) ; quiesce_fetch_add_relaxed(&pending, (uint32_t)-1) ; platform_futex_wake(&pending, 1)
  * Source: src/rcu/holdouts.c sleep_once quiesce_load_relaxed(&pending) ; platform_futex_wait(&pending, left, ns)
  */
 #define NR 2
@@ -33,7 +33,7 @@
 byte word[NR];   /* memory: 1 inside, SLOW added by the updater */
 bool held[NR];   /* a store is in the reader's buffer */
 byte stored[NR];
-bool notify[NR];
+bool wake_requested[NR];
 short pending;
 bool asleep;
 
@@ -59,9 +59,9 @@ end:
 /* A fence drains the buffer of its CPU; then a load, and an exchange if there is something to take. */
 inline scan_notify(i)
 {
-	d_step { drain(i); mine = notify[i] };
+	d_step { drain(i); mine = wake_requested[i] };
 	if
-	:: mine -> d_step { mine = notify[i]; notify[i] = false }
+	:: mine -> d_step { mine = wake_requested[i]; wake_requested[i] = false }
 	:: else
 	fi;
 #ifdef WAKE_LOST
@@ -123,7 +123,7 @@ proctype reader(byte i)
 inline count_request(i)
 {
 	/* Asked before: it is counted already. */
-	d_step { mine = notify[i]; notify[i] = true };
+	d_step { mine = wake_requested[i]; wake_requested[i] = true };
 	if
 	:: mine -> pending--
 	:: else
@@ -163,7 +163,7 @@ inline ask(i)
 
 inline withdraw_request(i)
 {
-	d_step { mine = notify[i]; notify[i] = false };
+	d_step { mine = wake_requested[i]; wake_requested[i] = false };
 	if
 	:: mine -> pending--
 	:: else
