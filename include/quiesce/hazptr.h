@@ -70,7 +70,7 @@ QUIESCE_BEGIN_DECLS
  * protection, by anything that orders (a lock, a queue, a release store and an acquire load). */
 typedef struct hazptr_slot hazptr_t;
 
-/* HAZPTR_SLOT_PER_CTX (7) slots, for a thread, a reader or a structure.  The struct may be
+/* A context: HAZPTR_SLOT_PER_CTX (7) slots, for a thread, a reader or a structure.  The struct may be
  * moved. */
 struct hazptr_context {
 	hazptr_t *first; /* private */
@@ -78,7 +78,7 @@ struct hazptr_context {
 
 /* ---- slots ---- */
 
-/** init_hazptr_context - give @ctx its HAZPTR_SLOT_PER_CTX slots.
+/** init_hazptr_context - give @ctx HAZPTR_SLOT_PER_CTX slots.
  * A context is used by one thread at a time; there may be any number of contexts.  NULL in place of
  * a context always means the calling thread's own, which needs no set-up.
  * Context: any thread; not in a signal handler.

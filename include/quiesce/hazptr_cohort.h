@@ -19,7 +19,7 @@ QUIESCE_BEGIN_DECLS
 struct hazptr_cohort {
 	struct hazptr_head *list, *back[2]; /* private */
 	uint64_t nr;
-	uint32_t lock, gone, inside[2], idx, waiter;
+	uint32_t lock, wake_seq, inside[2], idx, waiter;
 };
 #define HAZPTR_COHORT_INIT { NULL, { NULL, NULL }, 0, 0, 0, { 0, 0 }, 0, 0 }
 

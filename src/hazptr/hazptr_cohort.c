@@ -34,17 +34,17 @@ static struct quiesce__lock *lock_of(struct hazptr_cohort *cohort)
  * takes the lock. */
 static void wake_waiters(struct hazptr_cohort *cohort)
 {
-	quiesce_store_relaxed(&cohort->gone, cohort->gone + 1); /* Relaxed: under the lock. */
-	platform_futex_wake(&cohort->gone, INT32_MAX);
+	quiesce_store_relaxed(&cohort->wake_seq, cohort->wake_seq + 1); /* Relaxed: under the lock. */
+	platform_futex_wake(&cohort->wake_seq, INT32_MAX);
 }
 
 /* Release the lock, and sleep until woken. */
 static void unlock_and_sleep(struct hazptr_cohort *cohort)
 {
-	uint32_t gone = quiesce_load_relaxed(&cohort->gone); /* Relaxed: under the lock. */
+	uint32_t seq = quiesce_load_relaxed(&cohort->wake_seq); /* Relaxed: under the lock. */
 
 	quiesce__unlock(lock_of(cohort));
-	platform_futex_wait(&cohort->gone, gone, PLATFORM_FOREVER);
+	platform_futex_wait(&cohort->wake_seq, seq, PLATFORM_FOREVER);
 }
 
 /* The list for objects that callbacks of @cohort retire into it, if the calling thread runs one; else NULL. */

@@ -28,9 +28,9 @@
 
 #define SET_BYTES ((size_t)1 << QUIESCE_PERCPU_SHIFT)
 #define WORD sizeof(uint64_t)
-#define MAX_PLACES (SET_BYTES / (2 * WORD))
+#define MAX_CELLS (SET_BYTES / (2 * WORD))
 #define MAP_BITS 64u
-#define MAP_WORDS ((MAX_PLACES + MAP_BITS - 1) / MAP_BITS)
+#define MAP_WORDS ((MAX_CELLS + MAP_BITS - 1) / MAP_BITS)
 #define PAGE 4096u
 #define NR_SIZES 2u /* cells of two words, or of four */
 
@@ -87,7 +87,7 @@ static uint32_t size_index(uint32_t words)
 	return words == 4;
 }
 
-static uint32_t nr_places(const struct chunk *chunk)
+static uint32_t nr_cells(const struct chunk *chunk)
 {
 	return (uint32_t)(SET_BYTES / WORD) / chunk->words;
 }
@@ -194,7 +194,7 @@ static char *take(uint32_t words)
 	cell = free_cell(chunk);
 	bit = 1ull << cell % MAP_BITS;
 	chunk->taken[cell / MAP_BITS] |= bit;
-	if (++chunk->used == nr_places(chunk))
+	if (++chunk->used == nr_cells(chunk))
 		unlink_chunk(chunk);
 	base = (char *)chunk + PAGE + cell * words * WORD;
 	if (!(chunk->clean[cell / MAP_BITS] & bit))
@@ -210,7 +210,7 @@ static void give_back(const char *base)
 	uint32_t cell = (uint32_t)(at / (chunk->words * WORD));
 
 	chunk->taken[cell / MAP_BITS] &= ~(1ull << cell % MAP_BITS);
-	if (chunk->used-- == nr_places(chunk))
+	if (chunk->used-- == nr_cells(chunk))
 		link_chunk(chunk);
 	if (chunk->used)
 		return;

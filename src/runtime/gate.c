@@ -9,7 +9,7 @@
 #include "subsystem.h"
 
 #define FORK_WAIT_MAX_NS 100000000u
-#define FORK_STEP_NS 50000u
+#define FORK_POLL_NS 50000u
 
 static uint32_t closed; /* number of forks being prepared */
 
@@ -71,7 +71,7 @@ void quiesce__gate_close(void)
 	 * still running at the limit counts as run in the child. */
 	while (!all_paused() && platform_now_ns() < end)
 		/* Relaxed: a short sleep. */
-		platform_futex_wait(&closed, quiesce_load_relaxed(&closed), FORK_STEP_NS);
+		platform_futex_wait(&closed, quiesce_load_relaxed(&closed), FORK_POLL_NS);
 }
 
 void quiesce__gate_open(void)

@@ -27,7 +27,7 @@
 #include "gate.h"
 #include "thread.h"
 
-#define STOP_STEP_NS 1000000u
+#define STOP_POLL_NS 1000000u
 #define BLOCKED_NS 10000000u
 #if defined(QUIESCE_SIM)
 #define WATCH_NS (2 * BLOCKED_NS)
@@ -373,7 +373,7 @@ bool quiesce__helper_stop(uint64_t deadline)
 			return false; /* a job needs the thread: leave it running */
 		if (deadline && platform_now_ns() >= deadline)
 			break;
-		platform_futex_wait(&h->state, state, STOP_STEP_NS);
+		platform_futex_wait(&h->state, state, STOP_POLL_NS);
 	}
 	return true;
 }

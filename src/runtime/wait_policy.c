@@ -21,10 +21,10 @@
 
 #define SPINS 16u
 #define SPIN_PAUSES 8u
-#define STEP_NS 50000u         /* the shortest sleep */
 #define WINDOW_NS 1000000u
 #define PAUSE_EXPEDITED 1u     /* times the window */
-#define SLEEP_MIN_NS 1000000u
+#define SLEEP_MIN_NS 50000u    /* the shortest sleep, before the next step of a window */
+#define SLEEP_FIRST_NS 1000000u
 #define SLEEP_MAX_NS 8000000u
 #define BACKOFF_MIN_NS 16000000u
 #define BACKOFF_EXPEDITED_NS 4000000u /* a time slice of other threads that may be scheduled first */
@@ -110,12 +110,12 @@ uint64_t quiesce__wait_policy_sleep(struct quiesce__wait_policy *p, uint64_t now
 	uint64_t ns, at;
 
 	if (!p->sleep_ns)
-		p->sleep_ns = SLEEP_MIN_NS;
+		p->sleep_ns = SLEEP_FIRST_NS;
 	ns = p->sleep_ns;
 	if (p->forced_at || may_force(p)) {
 		at = next_step(p);
-		if (at < now + STEP_NS)
-			return STEP_NS;
+		if (at < now + SLEEP_MIN_NS)
+			return SLEEP_MIN_NS;
 		if (at < now + ns)
 			return at - now;
 	}

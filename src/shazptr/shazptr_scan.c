@@ -28,7 +28,7 @@
 
 #define SPINS 16u       /* scans of a caller that leads, before it passes the lead to the scan thread */
 #define SPIN_PAUSES 8u
-#define PAUSE 1u /* readers yield at most half of the time, because guards block few waits */
+#define PAUSE_RATIO 1u /* readers yield at most half of the time, because guards block few waits */
 
 struct quiesce__shazptr_scan quiesce__shazptr_scan;
 static struct quiesce__shazptr_scan *const scan = &quiesce__shazptr_scan;
@@ -370,7 +370,7 @@ static uint64_t apply_policy(void)
 	p->yield = &quiesce__slots_yield;
 	p->force_yield = force_readers;
 	p->helped = made_progress;
-	p->pause = PAUSE;
+	p->pause = PAUSE_RATIO;
 	p->not_before = &scan->force_not_before;
 	if (oldest > now)
 		return now;

@@ -26,7 +26,7 @@
 #include "runtime/overdue.h"
 #include "runtime/thread.h"
 
-#define STOP_STEP_NS 1000000u
+#define STOP_POLL_NS 1000000u
 #define SCAN_MAX_NS 8000000u
 
 static uint32_t nr_following; /* number of followers, which wait to be completed (W8) */
@@ -372,7 +372,7 @@ bool quiesce__shazptr_stop_thread(uint64_t deadline)
 		if (deadline && platform_now_ns() >= deadline)
 			break; /* the thread will end when no waiter is left */
 		wake_thread();
-		platform_futex_wait(&quiesce__shazptr_scan.running, running, STOP_STEP_NS);
+		platform_futex_wait(&quiesce__shazptr_scan.running, running, STOP_POLL_NS);
 	}
 	return true;
 }

@@ -51,12 +51,12 @@ struct quiesce__lines quiesce__hazptr_lines;
 
 static uintptr_t *make_spare_array(void)
 {
-	static uintptr_t last[2][SPARE_BYTES / sizeof(uintptr_t)] __attribute__((aligned(128)));
-	uintptr_t *start = platform_pages_get(sizeof last[0]);
+	static uintptr_t spare[2][SPARE_BYTES / sizeof(uintptr_t)] __attribute__((aligned(128)));
+	uintptr_t *start = platform_pages_get(sizeof spare[0]);
 
 	if (!start) {
-		start = last[quiesce_shazptr_v1.slot_array == last[0]]; /* the one that the parent does not use */
-		memset(start, 0, sizeof last[0]);
+		start = spare[quiesce_shazptr_v1.slot_array == spare[0]]; /* the one that the parent does not use */
+		memset(start, 0, sizeof spare[0]);
 	}
 	quiesce__slots.kind = QUIESCE_SLOTS_THREAD;
 	quiesce__set_fixed_lines(&quiesce__slots.lines, start + 2 * QUIESCE_LINE_WORDS, SPARE_LINES);

@@ -46,7 +46,7 @@
 #define SPIN_PAUSES 8u
 #define SPINS 1000u /* for a clock that stands still; more than fit into QUIESCE_SPIN_NS */
 #define FORCE_NORMAL_NS 50000u
-#define PAUSE 4u /* readers yield at most a fifth of the time for normal waits */
+#define PAUSE_RATIO 4u /* readers yield at most a fifth of the time for normal waits */
 
 /* Bits of @requests: what a reader does when it leaves. */
 #define REQUEST_WAKE 1ull   /* wake the leader of the domain */
@@ -390,7 +390,7 @@ static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_usage
 	w.policy = (struct quiesce__wait_policy){
 		.yield = &quiesce__srcu_yield, .force_yield = force_yield, .helped = made_progress, .arg = &w,
 		.not_before = &u->force_not_before,
-		.pause = PAUSE, .force_after_ns = FORCE_NORMAL_NS, .expedited = expedited, .start = platform_now_ns(),
+		.pause = PAUSE_RATIO, .force_after_ns = FORCE_NORMAL_NS, .expedited = expedited, .start = platform_now_ns(),
 	};
 	w.inside = quiesce__srcu_inside(ssp, awaited_index(ssp, u));
 	while (!sleep_once(&w))

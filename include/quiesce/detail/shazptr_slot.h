@@ -53,7 +53,7 @@ QUIESCE_FAST uintptr_t *quiesce__shazptr_claim(uintptr_t value)
 
 /* True if a clear has to notify a waiter, or to yield.  Most waiters wait for other addresses, and
  * then the slot has no tag. */
-QUIESCE_FAST bool quiesce__shazptr_is_asked(const uintptr_t *slot)
+QUIESCE_FAST bool quiesce__shazptr_is_requested(const uintptr_t *slot)
 {
 	/* Relaxed: a missed request is made again; FALLBACK was set before the guard was returned. */
 	return (quiesce_load_relaxed(&quiesce_shazptr_v1.requests) & ~(QUIESCE_SLOTS_WAIT | QUIESCE_SLOTS_FALLBACK)) ||
@@ -63,7 +63,7 @@ QUIESCE_FAST bool quiesce__shazptr_is_asked(const uintptr_t *slot)
 QUIESCE_FAST void quiesce__shazptr_release(uintptr_t *slot)
 {
 	/* Relaxed: as above. */
-	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.requests)) && quiesce__shazptr_is_asked(slot))
+	if (quiesce_unlikely(quiesce_load_relaxed(&quiesce_shazptr_v1.requests)) && quiesce__shazptr_is_requested(slot))
 		quiesce__shazptr_clear_slow(slot);
 	else
 		/* SH2: release, pairs with SH2 in quiesce__slot_read() */
