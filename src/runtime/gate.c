@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* gate.c - fork() waits until callbacks are between two chunks, and keeps them from starting the next one.
  *
+ * I1. A thread sets its word @running before it tests @closed, and fork() raises @closed before it reads the words.  So a thread that
+ *     finds the gate open, and begins a chunk, is seen by fork(), which waits for it.
+ * I2. fork() waits for FORK_WAIT_MAX_NS at most, because a callback may wait for a lock of the thread that forks.  A chunk may therefore
+ *     be in progress at the fork: its callback counts as run in the child.
+ * I3. @closed is a count, because several threads may fork at the same time.  A callback that forks does not count: it is inside the
+ *     gate, and would wait for itself.  The child has one thread, so its gate is open.
+ *
  * FK1  gate closed, then running read       | running set, then closed read
  */
 #include "gate.h"

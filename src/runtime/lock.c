@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* lock.c - slow paths of lock.h: spinning, sleeping, priority inheritance.
  *
+ * I1. Without priority inheritance a thread sets the waiters bit before it sleeps on the word, and a release that finds the bit set wakes
+ *     one waiter.  That waiter keeps the bit when it takes the lock, or sets it again if another thread was faster.  So while a thread
+ *     sleeps, the bit is set, or a waiter was woken that will set it.
+ * I2. Where the kernel has priority inheritance, it sets the bit itself, and the release of such a lock goes through the kernel, which
+ *     chooses the next holder.
+ * I3. A caller spins and sleeps NR_SLEEPS times before it asks for priority inheritance, and neither makes it a waiter that a release has
+ *     to wake.  So a lock that is held for a short time is released without a system call.
+ *
  * LK1  accesses under the lock, then released | lock taken, then accesses under it
  */
 #include "lock.h"

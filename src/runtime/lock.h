@@ -7,7 +7,7 @@
  *
  * The lock guards short critical sections.  It is not held while sleeping for readers, allocating, or running
  * the program's code, except pass.lock and the locks of threads that run callbacks.  Order: pass.lock,
- * the lock of the reclaimers, queues.lock, scan.lock, the lock of a scanner in readers.c.
+ * the lock of the reclaimers, queues.lock, scan.lock, the lock of a scanner entry in readers.c.
  */
 #ifndef QUIESCE_LOCK_H
 #define QUIESCE_LOCK_H
