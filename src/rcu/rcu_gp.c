@@ -70,7 +70,7 @@ static struct {
 	uint64_t completed; /* the newest number whose grace period is over */
 	uint64_t due;       /* time by which the leader scans next */
 	uint32_t led;       /* 1: there is a leader */
-	uint32_t nr_alone;  /* number of times that a follower has taken the right to run a grace period alone */
+	uint32_t nr_tries;  /* number of times that a follower has tried to take the right to run a grace period alone */
 	struct followers followers[2]; /* by parity */
 } state __attribute__((aligned(QUIESCE_CACHELINE))) = { .started = FIRST_NUMBER, .completed = FIRST_NUMBER };
 
@@ -269,7 +269,7 @@ static uint64_t overdue_at(struct quiesce__overdue *late, uint64_t now)
 /* Take the right to run a grace period alone; only one of the followers that find the leader overdue at the same time gets true. */
 static bool take_gp_alone(uint32_t seen, uint64_t now)
 {
-	if (quiesce_fetch_add_relaxed(&state.nr_alone, 1u) != seen) /* Relaxed: two followers that run alone do no harm. */
+	if (quiesce_fetch_add_relaxed(&state.nr_tries, 1u) != seen) /* Relaxed: two followers that run alone do no harm. */
 		return false;
 	quiesce__rcu_scan_by(now + QUIESCE_OVERDUE_NS);
 	return true;
@@ -279,10 +279,10 @@ static bool take_gp_alone(uint32_t seen, uint64_t now)
  * alone, and return true. */
 static bool watch_or_sleep(struct quiesce__overdue *late, uint32_t rank, struct followers *f, uint32_t word)
 {
-	uint32_t nr_alone = quiesce_load_relaxed(&state.nr_alone); /* Relaxed: take_gp_alone() compares it. */
+	uint32_t nr_tries = quiesce_load_relaxed(&state.nr_tries); /* Relaxed: take_gp_alone() compares it. */
 	uint64_t now = platform_now_ns(), at = overdue_at(late, now);
 
-	if (now >= at && !QUIESCE_MUTANT(gp_trusts_leader) && take_gp_alone(nr_alone, now))
+	if (now >= at && !QUIESCE_MUTANT(gp_trusts_leader) && take_gp_alone(nr_tries, now))
 		return true;
 	platform_futex_wait(&f->word, word, (at > now ? at - now : QUIESCE_OVERDUE_NS) + quiesce__overdue_delay(rank));
 	return false;
