@@ -25,8 +25,9 @@
  * SH2  a guard's accesses, then cleared, then the slot claimed again | slot read
  * SH3  object initialised, then published (the caller) | pointer loaded again, then the object used
  * SH6  group and slot counted, then claimed            | fence, counts read
- * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
- *      @requests is the child's, then the counts are   | counts found, then @requests set
+ * SH8  fallback guard counted, then its reads         | fence, count read
+ *      its reads, then count lowered                  | count read, then free
+ *      @requests is the child's, then the counts are  | counts found, then @requests set
  * SH4  the line as its owner leaves it, then let go    | taken, then claimed in
  * SH1  see shazptr_wait.c
  */

@@ -23,7 +23,8 @@
  *     quiesce__shazptr_clear_slow(), and no thread stores to its count as to a slot.
  *
  * SH6  group and slot counted, then claimed          | fence, counts read
- * SH8  fallback guard counted, then its reads; and then count lowered | fence, count read; then free
+ * SH8  fallback guard counted, then its reads        | fence, count read
+ *      its reads, then count lowered                 | count read, then free
  *      @requests is the child's, then the counts are | counts found, then @requests set
  */
 #include "slots.h"
