@@ -149,7 +149,7 @@ struct torture {
 	uint64_t hung; /* 1: a thread waits for ever */
 
 	int nr_readers;
-	struct tally *tally; /* one for each reader, for the exit bursts, and for the postman, and some for others */
+	struct tally *tally; /* one for each reader, for the exit bursts, and for the collector, and some for others */
 	uint32_t users;      /* number of threads that may still leave a guard in a mailbox */
 	struct team readers, others;
 };
@@ -181,7 +181,7 @@ void torture_once(struct tally *t, uint64_t *random, uint64_t spins);
 /* Begins a hold that outlives its thread, where the type allows that. */
 void torture_leave_hold(struct tally *t, uint64_t *random);
 /* Ends the holds in the mailboxes, until no thread can leave any more. */
-void torture_postman(uint32_t index);
+void torture_collector(uint32_t index);
 
 /* torture_object.c: guards of single objects */
 void torture_object_section(struct tally *t, uint64_t *random);
@@ -264,7 +264,7 @@ static inline bool torture_all_left(void)
 	return __atomic_load_n(&torture.users, __ATOMIC_ACQUIRE) == 1;
 }
 
-/* The tallies beyond those of the readers: 0 the threads that exit, 1 the postman, and others. */
+/* The tallies beyond those of the readers: 0 the threads that exit, 1 the collector, and others. */
 static inline struct tally *torture_extra(int i)
 {
 	return &torture.tally[torture.nr_readers + i];

@@ -15,15 +15,15 @@ static struct mailbox {
 	struct hold hold;
 } __attribute__((aligned(64))) mailbox[MAILBOXES];
 
-static bool mail_turn(struct mailbox *m, uint32_t from)
+static bool mailbox_take(struct mailbox *m, uint32_t from)
 {
-	/* raw: the mailboxes' own hand-over; acquire, with the release in mail_end(). */
+	/* raw: the mailboxes' own hand-over; acquire, with the release in mailbox_release(). */
 	return __atomic_compare_exchange_n(&m->state, &from, MAIL_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static void mail_end(struct mailbox *m, uint32_t state)
+static void mailbox_release(struct mailbox *m, uint32_t state)
 {
-	/* raw: release, with the acquire in mail_turn(). */
+	/* raw: release, with the acquire in mailbox_take(). */
 	__atomic_store_n(&m->state, state, __ATOMIC_RELEASE);
 }
 
@@ -31,10 +31,10 @@ bool torture_post(const struct hold *h, struct tally *t, uint64_t random)
 {
 	struct mailbox *m = &mailbox[random % MAILBOXES];
 
-	if (!mail_turn(m, MAIL_NONE))
+	if (!mailbox_take(m, MAIL_NONE))
 		return false;
 	m->hold = *h;
-	mail_end(m, MAIL_HERE);
+	mailbox_release(m, MAIL_HERE);
 	torture_count(t->n[TALLY_HANDED_OVER]);
 	return true;
 }
@@ -43,15 +43,15 @@ bool torture_fetch(struct hold *ret, uint64_t random)
 {
 	struct mailbox *m = &mailbox[random % MAILBOXES];
 
-	if (quiesce_load_relaxed(&m->state) != MAIL_HERE || !mail_turn(m, MAIL_HERE))
+	if (quiesce_load_relaxed(&m->state) != MAIL_HERE || !mailbox_take(m, MAIL_HERE))
 		return false;
 	*ret = m->hold;
-	mail_end(m, MAIL_NONE);
+	mailbox_release(m, MAIL_NONE);
 	return true;
 }
 
 /* Never waits for a lock, so the mailboxes are always emptied. */
-void torture_postman(uint32_t index)
+void torture_collector(uint32_t index)
 {
 	struct tally *t = torture_extra(1);
 	uint64_t random = 77310957 + index;

@@ -12,7 +12,7 @@ static const struct torture_kind rcu = {
 	.writers = TORTURE_RCU_WRITERS,
 };
 
-#define OBJECT_ROLES { torture_object_writer, NR_POINTERS }, { torture_exits, 1 }, { torture_signals, 1 }, { torture_postman, 1 }, \
+#define OBJECT_ROLES { torture_object_writer, NR_POINTERS }, { torture_exits, 1 }, { torture_signals, 1 }, { torture_collector, 1 }, \
 	{ torture_object_fake_writer, NR_FAKE_WRITERS }
 static const struct torture_role object_roles[] = { OBJECT_ROLES, { NULL, 0 } };
 static const struct torture_role retired_object_roles[] = { OBJECT_ROLES, { torture_barriers, 1 }, { NULL, 0 } };

@@ -282,7 +282,7 @@ static void set_up(void)
 }
 
 static const struct torture_role roles[] = {
-	{ owner, OBJECTS }, { switcher, 1 }, { torture_postman, 1 }, { torture_exits, 1 }, { torture_signals, 1 }, { NULL, 0 },
+	{ owner, OBJECTS }, { switcher, 1 }, { torture_collector, 1 }, { torture_exits, 1 }, { torture_signals, 1 }, { NULL, 0 },
 };
 
 #define KIND(functions)													\

@@ -209,7 +209,7 @@ static void set_up(void)
 }
 
 static const struct torture_role roles[] = {
-	{ writer, WRITERS }, { torture_postman, 1 }, { torture_exits, 1 }, { torture_signals, 1 },
+	{ writer, WRITERS }, { torture_collector, 1 }, { torture_exits, 1 }, { torture_signals, 1 },
 	{ torture_churn_owner, 1 }, { torture_churn_user, CHURN_USERS }, { NULL, 0 },
 };
 

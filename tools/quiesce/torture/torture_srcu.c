@@ -117,7 +117,7 @@ static void set_up(void)
 }
 
 static const struct torture_role roles[] = {
-	TORTURE_RCU_ROLES, { giver, 1 }, { torture_postman, 1 }, { sleeper, 1 }, { apart, 1 }, { wait_apart, 1 },
+	TORTURE_RCU_ROLES, { giver, 1 }, { torture_collector, 1 }, { sleeper, 1 }, { apart, 1 }, { wait_apart, 1 },
 	{ torture_churn_owner, 1 }, { torture_churn_user, CHURN_USERS }, { NULL, 0 },
 };
 
