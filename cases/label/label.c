@@ -88,7 +88,7 @@ static struct looper {
 	double slice[MAX_SLICES]; /* ns of CPU time for a turn, the last ones */
 } __attribute__((aligned(128))) loopers[MAX_LOOPERS];
 static enum loop_kind { LOOP_ALONE, LOOP_BALL, LOOP_CHECK } kind;
-static struct gate gate;
+static struct spin_barrier barrier;
 static uint32_t ball __attribute__((aligned(128)));
 static double line_ns;
 
@@ -141,7 +141,7 @@ static void looper_body(struct member *m)
 	refused = !policy_check(l->path);
 	if (kind == LOOP_BALL && (m->index == 0 || m->index == m->team->nr - 1))
 		pass_ball(m->index != 0);
-	gate_pass(&gate);
+	spin_barrier_wait(&barrier);
 	for (now = thread_cpu_ns(); !stopped(); slices++) {
 		refused += turns(l, nr);
 		if (kind == LOOP_CHECK && m->index == 0) /* on a full machine the main thread hardly comes to it */
@@ -212,10 +212,10 @@ static void loop(int threads, enum loop_kind which, double seconds, double perio
 	kind = which;
 	set_stop(0);
 	quiesce_store_relaxed(&ball, 0u); /* Relaxed: no thread plays yet. */
-	gate_init(&gate, (uint32_t)threads + 1);
+	spin_barrier_init(&barrier, (uint32_t)threads + 1);
 	if (!team_start(&team))
 		exit(CASE_FAILED);
-	gate_pass(&gate);
+	spin_barrier_wait(&barrier);
 	begin = now_ns();
 	replace(seconds, period);
 	set_stop(1);

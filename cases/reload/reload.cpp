@@ -42,7 +42,7 @@ template<class Body> class crew {
 public:
 	crew(int nr, bool pinned, Body &body) : each(body)
 	{
-		gate_init(&gate, uint32_t(nr) + 1);
+		spin_barrier_init(&barrier, uint32_t(nr) + 1);
 		team.nr = nr;
 		team.pinned = pinned;
 		team.body = member_main;
@@ -59,13 +59,13 @@ public:
 	}
 
 	/* Each thread calls this, and so does their maker: it returns when all have arrived. */
-	void begin() { gate_pass(&gate); }
+	void begin() { spin_barrier_wait(&barrier); }
 	bool stopped() const { return quiesce_load_relaxed(&stop); } /* Relaxed: publishes nothing. */
 
 private:
 	Body &each;
 	struct team team = {};
-	struct gate gate = {};
+	struct spin_barrier barrier = {};
 	bool stop = false;
 
 	static void member_main(struct member *m)

@@ -48,7 +48,7 @@ static struct {
 	uint32_t lookups; /* as in struct scene */
 	bool check;
 	bool stop;
-	struct gate gate;
+	struct spin_barrier barrier;
 } world;
 
 /* ---- what a stretch of time cost ---- */
@@ -142,7 +142,7 @@ static void worker_main(struct member *member)
 
 	for (uint32_t i = 0; i < TIMERS; i++)
 		must(w, i);
-	gate_pass(&world.gate);
+	spin_barrier_wait(&world.barrier);
 	world.begin[member->index] = usage_of(RUSAGE_THREAD);
 	while (!over())
 		(world.check ? check_turn : turn)(w);
@@ -182,11 +182,11 @@ static void run_workers(double seconds, bool pinned)
 {
 	struct team team = { .nr = world.nr, .pinned = pinned, .body = worker_main };
 
-	gate_init(&world.gate, (uint32_t)world.nr + 1);
+	spin_barrier_init(&world.barrier, (uint32_t)world.nr + 1);
 	world.stop = false; /* no other thread runs yet */
 	if (!team_start(&team))
 		exit(CASE_FAILED);
-	gate_pass(&world.gate);
+	spin_barrier_wait(&world.barrier);
 	case_wait(seconds);
 	quiesce_store_relaxed(&world.stop, true); /* Relaxed: soon is enough. */
 	team_join(&team);

@@ -17,20 +17,20 @@
 #define STACK_BYTES (128 * 1024)
 #define SPINS 2000
 
-void gate_init(struct gate *gate, uint32_t parties)
+void spin_barrier_init(struct spin_barrier *barrier, uint32_t parties)
 {
-	gate->parties = parties;
-	quiesce_store_relaxed(&gate->arrived, 0);
+	barrier->parties = parties;
+	quiesce_store_relaxed(&barrier->arrived, 0);
 }
 
-/* Relaxed throughout: the gate starts stopwatches, it publishes nothing. */
-void gate_pass(struct gate *gate)
+/* Relaxed throughout: the barrier starts stopwatches, it publishes nothing. */
+void spin_barrier_wait(struct spin_barrier *barrier)
 {
-	uint32_t me = quiesce_fetch_add_relaxed(&gate->arrived, (uint32_t)1);
-	uint32_t complete = (me / gate->parties + 1) * gate->parties;
+	uint32_t me = quiesce_fetch_add_relaxed(&barrier->arrived, (uint32_t)1);
+	uint32_t complete = (me / barrier->parties + 1) * barrier->parties;
 
-	for (uint32_t spins = 0; quiesce_load_relaxed(&gate->arrived) < complete; spins++) {
-		if (spins < SPINS && gate->parties <= (uint32_t)cpus_online())
+	for (uint32_t spins = 0; quiesce_load_relaxed(&barrier->arrived) < complete; spins++) {
+		if (spins < SPINS && barrier->parties <= (uint32_t)cpus_online())
 			quiesce_cpu_relax();
 		else
 			sched_yield();

@@ -12,12 +12,12 @@ extern "C" {
 #endif
 
 /* A barrier without wake-ups: threads spin a little, then yield. */
-struct gate {
+struct spin_barrier {
 	uint32_t parties;
 	uint32_t arrived __attribute__((aligned(64))); /* total of arrivals; a pass is complete at each multiple of @parties */
 };
-void gate_init(struct gate *gate, uint32_t parties);
-void gate_pass(struct gate *gate);
+void spin_barrier_init(struct spin_barrier *barrier, uint32_t parties);
+void spin_barrier_wait(struct spin_barrier *barrier);
 
 struct team;
 struct member {

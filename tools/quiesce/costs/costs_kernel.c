@@ -58,7 +58,7 @@ const struct cost cost_membarrier_idle = {
 struct siblings {
 	const struct cost *cost;
 	const struct job *job;
-	struct gate gate;
+	struct spin_barrier barrier;
 	uint32_t stop; /* written by thread 0 */
 };
 
@@ -66,7 +66,7 @@ static void beside_a_sibling(struct member *m)
 {
 	struct siblings *s = m->team->arg;
 
-	gate_pass(&s->gate);
+	spin_barrier_wait(&s->barrier);
 	if (m->index == 0) {
 		cost_simple(s->cost, s->job);
 		quiesce_store_relaxed(&s->stop, 1);
@@ -83,7 +83,7 @@ static int measure_membarrier_busy(const struct cost *cost, const struct job *jo
 
 	if (!cost_two_cpus() || !membarrier_ready())
 		return EXIT_UNAVAILABLE;
-	gate_init(&s.gate, 2);
+	spin_barrier_init(&s.barrier, 2);
 	team_start(&team);
 	team_join(&team);
 	return 0;

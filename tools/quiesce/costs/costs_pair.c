@@ -15,7 +15,7 @@ struct pair {
 	const struct job *job;
 	void (*batch)(struct pair *pair, int index);
 	double per_batch;
-	struct gate gate;
+	struct spin_barrier barrier;
 	uint64_t word __attribute__((aligned(128)));
 	double ns[BATCHES] __attribute__((aligned(128))); /* written by thread 0 */
 };
@@ -51,13 +51,13 @@ static void body(struct member *m)
 	for (int i = 0; i < BATCHES; i++) {
 		uint64_t took;
 
-		gate_pass(&pair->gate);
+		spin_barrier_wait(&pair->barrier);
 		took = now_ns();
 		pair->batch(pair, m->index);
 		took = now_ns() - took;
 		if (m->index == 0)
 			pair->ns[i] = (double)took / pair->per_batch;
-		gate_pass(&pair->gate);
+		spin_barrier_wait(&pair->barrier);
 	}
 }
 
@@ -66,7 +66,7 @@ static void measure_pair(struct pair *pair)
 	struct team team = { .nr = 2, .body = body, .arg = pair };
 	int threads = COST_PAIR(cost_cpu_number(pair->cpu[0]), cost_cpu_number(pair->cpu[1]));
 
-	gate_init(&pair->gate, 2);
+	spin_barrier_init(&pair->barrier, 2);
 	quiesce_store_relaxed(&pair->word, 0);
 	team_start(&team);
 	team_join(&team);

@@ -27,7 +27,7 @@ static struct quiesce_stats stats(void)
 /* ---- slots ---- */
 
 struct survey {
-	struct gate gate;
+	struct spin_barrier barrier;
 	uint32_t lines_of_threads, lines_of_contexts; /* written by the first thread */
 };
 
@@ -37,15 +37,15 @@ static void surveyed(struct member *m)
 	hazptr_t *slot = hazptr_alloc(NULL);
 	struct hazptr_context ctx = { NULL };
 
-	gate_pass(&s->gate);
+	spin_barrier_wait(&s->barrier);
 	if (m->index == 0)
 		s->lines_of_threads = stats().slots_lines;
-	gate_pass(&s->gate);
+	spin_barrier_wait(&s->barrier);
 	(void)init_hazptr_context(&ctx); /* without memory for the context there are fewer lines, which the finding shows */
-	gate_pass(&s->gate);
+	spin_barrier_wait(&s->barrier);
 	if (m->index == 0)
 		s->lines_of_contexts = stats().slots_lines - s->lines_of_threads;
-	gate_pass(&s->gate);
+	spin_barrier_wait(&s->barrier);
 	cleanup_hazptr_context(&ctx);
 	hazptr_free(NULL, slot);
 }
@@ -57,7 +57,7 @@ static void survey_slots(struct findings *f)
 	struct team team = { .nr = THREADS, .body = surveyed, .arg = &s };
 	const char *topic = "slots that readers own";
 
-	gate_init(&s.gate, THREADS);
+	spin_barrier_init(&s.barrier, THREADS);
 	if (!try_team(f, topic, &team))
 		return;
 	finding(f, topic, "an updater or reclaimer scans each line in use, those of simple hazard pointers too",

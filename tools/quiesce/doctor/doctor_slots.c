@@ -60,7 +60,7 @@ static void find_claims(struct findings *f)
 
 struct survey {
 	const struct op *op;
-	struct gate gate;
+	struct spin_barrier barrier;
 	const char *kind[THREADS]; /* the kind of the slot of each thread's last guard */
 };
 
@@ -69,13 +69,13 @@ static void surveyed(struct member *m)
 	struct survey *s = m->team->arg;
 
 	op_thread_enter(s->op);
-	gate_pass(&s->gate);
+	spin_barrier_wait(&s->barrier);
 	for (int i = 0; i < GUARDS && !interrupted(); i++) {
 		s->kind[m->index] = s->op->slot_kind();
 		if (i % 8 == 0)
 			sched_yield();
 	}
-	gate_pass(&s->gate);
+	spin_barrier_wait(&s->barrier);
 	op_thread_exit(s->op);
 }
 
@@ -88,7 +88,7 @@ static void survey_slots(struct findings *f)
 	char text[128] = "";
 	size_t n = 0;
 
-	gate_init(&s.gate, THREADS);
+	spin_barrier_init(&s.barrier, THREADS);
 	if (!try_team(f, topic, &team))
 		return;
 	for (size_t k = 0; k < sizeof(kind) / sizeof(kind[0]); k++) {

@@ -22,17 +22,17 @@ struct lane {
 
 static struct {
 	struct lane lane[2];
-	struct gate gate;
+	struct spin_barrier barrier;
 	enum litmus_fence fence;
 	uint64_t end_ns, late_ns; /* end of the trial with enough rounds, and without */
-	uint32_t stop; /* set by lane 1 between two gates, read by lane 0 after the second */
+	uint32_t stop; /* set by lane 1 between two barriers, read by lane 0 after the second */
 	struct litmus_result result;
 } litmus;
 
 static void pass(void)
 {
 	quiesce_fence_full(LITMUS);
-	gate_pass(&litmus.gate);
+	spin_barrier_wait(&litmus.barrier);
 	quiesce_fence_full(LITMUS);
 }
 
@@ -100,7 +100,7 @@ struct litmus_result litmus_run(enum litmus_fence fence, double seconds)
 	litmus.fence = fence;
 	litmus.end_ns = now_ns() + (uint64_t)(seconds * 1e9);
 	litmus.late_ns = now_ns() + (uint64_t)(seconds * 5e9);
-	gate_init(&litmus.gate, 2);
+	spin_barrier_init(&litmus.barrier, 2);
 	team_start(&team);
 	team_join(&team);
 	return litmus.result;

@@ -45,17 +45,17 @@ static const struct {
 struct window {
 	const struct hash_cell *cell;
 	uint32_t phase;
-	uint32_t ready; /* threads that have reached the gate, or will within some instructions */
-	struct gate begin, end;
+	uint32_t ready; /* threads that have reached the barrier, or will within some instructions */
+	struct spin_barrier begin, end;
 	struct lap *lap; /* one lap for each thread */
 };
 
 #define POLL_NS 500000
 
-static void pass_first_gate(struct window *w)
+static void wait_first_barrier(struct window *w)
 {
 	(void)quiesce_fetch_add_relaxed(&w->ready, 1u);
-	gate_pass(&w->begin);
+	spin_barrier_wait(&w->begin);
 }
 
 static bool has_resizer(const struct hash_cell *c)
@@ -68,7 +68,7 @@ static bool has_staller(const struct hash_cell *c)
 	return hash_plan_of(c->job)->stall;
 }
 
-static int nr_more(const struct hash_cell *c)
+static int nr_extra_threads(const struct hash_cell *c)
 {
 	return has_resizer(c) || has_staller(c);
 }
@@ -141,7 +141,7 @@ static void work_timed(struct window *w, struct position *p, struct lap *lap)
 }
 
 /* Inserts again what the thread has removed: the next inserts of its stream. */
-static void come_back(struct window *w, const struct position *p, struct lap *lap)
+static void reinsert_removed(struct window *w, const struct position *p, struct lap *lap)
 {
 	for (uint64_t away = hash_stream_away(p->word, p->at), at = p->at; away; at++)
 		if (p->word[at] & HASH_INSERT) {
@@ -160,7 +160,7 @@ static void work(struct window *w, int index)
 
 	if (!has_resizer(c)) /* with a resizer the stream of the cell's first window is used again */
 		hash_stream_make(c->stream[index], c->stream_words, &work);
-	pass_first_gate(w);
+	wait_first_barrier(w);
 	while (quiesce_load_relaxed(&w->phase) == WARM) {
 		step(w, &p, lap);
 		quiesce_store_relaxed(&lap->warm, lap->warm + HASH_CHUNK);
@@ -168,8 +168,8 @@ static void work(struct window *w, int index)
 	lap_begin(lap, fd);
 	(hash_plan_of(c->job)->resize ? work_timed : work_plainly)(w, &p, lap);
 	lap_end(lap, fd);
-	gate_pass(&w->end);
-	come_back(w, &p, lap);
+	spin_barrier_wait(&w->end);
+	reinsert_removed(w, &p, lap);
 	if (fd >= 0)
 		close(fd);
 }
@@ -182,7 +182,7 @@ static void resize(struct window *w, int index)
 	const struct hash_cell *c = w->cell;
 	struct lap *lap = &w->lap[index];
 
-	pass_first_gate(w);
+	wait_first_barrier(w);
 	op_sleep_begin(c->op);
 	while (quiesce_load_relaxed(&w->phase) == WARM)
 		sleep_ns(POLL_NS);
@@ -194,7 +194,7 @@ static void resize(struct window *w, int index)
 	} while ((double)(now_ns() - lap->ns) < c->seconds * 1e9);
 	lap->ns = now_ns() - lap->ns;
 	quiesce_store_relaxed(&w->phase, (uint32_t)OVER);
-	gate_pass(&w->end);
+	spin_barrier_wait(&w->end);
 }
 
 /* ---- the reader that stays ---- */
@@ -203,10 +203,10 @@ static void stay(void *arg)
 {
 	struct window *w = arg;
 
-	pass_first_gate(w);
+	wait_first_barrier(w);
 	while (!is_over(w))
 		sleep_ns(POLL_NS);
-	gate_pass(&w->end);
+	spin_barrier_wait(&w->end);
 }
 
 static void stall(struct window *w)
@@ -253,7 +253,7 @@ static double rate(const struct window *w, double workers_ns, bool *ret_disturbe
 	}
 	if (!hash_resize_apart(c))
 		delay = fmax(delay - workers_ns, 0);
-	if (c->threads + nr_more(c) > cpus_online())
+	if (c->threads + nr_extra_threads(c) > cpus_online())
 		delay = 0;
 	*ret_disturbed = delay > DISTURBED * ns;
 	return operations * c->threads * 1e9 / (ns - delay);
@@ -365,7 +365,7 @@ static void warm_up(const struct window *w)
 
 bool hash_cell_measure(struct hash_cell *c)
 {
-	int nr = c->threads + nr_more(c);
+	int nr = c->threads + nr_extra_threads(c);
 	struct window w = { .cell = c, .lap = aligned_alloc(128, (size_t)nr * sizeof(*w.lap)) };
 	struct team team = { .nr = nr, .pinned = nr <= cpus_online(), .body = body, .arg = &w };
 	struct hash_tally sum;
@@ -377,18 +377,18 @@ bool hash_cell_measure(struct hash_cell *c)
 		return false;
 	}
 	memset(w.lap, 0, (size_t)nr * sizeof(*w.lap));
-	gate_init(&w.begin, (uint32_t)nr + 1);
-	gate_init(&w.end, (uint32_t)nr + 1);
+	spin_barrier_init(&w.begin, (uint32_t)nr + 1);
+	spin_barrier_init(&w.end, (uint32_t)nr + 1);
 	op_sleep_begin(c->op);
 	team_start(&team);
 	while (quiesce_load_relaxed(&w.ready) < (uint32_t)nr)
-		sleep_ns(POLL_NS); /* sleeps instead of waiting at the gate: the threads that make their streams need the CPU */
-	gate_pass(&w.begin);
+		sleep_ns(POLL_NS); /* sleeps instead of waiting at the barrier: the threads that make their streams need the CPU */
+	spin_barrier_wait(&w.begin);
 	warm_up(&w);
 	cpu = process_cpu_ns();
 	quiesce_store_relaxed(&w.phase, (uint32_t)MEASURED);
 	wait_for_end(&w);
-	gate_pass(&w.end);
+	spin_barrier_wait(&w.end);
 	cpu = process_cpu_ns() - cpu;
 	team_join(&team);
 	op_sleep_end(c->op);

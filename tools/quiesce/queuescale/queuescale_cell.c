@@ -42,8 +42,8 @@ struct window {
 	struct queue_shape shape;
 	int threads;
 	uint32_t phase;
-	struct gate begin, end;
-	struct gate turn;    /* for pairs whose nodes wait for readers: the gate between two batches */
+	struct spin_barrier begin, end;
+	struct spin_barrier turn; /* for pairs whose nodes wait for readers: the barrier between two batches */
 	uint32_t last_turn;  /* number of the last batch, the same for all threads; written by the first thread; 0: not known yet */
 	struct lap *lap; /* one lap for each thread */
 	struct queue_node *node;
@@ -70,9 +70,9 @@ static void meet(struct window *w, struct lap *lap)
 	lap->turns++;
 	if (lap == w->lap && in_phase(w, OVER))
 		quiesce_store_relaxed(&w->last_turn, lap->turns); /* stored as a number, because others may check only after a later turn */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* raw: the gate orders nothing, and all threads must read the same number. */
-	gate_pass(&w->turn);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* raw: the gate orders nothing, and all threads must read the same number. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* raw: the barrier orders nothing, and all threads must read the same number. */
+	spin_barrier_wait(&w->turn);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* raw: the barrier orders nothing, and all threads must read the same number. */
 }
 
 static void wait_for_readers(struct window *w, struct lap *lap)
@@ -165,7 +165,7 @@ static bool is_over(const struct window *w, const struct lap *lap)
 
 static void work(struct window *w, struct lap *lap, void (*step)(struct window *w, struct lap *lap))
 {
-	gate_pass(&w->begin);
+	spin_barrier_wait(&w->begin);
 	while (in_phase(w, WARM) && !is_over(w, lap))
 		step(w, lap);
 	lap->waited_ns = lap->away_ns = 0;
@@ -182,7 +182,7 @@ static void work(struct window *w, struct lap *lap, void (*step)(struct window *
 	lap->ns = now_ns() - lap->ns;
 	lap->nr_got = lap->hand.nr_got - lap->nr_got;
 	lap->nr_empty = lap->hand.nr_empty - lap->nr_empty;
-	gate_pass(&w->end);
+	spin_barrier_wait(&w->end);
 }
 
 static void body(struct member *m)
@@ -239,11 +239,11 @@ static void run(struct window *w, double seconds)
 {
 	struct team team = { .nr = w->threads, .pinned = w->threads <= cpus_online(), .body = body, .arg = w };
 
-	gate_init(&w->begin, (uint32_t)w->threads + 1);
-	gate_init(&w->end, (uint32_t)w->threads);
-	gate_init(&w->turn, (uint32_t)w->threads);
+	spin_barrier_init(&w->begin, (uint32_t)w->threads + 1);
+	spin_barrier_init(&w->end, (uint32_t)w->threads);
+	spin_barrier_init(&w->turn, (uint32_t)w->threads);
 	team_start(&team);
-	gate_pass(&w->begin);
+	spin_barrier_wait(&w->begin);
 	sleep_ns((uint64_t)(seconds * WARM_UP * 1e9));
 	quiesce_store_relaxed(&w->phase, (uint32_t)MEASURED);
 	sleep_ns((uint64_t)(seconds * 1e9));

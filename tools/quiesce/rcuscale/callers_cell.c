@@ -16,7 +16,7 @@ struct callers {
 	const struct op *op;
 	bool own; /* true: each caller waits for its own object */
 	uint64_t end_ns;
-	struct gate gate;
+	struct spin_barrier barrier;
 	struct samples samples[CALLERS]; /* each is written by its caller, and read after all callers have been joined */
 	double kept[CALLERS][SAMPLES];
 };
@@ -35,7 +35,7 @@ static void caller(struct member *m)
 	struct samples samples = { .value = c->kept[m->index], .room = SAMPLES };
 
 	op_thread_enter(c->op);
-	gate_pass(&c->gate);
+	spin_barrier_wait(&c->barrier);
 	while (!samples.seen || now_ns() < c->end_ns) {
 		uint64_t begin = now_ns();
 
@@ -99,7 +99,7 @@ void callers_cell(const struct job *job, int scenario)
 	c->op = job->op;
 	c->own = scenario != SCENARIO_CALLERS;
 	c->end_ns = now_ns() + (uint64_t)(job->seconds * 1e9);
-	gate_init(&c->gate, CALLERS);
+	spin_barrier_init(&c->barrier, CALLERS);
 	meter_read(&meter, job->op);
 	team_start(&team);
 	team_join(&team);

@@ -20,7 +20,7 @@ struct readers {
 	int nr;        /* threads whose sections are counted */
 	uint32_t stop;
 	uint64_t sum;
-	struct gate gate;
+	struct spin_barrier barrier;
 	struct count *count;
 };
 
@@ -59,7 +59,7 @@ static void reader(struct member *m)
 	if (r->long_one)
 		bind_cpu(m->index == r->nr ? 0 : 1 % cpus_online());
 	op_thread_enter(r->op);
-	gate_pass(&r->gate);
+	spin_barrier_wait(&r->barrier);
 	if (m->index == r->nr)
 		long_sections(r);
 	else
@@ -103,12 +103,12 @@ void reader_cell(const struct job *job, int scenario, int readers)
 		abort();
 	for (int i = 0; i < readers; i++)
 		r.count[i].nr = 0;
-	gate_init(&r.gate, (uint32_t)team.nr + 1);
+	spin_barrier_init(&r.barrier, (uint32_t)team.nr + 1);
 	if (r.long_one)
 		bind_cpu(0);
 	if (team_start(&team)) {
 		op_thread_enter(job->op);
-		gate_pass(&r.gate);
+		spin_barrier_wait(&r.barrier);
 		for (int i = 0; i < PIECES; i++)
 			*(i % 2 ? &with : &without) += rate(job, &r, i % 2);
 		op_thread_exit(job->op);

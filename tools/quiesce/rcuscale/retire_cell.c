@@ -26,7 +26,7 @@ struct retirement {
 	const struct op *op;
 	uint64_t end_ns;
 	uint32_t finished;
-	struct gate gate;
+	struct spin_barrier barrier;
 	struct producer producer[MAX_PRODUCERS];
 };
 
@@ -54,7 +54,7 @@ static void producer(struct member *m)
 	uint64_t n = 0;
 
 	op_thread_enter(r->op);
-	gate_pass(&r->gate);
+	spin_barrier_wait(&r->barrier);
 	do {
 		for (int i = 0; i < CLOCK_EVERY; i++)
 			retire_one(r->op);
@@ -95,7 +95,7 @@ void retire_cell(const struct job *job, int producers)
 	struct team team = { .nr = producers, .body = producer, .arg = &r };
 	uint64_t begin, most;
 
-	gate_init(&r.gate, (uint32_t)producers);
+	spin_barrier_init(&r.barrier, (uint32_t)producers);
 	quiesce_store_relaxed(&freed, 0);
 	begin = now_ns();
 	team_start(&team);

@@ -2,7 +2,7 @@
 /* refscale.c - the cost of one read-side operation.
  *
  * An operation is a section with one pointer load and one field load in it.  All threads execute the same number of
- * operations; all begin at a gate; the CPU time of the threads counts, so that 64 threads on two CPUs do not measure
+ * operations; all begin at a barrier; the CPU time of the threads counts, so that 64 threads on two CPUs do not measure
  * the scheduler.  As long as each thread has a CPU, runs in which another process took a CPU away are dropped,
  * because then the threads did not run against each other.
  */
@@ -44,9 +44,9 @@ struct experiment {
 	const struct op *op;
 	uint64_t loops;
 	int runs;
-	struct gate gate;
+	struct spin_barrier barrier;
 	uint64_t begin, budget_ns;
-	uint32_t stop;     /* written by thread 0 between gates */
+	uint32_t stop;     /* written by thread 0 between barriers */
 	struct timing *timing; /* [runs][OP_LAYOUTS][threads]; ns 0: did not run */
 };
 
@@ -64,13 +64,13 @@ static struct timing timed(const struct experiment *e, int layout)
 				e->op->slot_kind ? e->op->slot_kind() : NULL };
 }
 
-/* Thread 0 reads the clock while all others wait at the gate. */
+/* Thread 0 reads the clock while all others wait at the barrier. */
 static bool is_over(struct experiment *e, const struct member *m, bool whole_run)
 {
-	gate_pass(&e->gate);
+	spin_barrier_wait(&e->barrier);
 	if (m->index == 0)
 		quiesce_store_relaxed(&e->stop, now_ns() > e->begin + (whole_run ? 1 : LAYOUTS_LATE) * e->budget_ns);
-	gate_pass(&e->gate);
+	spin_barrier_wait(&e->barrier);
 	return quiesce_load_relaxed(&e->stop);
 }
 
@@ -80,7 +80,7 @@ static void reader(struct member *m)
 
 	op_thread_enter(e->op);
 	e->op->read->loop[0](&op_target, e->loops / 8 + 1); /* warm up */
-	gate_pass(&e->gate);
+	spin_barrier_wait(&e->barrier);
 	for (int i = 0; i < e->runs * OP_LAYOUTS; i++) {
 		e->timing[i * m->team->nr + m->index] = timed(e, i % OP_LAYOUTS);
 		if (is_over(e, m, (i + 1) % OP_LAYOUTS == 0))
@@ -137,7 +137,7 @@ static void measure(const struct op *op, int threads, uint64_t loops, double sec
 		job_send_note("out of memory");
 		return;
 	}
-	gate_init(&e.gate, (uint32_t)threads);
+	spin_barrier_init(&e.barrier, (uint32_t)threads);
 	team_start(&team);
 	team_join(&team);
 	for (int layout = 0; layout < OP_LAYOUTS; layout++)

@@ -20,7 +20,7 @@ struct window {
 	int producers, readers;
 	uint32_t stop;
 	uint32_t finished; /* number of producers that have finished */
-	struct gate begin, end;
+	struct spin_barrier begin, end;
 	uint64_t begin_ns[MAX_RETIRING];
 	uint64_t end_ns[MAX_RETIRING];
 };
@@ -43,7 +43,7 @@ static void produce(struct window *w, int index)
 {
 	struct retire_tally *tally = retire_tally();
 
-	gate_pass(&w->begin);
+	spin_barrier_wait(&w->begin);
 	w->begin_ns[index] = now_ns();
 	do {
 		uint64_t n = produce_chunk(w, index);
@@ -52,7 +52,7 @@ static void produce(struct window *w, int index)
 	} while (!is_over(w));
 	w->end_ns[index] = now_ns();
 	(void)quiesce_fetch_add_relaxed(&w->finished, (uint32_t)1);
-	gate_pass(&w->end);
+	spin_barrier_wait(&w->end);
 	if (w->op->reclaim->drain)
 		w->op->reclaim->drain();
 }
@@ -81,7 +81,7 @@ static void read_for_the_window(struct window *w)
 
 	if (w->scenario == SCENARIO_RETIRE_STALLED)
 		w->op->reclaim->hold(w->where);
-	gate_pass(&w->begin);
+	spin_barrier_wait(&w->begin);
 	if (w->scenario == SCENARIO_RETIRE_BUSY)
 		read_busily(w);
 	else if (w->scenario == SCENARIO_RETIRE_GAP)
@@ -91,7 +91,7 @@ static void read_for_the_window(struct window *w)
 			sleep_ns(HELD_NS);
 	if (w->scenario == SCENARIO_RETIRE_STALLED)
 		w->op->reclaim->release();
-	gate_pass(&w->end);
+	spin_barrier_wait(&w->end);
 }
 
 static void body(struct member *m)
@@ -207,12 +207,12 @@ static bool measure(const struct job *job, struct window *w)
 	struct meter meter;
 	struct costs costs;
 
-	gate_init(&w->begin, (uint32_t)nr + 1);
-	gate_init(&w->end, (uint32_t)nr);
+	spin_barrier_init(&w->begin, (uint32_t)nr + 1);
+	spin_barrier_init(&w->end, (uint32_t)nr);
 	stopwatch_start(&began);
 	team_start(&team);
 	meter_read(&meter, w->op);
-	gate_pass(&w->begin);
+	spin_barrier_wait(&w->begin);
 	watch_window(w, &watch, (uint64_t)(job->seconds * 1e9));
 	team_join(&team);
 	if (w->op->reclaim->barrier)

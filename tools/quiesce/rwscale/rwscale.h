@@ -71,7 +71,7 @@ struct contenders {
 	uint32_t over;
 	uint64_t first, second; /* guarded by the lock: equal, except while a writer is between the two stores */
 	struct contender *reader;
-	struct gate gate;
+	struct spin_barrier barrier;
 	struct team team;
 };
 

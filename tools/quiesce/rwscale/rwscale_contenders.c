@@ -72,15 +72,15 @@ static void reader(struct contenders *c, struct contender *r)
 {
 	if (c->lock->thread_enter)
 		c->lock->thread_enter();
-	gate_pass(&c->gate);
+	spin_barrier_wait(&c->barrier);
 	r->quiet_ns = measure_quiet(c);
-	gate_pass(&c->gate);
+	spin_barrier_wait(&c->barrier);
 	while (phase_of(c) != PHASE_STOP) {
 		read_and_note(c, r);
 		if (c->sparse)
 			sleep_ns(GAP_NS);
 	}
-	gate_pass(&c->gate); /* no reader unregisters while others are inside */
+	spin_barrier_wait(&c->barrier); /* no reader unregisters while others are inside */
 	if (c->lock->thread_exit)
 		c->lock->thread_exit();
 }
@@ -138,14 +138,14 @@ struct contenders *contenders_start(const struct job *job, int scenario, int rea
 	c->limit_ns = (uint64_t)(limit_s * 1e9);
 	c->turns = turns_for(RW_WORK_NS);
 	c->team = (struct team){ .nr = readers + 1, .pinned = readers < cpus_online(), .first_cpu = 1, .body = body, .arg = c };
-	gate_init(&c->gate, (uint32_t)readers + 1);
+	spin_barrier_init(&c->barrier, (uint32_t)readers + 1);
 	if (c->team.pinned)
 		bind_cpu(0);
 	if (c->lock->thread_enter)
 		c->lock->thread_enter();
 	team_start(&c->team);
-	gate_pass(&c->gate);
-	gate_pass(&c->gate);
+	spin_barrier_wait(&c->barrier);
+	spin_barrier_wait(&c->barrier);
 	return c;
 }
 
@@ -189,7 +189,7 @@ bool contenders_stop(struct contenders *c, const char *where, uint64_t sections)
 	bool good;
 
 	quiesce_store_relaxed(&c->phase, (uint32_t)PHASE_STOP);
-	gate_pass(&c->gate);
+	spin_barrier_wait(&c->barrier);
 	quiesce_store_relaxed(&c->over, 1u);
 	team_join(&c->team);
 	if (c->lock->thread_exit)
