@@ -395,11 +395,13 @@ enum reserve_result {
 	RESERVE_FAILED, /* no memory */
 };
 
-/* One step towards @lines lines. */
+/* One step towards @lines lines.  @tries: the number of steps, up to this one, that found no bucket left to move, while other threads
+ * moved the last ones. */
 static enum reserve_result reserve_step(struct quiesce__table *table, uint64_t lines, uint32_t *tries)
 {
 	enum reserve_result result = RESERVE_MORE;
 	struct quiesce__buckets *array;
+	uint32_t before = *tries;
 	int moved;
 
 	*tries = 0;
@@ -412,7 +414,7 @@ static enum reserve_result reserve_step(struct quiesce__table *table, uint64_t l
 	/* BK2: acquire, pairs with BK2 in resize() */
 	} else if (quiesce_load_consume(BK2, &array->next)) {
 		moved = help(table, array, CHUNK_BUCKETS);
-		*tries = moved ? 0 : *tries + 1;
+		*tries = moved ? 0 : before + 1;
 		if (moved < 0)
 			result = RESERVE_FAILED;
 	} else if (lines_of(array) < lines) {

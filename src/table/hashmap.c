@@ -56,7 +56,7 @@ static void set_value(struct quiesce__bucket *line, unsigned int i, uint64_t val
 	quiesce_store_release(HM2, &line->word[i + 1], value);
 }
 
-/* Write a key into a pair that has no value. */
+/* Write a key at an index that has no value. */
 static void write_key(struct quiesce__bucket *line, unsigned int i, uint64_t key)
 {
 	/* HM1: release, pairs with HM1 in hashmap_lookup() and read_pair() */
@@ -65,8 +65,8 @@ static void write_key(struct quiesce__bucket *line, unsigned int i, uint64_t key
 	quiesce_store_release(HM1, &line->word[0], word_at(line, 0) + ONE_KEY);
 }
 
-/* The pair index of @key in @line; 0 if no pair has that key. */
-static unsigned int pair_index(const struct quiesce__bucket *line, uint64_t key)
+/* The index of @key in @line; 0 if the line does not have that key. */
+static unsigned int index_of(const struct quiesce__bucket *line, uint64_t key)
 {
 	unsigned int i = LAST_KEY;
 
@@ -75,7 +75,7 @@ static unsigned int pair_index(const struct quiesce__bucket *line, uint64_t key)
 	return i < QUIESCE_MAP_LINK ? i : 0;
 }
 
-static unsigned int empty_pair(const struct quiesce__bucket *line)
+static unsigned int empty_index(const struct quiesce__bucket *line)
 {
 	for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
 		if (!word_at(line, i + 1))
@@ -85,9 +85,9 @@ static unsigned int empty_pair(const struct quiesce__bucket *line)
 
 static bool put_in_hole(struct quiesce__bucket *line, uint64_t key, uint64_t value)
 {
-	unsigned int i = pair_index(line, key);
+	unsigned int i = index_of(line, key);
 
-	if (!i && (i = empty_pair(line)))
+	if (!i && (i = empty_index(line)))
 		write_key(line, i, key);
 	if (i)
 		set_value(line, i, value);
@@ -95,7 +95,7 @@ static bool put_in_hole(struct quiesce__bucket *line, uint64_t key, uint64_t val
 }
 
 /* Insert a key that has no value; false if an overflow line is needed.  Only the first two lines are searched for an
- * empty pair, and a new line becomes the second: so an insertion into a long bucket takes no longer. */
+ * empty index, and a new line becomes the second: so an insertion into a long bucket takes no longer. */
 static bool put_pair(struct quiesce__buckets *array, struct quiesce__bucket *line, uint64_t key, uint64_t value,
 		     struct quiesce__update *u)
 {
@@ -106,7 +106,7 @@ static bool put_pair(struct quiesce__buckets *array, struct quiesce__bucket *lin
 	more = quiesce__bucket_extra(array, line, u);
 	if (!more)
 		return false;
-	/* The key goes to the last pair, because it may be 0 (I2). */
+	/* The key goes to the last index, because it may be 0 (I2). */
 	write_key(more, QUIESCE_MUTANT(map_zero_first) ? 1 : LAST_KEY, key);
 	set_value(more, QUIESCE_MUTANT(map_zero_first) ? 1 : LAST_KEY, value);
 	quiesce_store_relaxed(&more->word[QUIESCE_MAP_LINK], (uintptr_t)second); /* Relaxed: HM2 */
@@ -132,11 +132,11 @@ static void rebuild(struct quiesce__bucket *first, struct quiesce__bucket *fresh
 	quiesce_store_release(HM2, &first->word[QUIESCE_MAP_LINK], (uintptr_t)fresh);
 }
 
-/* The line in which @key has a value, and the pair index there; NULL and 0 if there is none. */
+/* The line in which @key has a value, and the index there; NULL and 0 if there is none. */
 static struct quiesce__bucket *find(struct quiesce__bucket *line, uint64_t key, unsigned int *ret_index)
 {
 	for (; line; line = linked(line)) {
-		unsigned int i = pair_index(line, key);
+		unsigned int i = index_of(line, key);
 
 		if (i && word_at(line, i + 1)) {
 			*ret_index = i;

@@ -22,7 +22,7 @@ static void giver(void *unused)
 {
 	(void)unused;
 	world_read(1);
-	post(shazptr_protect(&world_pointer[0]));
+	hand_over(shazptr_protect(&world_pointer[0]));
 	world_read(1);
 }
 
@@ -30,7 +30,7 @@ static void giver(void *unused)
 static void leaver(void *unused)
 {
 	(void)unused;
-	post(shazptr_protect(&world_pointer[0]));
+	hand_over(shazptr_protect(&world_pointer[0]));
 }
 
 static void taker(void *unused)
