@@ -3,7 +3,7 @@
 # after scripts/bootstrap.sh has installed what a target needs.
 #
 #	make                 the library and the tool, at ./build/quiesce
-#	make run             build, then measure this machine in about three minutes, the build and installs not counted: six lines, and tables
+#	make run             build, then measure this machine in about four minutes with the build and installs: six lines, and tables
 #	make report          the same at length, as a page with pictures: twelve minutes
 #	make figures         measure, and write the figures and pictures of README.md and docs/: ten minutes on a quiet machine
 #	make test            every suite, in less than five minutes, but for a few slow tests of .ci/run

@@ -117,7 +117,8 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 /** hashmap_insert - give @key the value @value if it has none.
  * @ret_existing: if not NULL, set to the value that it has, or to 0.
  *
- * Return: 0; -EEXIST; -ENOMEM, and the map is unchanged; -EINVAL: @value is 0. */
+ * Return: 0; -EEXIST; -ENOMEM, and the map is unchanged; -EINVAL: @value is 0, or the map is not
+ *   initialised. */
 QUIESCE_PLAIN int hashmap_insert(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_existing)
 {
 	return quiesce_hashmap_insert(map, key, value, ret_existing);
@@ -127,7 +128,7 @@ QUIESCE_PLAIN int hashmap_insert(struct hashmap *map, uint64_t key, uint64_t val
  * @ret_old: if not NULL, set to the value that it had, or to 0.
  *
  * A lookup finds the old value or the new one, never none.
- * Return: 0; -ENOMEM; -EINVAL: @value is 0. */
+ * Return: 0; -ENOMEM; -EINVAL: @value is 0, or the map is not initialised. */
 QUIESCE_PLAIN int hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_old)
 {
 	return quiesce_hashmap_set(map, key, value, ret_old);
@@ -160,7 +161,7 @@ QUIESCE_PLAIN int hashmap_remove_value(struct hashmap *map, uint64_t key, uint64
  * @ret_old: if not NULL, set to the value before, or to 0.
  *
  * Return: 0; -ENOMEM, and nothing has changed: there was no value, and no memory for one, or for
- *   the map's first. */
+ *   the map's first; -EINVAL: the map is not initialised. */
 QUIESCE_PLAIN int hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uint64_t value, void *arg), void *arg,
 				 uint64_t *ret_old)
 {
