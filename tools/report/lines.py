@@ -7,7 +7,11 @@ There are two panels for each configuration: rates, and below them the same rela
 import json
 import sys
 
-from plots import GRID, INK, SMALL, plt
+import report
+
+if report.find_libraries({"matplotlib": "python3-matplotlib"}):
+    sys.exit(1)
+from plots import GRID, INK, SMALL, plt  # noqa: E402 - it imports matplotlib
 
 MARKS = "osD^vPX*<>"
 DASHES = ("-", "--", ":", "-.")

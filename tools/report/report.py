@@ -12,9 +12,9 @@ import sys
 NEEDED = {"matplotlib": "python3-matplotlib", "jinja2": "python3-jinja2"}
 
 
-def find_libraries():
+def find_libraries(needed=NEEDED):
     """The packages that are missing.  Distributions install the libraries for their own Python, which may not be the first in the path."""
-    missing = [package for module, package in NEEDED.items() if not importlib.util.find_spec(module)]
+    missing = [package for module, package in needed.items() if not importlib.util.find_spec(module)]
     system = "/usr/bin/python3"
     if missing and os.path.realpath(sys.executable) != os.path.realpath(system) and os.path.exists(system):
         os.execv(system, [system, *sys.argv])
