@@ -5,6 +5,7 @@
 
 #include "hazptr.h"
 #include "runtime/debug_pending.h"
+#include "runtime/object.h"
 #include "runtime/held.h"
 #include "runtime/run.h"
 #include "shazptr/shazptr.h"
@@ -121,7 +122,7 @@ static void run_recorded(struct hazptr_head *head)
 	if (func > QUIESCE_KFREE_OFFSET_MAX)
 		((void (*)(struct hazptr_head *))func)(head);
 	else if (func)
-		platform_free((char *)head - (func - 1));
+		quiesce__object_free((char *)head - (func - 1));
 }
 
 static void delete_recorded(void *object)

@@ -5,6 +5,7 @@
 
 #include "hazptr.h"
 #include "runtime/helper.h"
+#include "runtime/object.h"
 #include "runtime/run.h"
 #include "rcu/queue.h"
 #include "rcu/reclaim.h"
@@ -157,7 +158,7 @@ static inline void quiesce__hazptr_call(struct quiesce__run *run, struct hazptr_
 	uintptr_t func = (uintptr_t)head->func;
 
 	if (func <= QUIESCE_KFREE_OFFSET_MAX) {
-		platform_free((char *)head - (func - 1));
+		quiesce__object_free((char *)head - (func - 1));
 		return;
 	}
 	run->func = func;

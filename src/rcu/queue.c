@@ -18,6 +18,7 @@
 #include "queue.h"
 
 #include "reclaim.h"
+#include "runtime/object.h"
 
 #define REPORT_MIN 1024u
 #define REPORT_MAX 65536u
@@ -198,7 +199,7 @@ static void free_row(struct quiesce__consume *from, const uintptr_t *slot, uint3
 		if (i + PREFETCH < nr)
 			__builtin_prefetch((void *)quiesce_load_relaxed(&slot[i + PREFETCH]), 1); /* Relaxed: a hint. */
 		quiesce_store_relaxed(&from->taken, from->taken + 1); /* Relaxed: under the lock.  Before free(): I3. */
-		platform_free((void *)item);
+		quiesce__object_free((void *)item);
 	}
 }
 

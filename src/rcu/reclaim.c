@@ -23,6 +23,7 @@
 #include "reclaim.h"
 #include "queue.h"
 #include "rcu.h"
+#include "runtime/object.h"
 
 #if defined(QUIESCE_SIM)
 #define CHECK_BYTES 8192
@@ -231,7 +232,7 @@ void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
 	}
 	quiesce__init();
 	quiesce__rcu_wait(QUIESCE_EXPEDITED, "kfree_rcu_mightsleep");
-	platform_free(object);
+	quiesce__object_free(object);
 }
 
 void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self)

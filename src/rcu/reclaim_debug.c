@@ -5,6 +5,7 @@
 #include "reclaim.h"
 
 #include "runtime/debug_pending.h"
+#include "runtime/object.h"
 #include "runtime/run.h"
 
 /* Called in place of the program's function, which may also be the offset of an object for free(). */
@@ -21,7 +22,7 @@ void quiesce__rcu_run_recorded(struct rcu_head *head)
 	if (func > QUIESCE_KFREE_OFFSET_MAX)
 		((void (*)(struct rcu_head *))func)(head);
 	else if (func)
-		platform_free((char *)head - (func - 1));
+		quiesce__object_free((char *)head - (func - 1));
 }
 
 void quiesce__call_rcu_debug(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)

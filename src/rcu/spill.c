@@ -19,6 +19,7 @@
 #include "heads.h"
 #include "queue.h"
 #include "reclaim.h"
+#include "runtime/object.h"
 
 /* Only the holder of pass.lock changes these. */
 static struct {
@@ -85,7 +86,7 @@ static void run_head(struct rcu_head *head)
 	uintptr_t func = (uintptr_t)head->func;
 
 	if (func <= QUIESCE_KFREE_OFFSET_MAX)
-		platform_free((char *)head - (func - 1));
+		quiesce__object_free((char *)head - (func - 1));
 	else
 		quiesce__pass_call(quiesce__pass_holder, head);
 	quiesce_store_relaxed(&quiesce__pass_holder->func, 0); /* Relaxed: for reports. */
