@@ -21,7 +21,7 @@ KINDS = {  # operation: the mutants that weaken it
     "fence_heavy_shared": ("heavy", "full"), "fence_mode": ("light", "full"), "fence_restart": ("heavy",),
     "claim": ("acquire", "release"), "claim_own": ("acquire", "release"), "own_store_release": ("release",),
     "count_release": ("release",), "count_release_unless": ("release",), "count_release_always": ("release",),
-    "count_release_at": ("release",), "count_acquire": ("acquire",), "count_acquire_at": ("acquire",), "count_unless": ("acquire",),
+    "count_acquire": ("acquire",), "count_unless": ("acquire",),
 }
 OPERATION = re.compile(r"\bquiesce_(" + "|".join(KINDS) + r")\s*\(\s*(\w+)\s*[,)]")
 PAIR = re.compile(r"\b([A-Z]{2,4}\d+): (?:(?:acquire|release|full), )?pairs with (?:the caller|([A-Z]{2,4}\d+) in "

@@ -37,7 +37,7 @@ class srcu_domain {
 public:
 	/* @name: for reports, not copied. */
 	constexpr explicit srcu_domain(const char *name = "srcu_domain") noexcept
-		: domain{ 0, { 0, 0 }, 0, { nullptr }, { 0, 0 }, name, { 0 }, { { 0 } } }
+		: domain{ 0, { 0, 0 }, { 0, 0 }, { 0, 0 }, { nullptr }, name, { 0 }, { { 0 } } }
 	{
 	}
 	srcu_domain(const srcu_domain &) = delete;

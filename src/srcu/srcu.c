@@ -45,6 +45,7 @@
 
 #define SPIN_PAUSES 8u
 #define SPINS 1000u /* for a clock that stands still; more than fit into QUIESCE_SPIN_NS */
+#define LEFT 2u /* place of the counts of sections that have left, behind those of sections that have entered */
 #define FORCE_NORMAL_NS 50000u
 #define PAUSE_RATIO 4u /* readers yield at most a fifth of the time for normal waits */
 
@@ -65,6 +66,12 @@ struct wait {
 
 /* ---- readers, slow halves ---- */
 
+/* The word "open" whose counter is that at @index of the set. */
+static uint64_t open_at(uint64_t word, uint32_t index)
+{
+	return word ? word - sizeof(uint64_t) * index : 0;
+}
+
 /* Let readers count inline, if they can.  Any thread may call this at any time: a request that it withdraws by a race
  * is made again. */
 static void open_domain(struct srcu_struct *ssp)
@@ -73,13 +80,14 @@ static void open_domain(struct srcu_struct *ssp)
 
 	if (!word)
 		return;
-	for (uint32_t i = 0; i < 2; i++)
+	for (uint32_t i = 0; i < 2; i++) {
 		/* Relaxed: a race costs a missed request (I5). */
 		if (!quiesce_load_relaxed(&ssp->leave[i]) && !quiesce_load_relaxed(&ssp->requests[i]))
 			/* Relaxed: a reader that leaves has found the sets by entering. */
-			quiesce_store_relaxed(&ssp->leave[i], word);
-	/* PC1: release, pairs with PC1 in srcu_read_lock() */
-	quiesce_store_release(PC1, &ssp->enter, word);
+			quiesce_store_relaxed(&ssp->leave[i], open_at(word, LEFT + i));
+		/* PC1: release, pairs with PC1 in srcu_read_lock() */
+		quiesce_store_release(PC1, &ssp->enter[i], open_at(word, i));
+	}
 }
 
 int quiesce__srcu_lock_slow(uint32_t layout, struct srcu_struct *ssp, uint64_t idx)
@@ -134,10 +142,10 @@ void quiesce__srcu_unlock_slow(struct srcu_struct *ssp, uint64_t idx)
 			open_domain(ssp);
 		/* Count in a sequence by a call, for programs whose inline code cannot read the thread's id. */
 		/* PC2: release, pairs with PC2 in sum() */
-		if (quiesce_count_release_always(PC2, &ssp->percpu, 16 + 8 * idx))
+		if (quiesce_count_release_always(PC2, &ssp->percpu, sizeof(uint64_t) * (LEFT + idx)))
 			return;
 	}
-	if (!quiesce__percpu_add(&ssp->percpu, quiesce__srcu_usage(ssp)->shared, 2 + (uint32_t)idx))
+	if (!quiesce__percpu_add(&ssp->percpu, quiesce__srcu_usage(ssp)->shared, LEFT + (uint32_t)idx))
 		/* SR2: pairs with SR2 in scan_after_request() */
 		/* WQ1: full, pairs with WQ1 in quiesce__waitq_prepare() */
 		quiesce_fence_full(WQ1);
@@ -154,12 +162,12 @@ void quiesce__srcu_wake_leader(const struct srcu_struct *ssp)
 
 uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx)
 {
-	return quiesce__percpu_inside(&ssp->percpu, quiesce__srcu_usage(ssp)->shared, idx, 2 + idx);
+	return quiesce__percpu_inside(&ssp->percpu, quiesce__srcu_usage(ssp)->shared, idx, LEFT + idx);
 }
 
 void quiesce__srcu_request_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
 {
-	uint64_t leave = bits ? 0 : quiesce__percpu_open_word(&ssp->percpu);
+	uint64_t leave = bits ? 0 : open_at(quiesce__percpu_open_word(&ssp->percpu), LEFT + idx);
 
 	/* Relaxed throughout: I5.  Written by the leader, and only on a change, because readers load this cache line all
 	 * the time. */
@@ -251,7 +259,7 @@ void quiesce_srcu_after_fork_child(struct srcu_struct *ssp)
 	if (quiesce_unlikely(!quiesce__is_child("srcu_after_fork_child()")))
 		return;
 	for (uint32_t i = 0; i < 2; i++)
-		quiesce__percpu_count_all_left(&ssp->percpu, u->shared, i, 2 + i);
+		quiesce__percpu_count_all_left(&ssp->percpu, u->shared, i, LEFT + i);
 	quiesce_store_relaxed(&u->inherited, 0); /* Relaxed: I7. */
 	quiesce__srcu_wake_leader(ssp);
 }

@@ -82,7 +82,7 @@ struct quiesce__srcu_usage {
 	struct quiesce__job job;
 };
 _Static_assert(sizeof(struct quiesce__srcu_usage) <= sizeof(struct quiesce__srcu_space), "the private part fits");
-_Static_assert(offsetof(struct srcu_struct, pad) == QUIESCE_CACHELINE, "readers load one cache line");
+_Static_assert(offsetof(struct srcu_struct, name) == QUIESCE_CACHELINE, "readers load one cache line");
 
 /* Shared by all domains, because a reader that has left may not access its own. */
 extern struct quiesce__yield quiesce__srcu_yield;

@@ -79,7 +79,7 @@ X86 = {
     "stop": re.compile(r"ret"), "jump": re.compile(r"jmp"), "branch": re.compile(r"j[a-z]+"),
     "frame": re.compile(r"(push|pop|endbr64|nop[wl]?|data16|cs|leave)\b|(add|sub)\s+\$\w+,%rsp|mov\s+%rsp,%rbp"),
     "set": re.compile(r"movq?\s+(%r\w+|\$0x[1-9a-f]\w*),(0x0)?\(%r\w+\)"), "clear": re.compile(r"movq\s+\$0x0,(0x0)?\(%r\w+\)"),
-    "sequence": re.compile(r"mov\s+%r\w+,%fs:0x8\(%r\w+\)"), "count": re.compile(r"incq\s+(0x\w+)?\(%r\w+"),
+    "sequence": re.compile(r"mov\s+%r\w+,%fs:0x8\(%r\w+\)"), "count": re.compile(r"incq\s+(0x\w+)?\(%r\w+\)"),
     "memory": re.compile(r"(?!lea|nop|cs nop|data16).*(\(%|%fs:)"),
     "stack": re.compile(r"\(%rsp"),
     "call": re.compile(r"call|syscall|cmpxchg"), "fence": re.compile(r"lock\b|mfence"),

@@ -350,7 +350,7 @@ static void queues_for_never_empty(void *unused)
 
 static void setup_never_empty_barrier(void)
 {
-	sim_config()->max_steps = 10000;
+	sim_config()->max_steps = 20000;
 	world_begin(ANY);
 	sim_spawn(never_empty, NULL, "reader");
 	sim_spawn(queues_for_never_empty, NULL, "queuer");

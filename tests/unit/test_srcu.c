@@ -516,7 +516,7 @@ static void readers_count_by_themselves(void **state)
 	assert_int_equal(init_srcu_struct(&fresh), 0);
 	srcu_read_unlock(&fresh, srcu_read_lock(&fresh));
 	for (int i = 0; i < 2; i++)
-		assert_true(!quiesce_load_relaxed(&fresh.enter) == !quiesce_load_relaxed(&fresh.leave[i])); /* Relaxed: one thread. */
+		assert_true(!quiesce_load_relaxed(&fresh.enter[i]) == !quiesce_load_relaxed(&fresh.leave[i])); /* Relaxed: one thread. */
 	cleanup_srcu_struct(&fresh);
 }
 

@@ -126,13 +126,13 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq_own(struct quiesce__own_block self, 
 }
 #endif
 
-/* A count has one of these operands: the word at @offset, or the word at @index from there on. */
+/* The operand of a count.  It has no index register, because some CPUs forward the store of one count
+ * to the next count of the same word in half of the time without. */
 #define QUIESCE_COUNT_WORD(offset) "{" #offset "(%%rax)|QWORD PTR [rax+" #offset "]}"
-#define QUIESCE_COUNT_WORD_AT(offset) "{" #offset "(%%rax, %[nth], 8)|QWORD PTR [rax+%[nth]*8+" #offset "]}"
 
 /* 24 is the offset of the concurrency id.  Subtracting 0 does not borrow; subtracting a negated
  * address does. */
-#define QUIESCE_COUNT_RSEQ(word, ...)                                                          \
+#define QUIESCE_COUNT_RSEQ(word)                                                               \
 	__asm__ __volatile__ goto(                                                             \
 		QUIESCE_RSEQ_ENTER("%%rax", "rax")                                             \
 		"1:\n" QUIESCE_RSEQ_GUARD                                                      \
@@ -144,7 +144,7 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq_own(struct quiesce__own_block self, 
 		"2:\n"                                                                         \
 		:                                                                              \
 		: [area] "r"((int64_t)__rseq_offset), [open] "m"(*open),                       \
-		  [shift] "i"(QUIESCE_PERCPU_SHIFT) __VA_ARGS__ QUIESCE_RSEQ_INPUTS            \
+		  [shift] "i"(QUIESCE_PERCPU_SHIFT) QUIESCE_RSEQ_INPUTS                        \
 		: "memory", "cc", "rax" QUIESCE_RSEQ_CLOBBERS QUIESCE_COUNT_CLOBBERS           \
 		: call);                                                                       \
 	return true;                                                                           \

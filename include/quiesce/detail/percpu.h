@@ -10,7 +10,7 @@
  * thread enters on one CPU and leaves on another, a sum of such words might include the second
  * step but not the first, and be zero with a holder inside.
  *
- * The sequence loads one word of the object, "open": minus the address of the counters, or 0 while
+ * The sequence loads one word of the object, "open": minus an address in the set of id 0, or 0 while
  * no thread may count inline.  A thread that stores 0, and then restarts all sequences by a fence,
  * divides the other threads into those that have counted and those that will not.  Nothing else is
  * loaded: the concurrency id, and the C library's word where the kernel stores it, are at constant
@@ -46,16 +46,14 @@ struct quiesce_percpu {
 	char *base; /* address of the set of id 0; NULL: not yet allocated */
 };
 
-/* Add one to the word at @offset, 0 or 8, in the set of this thread's id; false if *@open is 0.
+/* Add one to the word at @offset, 0 or 8, from the address of @open on, in the set of this thread's id;
+ * false if *@open is 0.
  * The check of *@open and the addition are one step.  A plain store, which the compiler does not
  * reorder.
  * _acquire: the check is an acquire.  _release: the count is a release, and the check orders
  * nothing.  On x86 both are always both. */
 #define quiesce_count_acquire(label, open, offset) QUIESCE__COUNT(offset)(open)
 #define quiesce_count_release(label, open, offset) QUIESCE__COUNT(offset)(open)
-/* The _at forms count in the word at 8 * @index, and in that at 16 + 8 * @index. */
-#define quiesce_count_acquire_at(label, open, index) quiesce__count_at((open), (index))
-#define quiesce_count_release_at(label, open, index) quiesce__count_at_16((open), (index))
 #define QUIESCE__COUNT(offset) QUIESCE__COUNT_OF(offset)
 #define QUIESCE__COUNT_OF(offset) quiesce__count_##offset
 
@@ -63,44 +61,28 @@ struct quiesce_percpu {
 
 #undef quiesce_count_acquire
 #undef quiesce_count_release
-#undef quiesce_count_acquire_at
-#undef quiesce_count_release_at
 bool quiesce__count_sim(const uint64_t *open, size_t offset, bool acquire, bool release, const char *label);
 #define quiesce_count_acquire(label, open, offset) \
 	quiesce__count_sim(open, offset, !quiesce_weakened(label, ACQUIRE), false, #label)
 #define quiesce_count_release(label, open, offset) \
 	quiesce__count_sim(open, offset, false, !quiesce_weakened(label, RELEASE), #label)
-#define quiesce_count_acquire_at(label, open, index) quiesce_count_acquire(label, open, 8 * (index))
-#define quiesce_count_release_at(label, open, index) quiesce_count_release(label, open, 16 + 8 * (index))
 
 #elif defined(QUIESCE_COUNTS_INLINE)
 
 QUIESCE_FAST bool quiesce__count_0(const uint64_t *open)
 {
-	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD(0), );
+	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD(0));
 }
 
 QUIESCE_FAST bool quiesce__count_8(const uint64_t *open)
 {
-	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD(8), );
-}
-
-QUIESCE_FAST bool quiesce__count_at(const uint64_t *open, uint64_t index)
-{
-	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD_AT(0), , [nth] "r"(index));
-}
-
-QUIESCE_FAST bool quiesce__count_at_16(const uint64_t *open, uint64_t index)
-{
-	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD_AT(16), , [nth] "r"(index));
+	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD(8));
 }
 
 #else
 
 #define quiesce__count_0(open) ((void)(open), false)
 #define quiesce__count_8(open) ((void)(open), false)
-#define quiesce__count_at(open, index) ((void)(open), (void)(index), false)
-#define quiesce__count_at_16(open, index) ((void)(open), (void)(index), false)
 
 #endif
 

@@ -11,22 +11,24 @@
 
 QUIESCE_BEGIN_DECLS
 
-/* A domain.  Readers load its first line only; that changes only with grace periods. */
+/* A domain.  Readers load its first line only; that changes only with grace periods.  Each index has
+ * words of its own to enter and to leave, which lead to the counter itself: an increment by an
+ * address with an index register waits for the store of the previous one on some CPUs. */
 struct srcu_struct {
-	uint64_t enter;               /* nonzero: readers count inline; see percpu.h */
-	uint64_t leave[2];            /* nonzero: readers leave the index inline; 0 for a request, too */
 	uint64_t idx;                 /* 0 or 1: where new sections count; changes with grace periods */
-	struct quiesce_percpu percpu; /* counts entered and left, of both indexes */
+	uint64_t enter[2];            /* nonzero: readers enter the index inline; see percpu.h */
+	uint64_t leave[2];            /* nonzero: readers leave the index inline; 0 for a request, too */
 	uint64_t requests[2];         /* to readers that leave an index */
+	struct quiesce_percpu percpu; /* counts entered and left, of both indexes */
 	const char *name;             /* name in reports */
-	uint64_t pad[8];              /* padding: the private part has cache lines of its own */
+	uint64_t pad[7];              /* padding: the private part has cache lines of its own */
 	struct quiesce__srcu_space {
 		uint64_t words[48];
 	} __attribute__((__may_alias__)) space; /* private; all zero at first */
 };
 
 #if defined(__cplusplus)
-#define QUIESCE_SRCU_INIT(name) { 0, { 0, 0 }, 0, { NULL }, { 0, 0 }, #name, { 0 }, { { 0 } } }
+#define QUIESCE_SRCU_INIT(name) { 0, { 0, 0 }, { 0, 0 }, { 0, 0 }, { NULL }, #name, { 0 }, { { 0 } } }
 #else
 #define QUIESCE_SRCU_INIT(text) { .name = #text }
 #endif
@@ -66,7 +68,7 @@ QUIESCE_FAST int quiesce__srcu_read_lock(struct srcu_struct *ssp)
 
 	/* The slow path has a full fence. */
 	/* PC1: acquire, pairs with PC1 in open_domain() */
-	if (quiesce_unlikely(!quiesce_count_acquire_at(PC1, &ssp->enter, idx)))
+	if (quiesce_unlikely(!quiesce_count_acquire(PC1, &ssp->enter[idx], 0)))
 		return quiesce__srcu_lock_slow(QUIESCE_LAYOUT, ssp, idx);
 	/* If the section misses what was unlinked before the heavy fence, the sum after that
 	 * includes this count; if the sum misses the count, the section sees what was unlinked. */
@@ -81,7 +83,7 @@ QUIESCE_FAST void quiesce__srcu_read_unlock(struct srcu_struct *ssp, int index)
 	uint64_t idx = (unsigned int)index;
 
 	/* PC2: release, pairs with PC2 in sum() */
-	if (quiesce_unlikely(!quiesce_count_release_at(PC2, &ssp->leave[idx], idx)))
+	if (quiesce_unlikely(!quiesce_count_release(PC2, &ssp->leave[idx], 0)))
 		quiesce__srcu_unlock_slow(ssp, idx);
 }
 
