@@ -16,7 +16,7 @@
  *	percpu_ref_kill(&queue->users);                     // the owner, once: puts its reference, and
  *	                                                    // queue_unused() runs when the last user has gone
  *
- * There are two modes.  In per-CPU mode a get or put adds one to a word of its CPU, and the sum is
+ * There are two modes.  In per-CPU mode a get or put changes a word of its CPU, and the sum is
  * not known.  In atomic mode all threads count in one word, and the put that makes it zero calls
  * the release function.  percpu_ref_kill() makes the count atomic until percpu_ref_reinit() or
  * percpu_ref_resurrect() reverts that; percpu_ref_switch_to_atomic() and
@@ -33,8 +33,9 @@
  * Differences from the kernel.  A change of mode is complete when the call returns: it leaves
  * nothing to a callback.  It costs a membarrier, not a grace period of RCU; neither here nor in
  * the kernel does the kill wait for readers that find the object by RCU.  Misuse is always
- * reported.  Without memory, without restartable sequences or with full fences the count is atomic
- * from the start: correct, and slower.
+ * reported.  Without restartable sequences or with full fences a get or put is a locked instruction
+ * on the word of its CPU, which no other CPU writes.  Without memory for these words the count is
+ * atomic from the start: correct, and slower.
  *
  * fork(): the child has the counts of the parent, including those of threads that it does not
  * have, as with any count.  If another thread was changing the mode, the child's next change
@@ -135,8 +136,9 @@ QUIESCE_PLAIN void percpu_ref_exit(struct percpu_ref *ref)
 /** percpu_ref_get - take a reference; the caller has one already.
  *
  * Context: any; signal handlers.
- * Cost: in per-CPU mode a restartable sequence with an addition to the CPU's own line; in atomic
- *   mode a locked instruction on a shared line.
+ * Cost: in per-CPU mode a restartable sequence with an addition to the CPU's own line, with full
+ *   fences a call and a locked instruction on that line; in atomic mode a locked instruction on a
+ *   shared line.
  * Misuse: without a reference, in atomic mode: reported (QUIESCE_MISUSE_COUNT), and aborts by
  *   default; if a hook returns, the object is never released.  Not detected in per-CPU mode.
  * Orders: nothing. */
@@ -225,7 +227,8 @@ QUIESCE_FAST bool percpu_ref_tryget_live(struct percpu_ref *ref)
  * the object afterwards.
  * Context: a thread.  Sleeps while another thread changes the mode of @ref.
  * Cost: a membarrier in per-CPU mode: microseconds, and an interrupt of every CPU that runs this
- *   process.  Reads two words for each possible CPU.
+ *   process.  Reads two words for each possible CPU.  With full fences a locked instruction for each
+ *   possible CPU in their place, and no interrupt.
  * Misuse: a second kill: reported (QUIESCE_MISUSE_COUNT), without effect. */
 QUIESCE_PLAIN void percpu_ref_kill_and_confirm(struct percpu_ref *ref, percpu_ref_func_t *confirm)
 {

@@ -18,6 +18,8 @@
  *
  * PC1  sets allocated, then base published         | base loaded, then counted in the sets
  * PC2  the reader's accesses, then counted as left | sum of left, then sum of entered
+ * PC3  accesses, then added to a word that is open | the word closed, then accesses
+ *      accesses, then a word opened                | added to the word, then accesses
  */
 #include "percpu.h"
 
@@ -355,6 +357,72 @@ uint64_t quiesce__percpu_total(const struct quiesce_percpu *percpu, const uint64
 	const char *base = quiesce_load_acquire(PC1, &percpu->base);
 
 	return base ? nr + sum(base, index) - nr_ids * QUIESCE_PERCPU_START : nr;
+}
+
+/* ---- words that close ---- */
+
+#define CLOSED 1ull
+
+static uint64_t *word_of(const char *base, size_t id)
+{
+	return (uint64_t *)(void *)((uintptr_t)base + (id << QUIESCE_PERCPU_SHIFT));
+}
+
+bool quiesce__percpu_word_add(const struct quiesce_percpu *percpu, uint64_t delta)
+{
+	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
+	const char *base = quiesce_load_acquire(PC1, &percpu->base);
+	uint64_t *word, now;
+
+	if (!base)
+		return false;
+	word = word_of(base, set_of_thread());
+	now = quiesce_load_relaxed(word); /* Relaxed: the exchange decides. */
+	do {
+		if ((now & CLOSED) && !QUIESCE_MUTANT(percpu_closed_changes))
+			return false;
+		/* PC3: full, pairs with PC3 in quiesce__percpu_words_close() and quiesce__percpu_words_open() */
+	} while (!quiesce_cmpxchg(PC3, word, &now, now + delta));
+	return true;
+}
+
+/* A word that an earlier caller has closed, in the parent of a fork, stays as it is. */
+uint64_t quiesce__percpu_words_close(const struct quiesce_percpu *percpu)
+{
+	uint64_t total = 0;
+
+	for (size_t id = 0; id < nr_ids; id++) {
+		uint64_t *word = word_of(percpu->base, id), now;
+
+		now = quiesce_load_relaxed(word); /* Relaxed: only the caller changes the bit. */
+		if (!(now & CLOSED))
+			/* PC3: full, pairs with PC3 in quiesce__percpu_word_add() */
+			now = quiesce_fetch_add(PC3, word, CLOSED);
+		total += now & ~CLOSED;
+	}
+	return total;
+}
+
+/* A word that is open is not written: so no page is touched for the ids that no thread has used before the first close. */
+void quiesce__percpu_words_open(const struct quiesce_percpu *percpu)
+{
+	for (size_t id = 0; id < nr_ids; id++) {
+		uint64_t *word = word_of(percpu->base, id);
+
+		if (quiesce_load_relaxed(word) & CLOSED) /* Relaxed: only the caller changes the bit. */
+			/* PC3: full, pairs with PC3 in quiesce__percpu_word_add() */
+			quiesce_fetch_add(PC3, word, 0 - CLOSED);
+	}
+}
+
+uint64_t quiesce__percpu_words_sum(const struct quiesce_percpu *percpu)
+{
+	uint64_t total = 0;
+
+	/* Relaxed: exact if the words are closed, or no thread uses them. */
+	for (size_t id = 0; percpu->base && id < nr_ids; id++)
+		total += quiesce_load_relaxed(word_of(percpu->base, id)) & ~CLOSED;
+	return total;
 }
 
 /* ---- fork ---- */

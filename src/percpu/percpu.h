@@ -37,6 +37,17 @@ uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint6
 /* Number of sets that a sum reads; 0 if there are none. */
 uint64_t quiesce__percpu_nr_sets(const struct quiesce_percpu *percpu);
 
+/* Words that close, for counts of a process without sequences: word 0 of each set holds an even number, to which
+ * threads add by locked instructions, and a low bit, closed.  A closed word does not change until it is opened, so
+ * that the sum over closed words is exact, without a fence, whatever other threads do.  One thread at a time closes
+ * or opens the words of an object.
+ * _word_add: add @delta, an even number, to the word of the thread's id; false if that is closed, or there are no
+ * sets.  _words_close, _words_sum: return the sum. */
+bool quiesce__percpu_word_add(const struct quiesce_percpu *percpu, uint64_t delta);
+uint64_t quiesce__percpu_words_close(const struct quiesce_percpu *percpu);
+void quiesce__percpu_words_open(const struct quiesce_percpu *percpu);
+uint64_t quiesce__percpu_words_sum(const struct quiesce_percpu *percpu);
+
 /* In a child of fork(): count every holder as left, because the child has none of these threads. */
 void quiesce__percpu_count_all_left(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t entered, uint32_t left);
 

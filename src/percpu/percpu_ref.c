@@ -6,11 +6,17 @@
  * restarts all sequences.  After that each earlier count is visible and each later one finds the new state, so the words
  * stand still and their sum can be moved to the shared count.
  *
- *   references = count / 2 - (biased ? BIAS / 2 : 0) + (biased ? got - put since the base : 0)
+ * A process without sequences has one word for each id in their place, which counts up and down by locked instructions
+ * and is closed before it is summed: a thread that finds it closed counts in the shared count.  So a change of mode
+ * needs no fence.
+ *
+ *   references = count / 2 - (biased ? BIAS / 2 : 0) + (biased ? (sum - base) / 2 : 0)
+ *   sum        = 2 (got - put), or that of the words that close
  *
  * I1. This sum is exact at every moment: each step changes one of its terms, or moves a part from one term to another
  *     in a single addition.  So the count shows zero only if there is no reference.
- * I2. While the state is 0, and until the words stand still, the count has the bias and is never zero.
+ * I2. While the state is 0, and until the words stand still, the count has the bias and is never zero.  Words that close
+ *     are open only while the count has the bias, or if the state has never been 0, so that no thread has added to them.
  * I3. State, bias and base change under the lock.  A change that a fork interrupts is completed by the child's next
  *     change, which therefore checks the bias and not the state.
  * I4. The count itself shows that it was killed, in the word that tryget_live changes.
@@ -22,6 +28,7 @@
  *      accesses before a reinit, then state per-CPU             | state read, then counted, then later accesses
  * PR2  used through a reference, then put                       | the last put, then release
  * PR3  one change of mode                                       | the next
+ * PC3  see percpu.c
  */
 #include "percpu.h"
 
@@ -65,12 +72,15 @@ static QUIESCE_COLD void report_misuse(struct percpu_ref *ref, const char *what)
 
 /* ---- the shared count ---- */
 
-/* Count one reference in a sequence by a call, for programs whose inline code cannot read the thread's id. */
+/* Count one reference in a word of this id: in a sequence by a call, for programs whose inline code cannot read the
+ * thread's id, or by a locked instruction. */
 static bool count_by_call(const struct percpu_ref *ref, size_t offset, uint64_t nr)
 {
 	/* Relaxed: a hint. */
 	if (nr != 1 || quiesce_load_relaxed(&ref->state))
 		return false;
+	if (!quiesce__percpu_uses_sequences())
+		return quiesce__percpu_word_add(&ref->percpu, offset == QUIESCE_REF_GOT ? QUIESCE_REF_ONE : 0 - QUIESCE_REF_ONE);
 	/* PR1: acquire, pairs with PR1 in fence_atomic() and to_percpu() */
 	return quiesce_count_unless(PR1, &ref->percpu, offset, &ref->state);
 }
@@ -189,32 +199,26 @@ static void end_change(struct percpu_ref *ref)
 
 /* ---- the change ---- */
 
-/* Test once, before the first count depends on it. */
-static bool can_restart(void)
-{
-	static uint32_t known; /* 0: not tested yet; 1: no; 2: yes */
-	uint32_t answer = quiesce_load_relaxed(&known); /* Relaxed: every caller gets the same answer. */
-	int err;
-
-	if (!answer) {
-		err = platform_membarrier_restart();
-		answer = err ? 1 : 2;
-		if (err != -ENOMEM)
-			quiesce_store_relaxed(&known, answer); /* Relaxed: every caller gets the same answer. */
-	}
-	return answer == 2;
-}
-
-/* Sum of got less put over all sets: exact if the words stand still, else an estimate. */
+/* The sum over all sets, times two as in the count: exact if the words stand still, else an estimate. */
 static uint64_t sum_words(const struct percpu_ref *ref)
 {
 	static const uint64_t none[WORDS];
 
-	return quiesce__percpu_inside(&ref->percpu, none, QUIESCE_REF_GOT / 8, QUIESCE_REF_PUT / 8);
+	if (!quiesce__percpu_uses_sequences())
+		return quiesce__percpu_words_sum(&ref->percpu);
+	return quiesce__percpu_inside(&ref->percpu, none, QUIESCE_REF_GOT / 8, QUIESCE_REF_PUT / 8) * QUIESCE_REF_ONE;
 }
 
-/* Once the fence that follows is over, all threads count in ref->count.  Returns false if they did so before,
- * and no fence is needed. */
+/* The sum after the fence, when no thread counts in words any more. */
+static uint64_t last_sum(const struct percpu_ref *ref)
+{
+	if (!quiesce__percpu_uses_sequences() && !QUIESCE_MUTANT(ref_words_open))
+		return quiesce__percpu_words_close(&ref->percpu);
+	return sum_words(ref);
+}
+
+/* Once the fence that follows is over, or the words are closed, all threads count in ref->count.  Returns false if they
+ * did so before, and no fence is needed. */
 static bool begin_atomic(struct percpu_ref *ref, uint64_t state)
 {
 	/* Relaxed: the fence follows. */
@@ -225,6 +229,8 @@ static bool begin_atomic(struct percpu_ref *ref, uint64_t state)
 
 static void fence_atomic(void)
 {
+	if (!quiesce__percpu_uses_sequences())
+		return; /* closing the words is enough */
 	if (QUIESCE_MUTANT(ref_no_restart))
 		quiesce__membarrier();
 	else
@@ -239,7 +245,7 @@ static void fence_atomic(void)
 static void end_atomic(struct percpu_ref *ref, uint64_t sum, uint64_t more)
 {
 	if (is_biased(quiesce_load_relaxed(&ref->count))) { /* Relaxed: I3. */
-		more += (sum - ref->base) * QUIESCE_REF_ONE;
+		more += sum - ref->base;
 		if (QUIESCE_MUTANT(ref_two_adds))
 			quiesce_fetch_add_relaxed(&ref->count, QUIESCE_REF_BIAS);
 		else
@@ -256,7 +262,7 @@ static void to_atomic(struct percpu_ref *ref, uint64_t state, uint64_t more)
 
 	if (biased)
 		fence_atomic();
-	end_atomic(ref, !biased ? 0 : QUIESCE_MUTANT(ref_sum_before_fence) ? early : sum_words(ref), more);
+	end_atomic(ref, !biased ? 0 : QUIESCE_MUTANT(ref_sum_before_fence) ? early : last_sum(ref), more);
 }
 
 static bool may_be_percpu(const struct percpu_ref *ref)
@@ -264,11 +270,20 @@ static bool may_be_percpu(const struct percpu_ref *ref)
 	return !ref->no_percpu && !ref->stays_atomic;
 }
 
+/* A change that a fork interrupted may have left some words open, and some closed (I3). */
+static void open_words(const struct percpu_ref *ref, uint64_t state)
+{
+	if (!state && !quiesce__percpu_uses_sequences())
+		quiesce__percpu_words_open(&ref->percpu);
+}
+
 /* Return a live count to per-CPU mode if that is allowed.  @more is added in the same step (I1). */
 static void to_percpu(struct percpu_ref *ref, uint64_t more)
 {
 	uint64_t state = may_be_percpu(ref) ? 0 : QUIESCE_REF_ATOMIC;
 
+	if (QUIESCE_MUTANT(ref_words_open_early))
+		open_words(ref, state);
 	if (!state && !is_biased(quiesce_load_relaxed(&ref->count))) { /* Relaxed: I3. */
 		if (!QUIESCE_MUTANT(ref_base_kept))
 			ref->base = sum_words(ref);
@@ -277,6 +292,7 @@ static void to_percpu(struct percpu_ref *ref, uint64_t more)
 	}
 	/* PR2: full, pairs with PR2 in quiesce__percpu_ref_tryget_slow() */
 	quiesce_fetch_add(PR2, &ref->count, more);
+	open_words(ref, state);
 	/* PR1: release, pairs with PR1 in percpu_ref_get(), percpu_ref_put(), percpu_ref_tryget() and percpu_ref_tryget_live() */
 	quiesce_store_release(PR1, &ref->state, state);
 	if (!state)
@@ -289,16 +305,15 @@ static void to_percpu(struct percpu_ref *ref, uint64_t more)
 int quiesce_percpu_ref_init(uint32_t layout, struct percpu_ref *ref, percpu_ref_func_t *release, unsigned int flags)
 {
 	bool dead = flags & PERCPU_REF_INIT_DEAD, atomic = flags & PERCPU_REF_INIT_ATOMIC;
-	int err = 0;
+	int err;
 
 	quiesce__check_layout(layout);
 	quiesce__init();
 	quiesce__fix_mode();
 	*ref = (struct percpu_ref){ .release = release, .stays_atomic = atomic };
 	ref->reinit = dead || atomic || (flags & PERCPU_REF_ALLOW_REINIT);
-	ref->no_percpu = QUIESCE_TSAN || !quiesce_shazptr_v1.rseq || !can_restart();
-	if (!ref->no_percpu && (err = quiesce__percpu_open(&ref->percpu, WORDS)))
-		ref->no_percpu = true;
+	err = quiesce__percpu_open(&ref->percpu, WORDS);
+	ref->no_percpu = err != 0;
 	/* Relaxed throughout: no other thread sees the object yet. */
 	quiesce_store_relaxed(&ref->count, dead ? QUIESCE_REF_KILLED : QUIESCE_REF_ONE);
 	quiesce_store_relaxed(&ref->state, dead ? QUIESCE_REF_DEAD | QUIESCE_REF_ATOMIC : QUIESCE_REF_ATOMIC);
@@ -311,12 +326,13 @@ int quiesce_percpu_ref_init(uint32_t layout, struct percpu_ref *ref, percpu_ref_
  * Relaxed: no thread uses the count. */
 static uint64_t nr_users(const struct percpu_ref *ref)
 {
-	uint64_t count = quiesce_load_relaxed(&ref->count), nr = count / QUIESCE_REF_ONE;
+	uint64_t count = quiesce_load_relaxed(&ref->count), nr;
 
 	if (zone_of(count) == BELOW)
 		return 0;
 	if (is_biased(count))
-		nr += sum_words(ref) - ref->base - QUIESCE_REF_BIAS / QUIESCE_REF_ONE;
+		count += sum_words(ref) - ref->base - QUIESCE_REF_BIAS;
+	nr = count / QUIESCE_REF_ONE;
 	return count & QUIESCE_REF_KILLED ? nr : nr - (nr != 0); /* the first reference is the owner's */
 }
 
@@ -473,7 +489,7 @@ void quiesce_percpu_ref_kill_many(struct percpu_ref **refs, size_t nr)
 	for (size_t i = 0; i < mine; i++) {
 		bool biased = is_biased(quiesce_load_relaxed(&refs[i]->count)); /* Relaxed: I3. */
 
-		end_atomic(refs[i], biased ? sum_words(refs[i]) : 0, QUIESCE_REF_KILLED);
+		end_atomic(refs[i], biased ? last_sum(refs[i]) : 0, QUIESCE_REF_KILLED);
 		end_change(refs[i]);
 	}
 	killed = QUIESCE_MUTANT(ref_many_put_early) ? mine : kill_the_rest(refs, nr, mine);

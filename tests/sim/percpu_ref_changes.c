@@ -90,12 +90,6 @@ static void setup_freeze_holes(void)
 	sim_config()->id_hook = world_holes;
 }
 
-static void setup_freeze_full(void)
-{
-	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
-	setup_freeze();
-}
-
 static void setup_switch(void)
 {
 	world_begin(PERCPU_REF_ALLOW_REINIT, world_last_release);
@@ -286,6 +280,15 @@ static void finish_together(void)
 	sim_assert(nr_others_released == 1);
 }
 
+WORLD_FULL(freeze)
+WORLD_FULL(switch)
+WORLD_FULL(switch_two)
+WORLD_FULL(revive)
+WORLD_FULL(together)
+WORLD_FULL(confirm_exits)
+WORLD_FULL(fork)
+WORLD_FULL(fork_kill)
+
 #define REFUSED "a tryget that is refused"
 
 const struct sim_scenario percpu_ref_changes[] = {
@@ -295,11 +298,18 @@ const struct sim_scenario percpu_ref_changes[] = {
 	{ "freeze_full", "the same with full fences", setup_freeze_full, world_finish, REFUSED },
 	{ "switch", "the mode changes while references go from hand to hand", setup_switch, world_finish, NULL },
 	{ "switch_holes", "the same where some ids have no words", setup_switch_holes, world_finish, NULL },
+	{ "switch_full", "the same with full fences", setup_switch_full, world_finish, NULL },
 	{ "switch_two", "two threads change the mode", setup_switch_two, world_finish, NULL },
+	{ "switch_two_full", "the same with full fences", setup_switch_two_full, world_finish, NULL },
 	{ "revive", "a kill is taken back while it is confirmed", setup_revive, world_finish, NULL },
+	{ "revive_full", "the same with full fences", setup_revive_full, world_finish, NULL },
 	{ "together", "two are killed at once, one of which changes its mode", setup_together, finish_together, NULL },
 	{ "confirm_exits", "a confirm function ends its thread, others change the mode", setup_confirm_exits, world_finish, NULL },
 	{ "fork", "a child goes on with a change of mode", setup_fork, finish_fork, "a change that is half done" },
 	{ "fork_kill", "the same while the owner kills", setup_fork_kill, finish_fork, NULL },
+	{ "together_full", "two are killed at once, with full fences", setup_together_full, finish_together, NULL },
+	{ "confirm_exits_full", "a confirm function ends its thread, with full fences", setup_confirm_exits_full, world_finish, NULL },
+	{ "fork_full", "a child goes on with a change, with full fences", setup_fork_full, finish_fork, "a change that is half done" },
+	{ "fork_kill_full", "the same while the owner kills", setup_fork_kill_full, finish_fork, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

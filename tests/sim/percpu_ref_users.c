@@ -115,13 +115,13 @@ static void setup_holes(void)
 	sim_config()->id_hook = world_holes;
 }
 
-/* The count is atomic throughout if any requirement of per-CPU words is missing. */
+/* The count is atomic throughout on request only.  Words close if any requirement of sequences is missing. */
 static void throughout(unsigned int flags)
 {
 	sim_config()->nr_cpus = 2;
 	sim_obj_init(0);
 	sim_assert(!percpu_ref_init(&world_ref, world_last_release, flags));
-	sim_assert(world_ref.state == QUIESCE_REF_ATOMIC);
+	sim_assert(world_ref.state == (flags ? QUIESCE_REF_ATOMIC : 0));
 	world_users(driver_readers, world_user, "user");
 	world_users(1, late_user, "late");
 	sim_spawn(world_owner, NULL, "owner");
@@ -269,6 +269,14 @@ static void finish_kill_many(void)
 	sim_assert(nr_idle_released == 3);
 }
 
+WORLD_FULL(cpu_each)
+WORLD_FULL(fall)
+WORLD_FULL(trade)
+WORLD_FULL(batches)
+WORLD_FULL(signal)
+WORLD_FULL(observer)
+WORLD_FULL(kill_many)
+
 #define REFUSED "a tryget that is refused"
 
 const struct sim_scenario percpu_ref_users[] = {
@@ -277,19 +285,26 @@ const struct sim_scenario percpu_ref_users[] = {
 	{ "cpu_id", "the same with words per CPU number", setup_cpu_id, world_finish, REFUSED },
 	{ "holes", "the same where some ids have no words", setup_holes, world_finish, REFUSED },
 	{ "atomic", "atomic on request", setup_atomic, world_finish, REFUSED },
-	{ "no_restart", "atomic for want of a fence that restarts sequences", setup_no_restart, world_finish, REFUSED },
-	{ "no_rseq", "atomic for want of restartable sequences", setup_no_rseq, world_finish, REFUSED },
-	{ "full", "atomic for want of light fences", setup_full, world_finish, REFUSED },
+	{ "no_restart", "words that close, for want of a fence that restarts sequences", setup_no_restart, world_finish, REFUSED },
+	{ "no_rseq", "... for want of restartable sequences", setup_no_rseq, world_finish, REFUSED },
+	{ "full", "... for want of light fences", setup_full, world_finish, REFUSED },
+	{ "full_cpu_each", "the same with a CPU for each thread", setup_cpu_each_full, world_finish, REFUSED },
 	{ "fall", "after the confirm function references only become fewer", setup_fall, world_finish, REFUSED },
 	{ "fall_holes", "the same where some ids have no words", setup_fall_holes, world_finish, REFUSED },
+	{ "fall_full", "the same with full fences", setup_fall_full, world_finish, REFUSED },
 	{ "fall_atomic", "the same, atomic", setup_fall_atomic, world_finish, REFUSED },
 	{ "late", "tryget of a dying count", setup_late, world_finish, REFUSED },
 	{ "trade", "got by one thread, put by another", setup_trade, world_finish, NULL },
 	{ "trade_holes", "the same where some ids have no words", setup_trade_holes, world_finish, NULL },
+	{ "trade_full", "the same with full fences", setup_trade_full, world_finish, NULL },
 	{ "batches", "many at once", setup_batches, world_finish, NULL },
+	{ "batches_full", "the same with full fences", setup_batches_full, world_finish, NULL },
 	{ "signal", "signal handlers get and put", setup_signal, world_finish, REFUSED },
+	{ "signal_full", "the same with full fences", setup_signal_full, world_finish, REFUSED },
 	{ "kill_many", "several are killed at once", setup_kill_many, finish_kill_many, REFUSED },
 	{ "kill_many_cpu_each", "the same with a CPU for each thread", setup_kill_many_cpu_each, finish_kill_many, REFUSED },
+	{ "kill_many_full", "the same with full fences", setup_kill_many_full, finish_kill_many, REFUSED },
 	{ "observer", "the user that finds the count zero frees", setup_observer, world_finish, REFUSED },
+	{ "observer_full", "the same with full fences", setup_observer_full, world_finish, REFUSED },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

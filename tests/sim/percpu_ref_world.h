@@ -32,6 +32,14 @@ extern bool world_by_cpu; /* threads count by their CPU's number, so by calls */
 void world_begin(unsigned int flags, percpu_ref_func_t *release);
 int world_holes(int id);
 
+/* Defines setup_NAME_full(), setup_NAME() with full fences: threads count by locked instructions in words that close. */
+#define WORLD_FULL(name)                                                \
+	static void setup_##name##_full(void)                           \
+	{                                                               \
+		sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;       \
+		setup_##name();                                         \
+	}
+
 /* These functions get a reference, get another one as its holder, put it, and use the object that it keeps. */
 bool world_enter(bool live);
 void world_get(void);

@@ -27,12 +27,6 @@ static void begin(struct percpu_ref *ref, unsigned int flags)
 	assert_int_equal(percpu_ref_init(ref, on_release, flags), 0);
 }
 
-/* True if this process can count in sequences; then a get must not access the shared count. */
-static bool percpu_possible(void)
-{
-	return !QUIESCE_TSAN && quiesce_fence() == QUIESCE_FENCE_LIGHT && quiesce_slots() != QUIESCE_SLOTS_THREAD;
-}
-
 /* ---- a life ---- */
 
 static void the_last_put_after_the_kill_releases_once(void **state)
@@ -101,9 +95,9 @@ static void a_get_writes_no_shared_word(void **state)
 	(void)state;
 	begin(&ref, 0);
 	count = ref.count;
-	assert_int_equal(ref.state, percpu_possible() ? 0 : QUIESCE_REF_ATOMIC);
+	assert_int_equal(ref.state, 0);
 	percpu_ref_get(&ref);
-	assert_int_equal(ref.count == count, percpu_possible());
+	assert_int_equal(ref.count, count);
 	percpu_ref_put(&ref);
 	assert_int_equal(ref.count, count);
 	percpu_ref_kill(&ref);
@@ -135,7 +129,7 @@ static void references_survive_changes_of_mode(void **state)
 		assert_int_equal(ref.count / 2, i + 2);
 		percpu_ref_switch_to_percpu(&ref);
 		percpu_ref_switch_to_percpu(&ref);
-		assert_int_equal(ref.state, percpu_possible() ? 0 : QUIESCE_REF_ATOMIC);
+		assert_int_equal(ref.state, 0);
 		percpu_ref_get(&ref);
 		percpu_ref_put(&ref);
 	}
@@ -162,7 +156,7 @@ static void the_first_mode_is_as_asked(void **state)
 	percpu_ref_reinit(&ref);
 	assert_int_equal(ref.state, QUIESCE_REF_ATOMIC); /* until a call changes the mode */
 	percpu_ref_switch_to_percpu(&ref);
-	assert_int_equal(ref.state == 0, percpu_possible());
+	assert_int_equal(ref.state, 0);
 	percpu_ref_kill(&ref);
 	assert_int_equal(released, 2);
 	percpu_ref_exit(&ref);
@@ -181,7 +175,7 @@ static void a_dead_count_changes_its_mode_with_its_reinit(void **state)
 	assert_int_equal(released, 1);
 	assert_true(percpu_ref_is_zero(&ref));
 	percpu_ref_reinit(&ref);
-	assert_int_equal(ref.state == 0, percpu_possible());
+	assert_int_equal(ref.state, 0);
 	percpu_ref_kill(&ref);
 	assert_int_equal(released, 2);
 	percpu_ref_exit(&ref);
@@ -269,8 +263,8 @@ static void without_memory_the_count_is_atomic(void **state)
 	int err;
 
 	(void)state;
-	if (!percpu_possible() || SANITIZED) { /* a sanitizer's mmap() needs memory itself */
-		print_message("# no words per CPU here, so none for which memory could be missing\n");
+	if (SANITIZED) { /* its mmap() needs memory itself */
+		print_message("# no memory that could be missing for words alone\n");
 		return;
 	}
 	released = 0;
@@ -358,10 +352,6 @@ static void a_half_done_change_is_completed(void **state)
 	struct percpu_ref ref;
 
 	(void)state;
-	if (!percpu_possible()) {
-		print_message("# no change of mode here that could be half done\n");
-		return;
-	}
 	begin(&ref, PERCPU_REF_ALLOW_REINIT);
 	percpu_ref_get(&ref);
 	ref.state = QUIESCE_REF_ATOMIC | QUIESCE_REF_DEAD;
@@ -434,10 +424,6 @@ static void a_put_without_get_is_reported_by_the_kill(void **state)
 	struct percpu_ref ref;
 
 	(void)state;
-	if (!percpu_possible()) {
-		print_message("# atomic from the start: reported at once, as the other test shows\n");
-		return;
-	}
 	begin(&ref, 0);
 	percpu_ref_put(&ref);
 	REPORTED(QUIESCE_MISUSE_COUNT, percpu_ref_kill(&ref));

@@ -81,7 +81,7 @@ PARTS = [
     ("docs/primitives.md", "\n| `percpu_rwsem` |", "## Readers counted", NUMBER, [
         read("percpu_rwsem", 1), read("percpu_rwsem", 64), read("pthread_rwlock", 1), read("pthread_rwlock", 64), read("pthread_rwlock", 2),
         read("percpu_rwsem", 1, "full"), read("srcu", 1, "full"), read("percpu_ref", 1, "full"), read("pthread_rwlock", 1),
-        read("pthread_rwlock", 2), read("percpu_ref", 2, "full")]),
+        read("pthread_rwlock", 2)]),
     ("docs/primitives.md", "| `gp`: a grace", "<!-- Figures:", CELL, [
         f for name in ("gp", "expedited", "rcu_sync") for f in (burst(name), burst(name, "grace_periods"), burst(name, "burst_membarriers"))] +
      [burst("pthread_rwlock")]),

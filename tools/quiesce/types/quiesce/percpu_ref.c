@@ -23,5 +23,5 @@ static int init(enum op_fence fence)
 }
 
 TYPE(percpu_ref, .rank = 620, .groups = RUN_SIX | RUN_LOCK | REPORT_READ | FAMILY_OBJECT,
-	.what = "quiesce's reference count per CPU, up and down; one shared count with full fences",
+	.what = "quiesce's reference count per CPU, up and down",
 	.fence_modes = true, .read = &percpu_ref_read, .init = init, .stats = op_rcu_stats);
