@@ -18,7 +18,8 @@ import csource
 
 LAYERS = [  # the first prefix that fits
     ("platform", ("src/platform/", "include/quiesce/arch/", "include/quiesce/base.h", "include/quiesce/atomic.h",
-                  "include/quiesce/detail/entry.h", "include/quiesce/detail/head.h", "include/quiesce/detail/tls.h", "include/quiesce/detail/claim.h", "include/quiesce/detail/percpu.h")),
+                  "include/quiesce/detail/entry.h", "include/quiesce/detail/head.h", "include/quiesce/detail/tls.h", "include/quiesce/detail/claim.h", "include/quiesce/detail/percpu.h",
+                  "include/quiesce/detail/sheaf.h")),
     ("runtime", ("src/runtime/", "include/quiesce/control.h", "include/quiesce/detail/promise.h", "include/quiesce/detail/thread.h")),
     ("rcu", ("src/rcu/", "include/quiesce/rcu.h", "include/quiesce/detail/rcu_calls.h", "include/quiesce/detail/rcu_read.h")),
     ("urcu", ("src/urcu/", "include/quiesce/detail/qsbr.h", "include/quiesce/detail/urcu_words.h")),
@@ -28,6 +29,7 @@ LAYERS = [  # the first prefix that fits
                "include/quiesce/detail/hazptr")),
     ("hazard", ("src/shazptr/", "src/hazptr/", "include/quiesce/counted_ptr")),
     ("percpu", ("src/percpu/", "src/srcu/", "include/quiesce/srcu", "include/quiesce/detail/srcu.h", "include/quiesce/rcu_sync.h", "include/quiesce/percpu_", "include/quiesce/detail/percpu_rwsem_calls.h")),
+    ("slab", ("src/slab/", "include/quiesce/slab.h")),
     ("ds", ("src/table/", "src/radix/", "src/queue/", "include/quiesce/ds/", "include/quiesce/detail/")),
     ("library", ("src/", "include/quiesce/")),
     ("face", ("liburcu/",)),

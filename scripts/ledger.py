@@ -22,6 +22,7 @@ KINDS = {  # operation: the mutants that weaken it
     "claim": ("acquire", "release"), "claim_own": ("acquire", "release"), "own_store_release": ("release",),
     "count_release": ("release",), "count_release_unless": ("release",), "count_release_always": ("release",),
     "count_acquire": ("acquire",), "count_unless": ("acquire",),
+    "sheaf_pop": ("acquire",), "sheaf_take": ("acquire",), "sheaf_push": ("acquire", "release"), "sheaf_add": ("acquire", "release"),
 }
 OPERATION = re.compile(r"\bquiesce_(" + "|".join(KINDS) + r")\s*\(\s*(\w+)\s*[,)]")
 PAIR = re.compile(r"\b([A-Z]{2,4}\d+): (?:(?:acquire|release|full), )?pairs with (?:the caller|([A-Z]{2,4}\d+) in "

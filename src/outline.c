@@ -230,4 +230,8 @@ CALL(bool, percpu_rwsem_is_held, (const struct percpu_rw_semaphore *sem), (sem))
 VOID_CALL(percpu_rwsem_assert_held, (const struct percpu_rw_semaphore *sem), (sem))
 VOID_CALL(percpu_rwsem_assert_held_write, (const struct percpu_rw_semaphore *sem), (sem))
 
+CALL(void *, kmem_cache_alloc, (struct kmem_cache *cache), (cache))
+CALL(void *, kmem_cache_zalloc, (struct kmem_cache *cache), (cache))
+VOID_CALL(kmem_cache_free, (struct kmem_cache *cache, void *object), (cache, object))
+
 CALL(bool, rcu_sync_is_idle, (const struct rcu_sync *rss), (rss))

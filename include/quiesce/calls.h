@@ -24,6 +24,7 @@
 #include <quiesce/rcu.h>
 #include <quiesce/rcu_sync.h>
 #include <quiesce/shazptr.h>
+#include <quiesce/slab.h>
 #include <quiesce/srcu.h>
 #include <quiesce/ds/calls.h>
 
@@ -158,6 +159,20 @@ QUIESCE_API void quiesce_percpu_ref_reinit(struct percpu_ref *ref);
 QUIESCE_API void quiesce_percpu_ref_resurrect(struct percpu_ref *ref);
 QUIESCE_API bool quiesce_percpu_ref_is_dying(const struct percpu_ref *ref);
 QUIESCE_API bool quiesce_percpu_ref_is_zero(const struct percpu_ref *ref);
+
+/* quiesce/slab.h: @layout is QUIESCE_LAYOUT; @bytes is the size of the structure that the caller knows. */
+QUIESCE_API struct kmem_cache *quiesce_kmem_cache_create(uint32_t layout, const char *name, size_t size, size_t align, unsigned int flags,
+							 void (*ctor)(void *object));
+QUIESCE_API void quiesce_kmem_cache_destroy(struct kmem_cache *cache);
+QUIESCE_API int quiesce_kmem_cache_shrink(struct kmem_cache *cache);
+QUIESCE_API size_t quiesce_kmem_cache_size(const struct kmem_cache *cache);
+QUIESCE_API void *quiesce_kmem_cache_alloc(struct kmem_cache *cache);
+QUIESCE_API void *quiesce_kmem_cache_zalloc(struct kmem_cache *cache);
+QUIESCE_API void quiesce_kmem_cache_free(struct kmem_cache *cache, void *object);
+QUIESCE_API size_t quiesce_kmem_cache_alloc_bulk(struct kmem_cache *cache, size_t nr, void **ret_objects);
+QUIESCE_API void quiesce_kmem_cache_free_bulk(struct kmem_cache *cache, size_t nr, void **objects);
+QUIESCE_API void quiesce_kfree(const void *object);
+QUIESCE_API void quiesce_kmem_cache_get_stats(const struct kmem_cache *cache, struct kmem_cache_stats *ret_stats, size_t bytes);
 
 /* quiesce/percpu_rwsem.h: @layout is QUIESCE_LAYOUT. */
 QUIESCE_API int quiesce_percpu_init_rwsem(uint32_t layout, struct percpu_rw_semaphore *sem);

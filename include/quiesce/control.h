@@ -353,6 +353,7 @@ struct quiesce_stats {
 	uint64_t garbage_warnings;     /* reports of garbage */
 	uint64_t queues_helped;        /* visited queues whose callbacks another thread ran */
 	uint32_t reclaimers_running;   /* now, of quiesce_set_reclaimers() without the worker */
+	uint64_t slab_bytes;           /* now, memory of the slabs of all object caches */
 };
 
 /** quiesce_get_stats - return the counters of the process.

@@ -72,14 +72,17 @@ static void choose_sequences(void)
 }
 
 /* Inline code reads the concurrency id only, so with ids of another kind programs must call the library. */
-uint64_t quiesce__percpu_open_word(const struct quiesce_percpu *percpu)
+uint64_t quiesce__percpu_open_word_of(const char *base)
 {
-	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
-	const char *base = quiesce_load_acquire(PC1, &percpu->base);
-
 	if (!quiesce__percpu_uses_sequences() || quiesce__slots.kind != QUIESCE_SLOTS_MM_CID)
 		return 0;
 	return 0 - (uint64_t)(uintptr_t)base;
+}
+
+uint64_t quiesce__percpu_open_word(const struct quiesce_percpu *percpu)
+{
+	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
+	return quiesce__percpu_open_word_of(quiesce_load_acquire(PC1, &percpu->base));
 }
 
 /* ---- cells in chunks; under the lock ---- */
@@ -258,8 +261,40 @@ void quiesce__percpu_close(struct quiesce_percpu *percpu)
 	*percpu = (struct quiesce_percpu){ .base = NULL };
 }
 
+/* ---- a page for each id ---- */
+
+bool quiesce__percpu_pages_get(struct quiesce__percpu_pages *ret)
+{
+	struct platform_sigmask mask;
+
+	quiesce__init();
+	quiesce__fix_mode();
+	platform_signals_block(&mask);
+	quiesce__lock(&lock);
+	choose_sequences();
+	quiesce__unlock(&lock);
+	platform_signals_restore(&mask);
+	ret->nr = nr_ids;
+	ret->bytes = max_ids * SET_BYTES;
+	ret->base = platform_reserve(ret->bytes);
+	if (!ret->base) {
+		ret->bytes = nr_ids * SET_BYTES;
+		ret->base = platform_reserve(ret->bytes);
+	}
+	if (!ret->base || platform_commit(ret->base, nr_ids * SET_BYTES) == 0)
+		return ret->base;
+	quiesce__percpu_pages_put(ret);
+	return false;
+}
+
+void quiesce__percpu_pages_put(struct quiesce__percpu_pages *pages)
+{
+	platform_release(pages->base, pages->bytes);
+	pages->base = NULL;
+}
+
 /* An id that has no set, or the address of a thread without an id, is mapped to one of the sets. */
-static size_t set_of_thread(void)
+size_t quiesce__percpu_set_of_thread(void)
 {
 	int64_t id = quiesce__claim_id();
 
@@ -282,7 +317,7 @@ bool quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32
 	if (!base) {
 		add_locked(shared + index);
 	} else if (!quiesce__percpu_uses_sequences()) {
-		add_locked((uint64_t *)(void *)(base + (set_of_thread() << QUIESCE_PERCPU_SHIFT)) + index);
+		add_locked((uint64_t *)(void *)(base + (quiesce__percpu_set_of_thread() << QUIESCE_PERCPU_SHIFT)) + index);
 	/* PC2: release, pairs with PC2 in sum() */
 	} else if (quiesce_count_release_always(PC2, percpu, index * WORD)) {
 		return false;
@@ -376,7 +411,7 @@ bool quiesce__percpu_word_add(const struct quiesce_percpu *percpu, uint64_t delt
 
 	if (!base)
 		return false;
-	word = word_of(base, set_of_thread());
+	word = word_of(base, quiesce__percpu_set_of_thread());
 	now = quiesce_load_relaxed(word); /* Relaxed: the exchange decides. */
 	do {
 		if ((now & CLOSED) && !QUIESCE_MUTANT(percpu_closed_changes))

@@ -22,6 +22,19 @@ void quiesce__percpu_close(struct quiesce_percpu *percpu);
 /* Value for a word "open", by which inline code finds the sets; 0 if inline code cannot count in sequences,
  * or there are no sets. */
 uint64_t quiesce__percpu_open_word(const struct quiesce_percpu *percpu);
+uint64_t quiesce__percpu_open_word_of(const char *base);
+
+/* A zeroed page for each id, for an object that is to have more than counters there; the page of an id is at the same
+ * distance from the base as a set.  False: no memory, or no addresses. */
+struct quiesce__percpu_pages {
+	char *base;
+	size_t bytes;
+	size_t nr; /* pages that may be read */
+};
+bool quiesce__percpu_pages_get(struct quiesce__percpu_pages *ret);
+void quiesce__percpu_pages_put(struct quiesce__percpu_pages *pages);
+/* The page, or set, of the calling thread's id, less than the number of ids; a hint. */
+size_t quiesce__percpu_set_of_thread(void);
 
 /* Add one to word @index of the set of the thread's id, in a sequence or by a locked instruction; or to
  * @shared, the object's own set, if there are no sets or none for this id.  A release; also a full fence if

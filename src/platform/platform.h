@@ -142,6 +142,13 @@ int platform_arena_extend(void *start, size_t bytes);
 /* Get zeroed pages, and return them. */
 void *platform_pages_get(size_t bytes);
 void platform_pages_put(void *start, size_t bytes);
+/* Pages begin to have objects of the program, which checkers of leaks read; or have none any more: their memory is the
+ * system's, and the next access finds zeroed pages. */
+void platform_objects_begin(void *start, size_t bytes);
+void platform_objects_end(void *start, size_t bytes);
+/* True if the program is built with a sanitizer of addresses, which reports accesses of poisoned memory. */
+bool platform_poisons(void);
+void platform_poison(const void *start, size_t bytes, bool on);
 /* Get memory from the heap, not zeroed, and return it. */
 void *platform_block_get(size_t bytes);
 void platform_block_put(void *start, size_t bytes);

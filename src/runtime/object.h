@@ -17,10 +17,10 @@ struct quiesce__object_range {
 };
 extern struct quiesce__object_range quiesce__object_range;
 
-/* True if @object is of an object cache.  Relaxed: the range was written before the object was allocated, and the
- * caller has the object from its allocator. */
+/* True if @object is of an object cache. */
 static inline bool quiesce__object_is_cached(const void *object)
 {
+	/* Relaxed: the range was written before the object was allocated, and the caller has the object from there. */
 	return (uintptr_t)object - quiesce_load_relaxed(&quiesce__object_range.start) < quiesce_load_relaxed(&quiesce__object_range.bytes);
 }
 

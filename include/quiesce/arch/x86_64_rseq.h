@@ -152,4 +152,44 @@ call:                                                                           
 	quiesce__pin();                                                                        \
 	return false
 
+/* For detail/sheaf.h.  The carry flag says whether an object was taken or put.  An @open that is 0 clears it, as above; so
+ * does a sheaf without an object, or without room; and no later instruction changes it. */
+#define QUIESCE_SHEAF_OF_ID                                                                    \
+	"1:\n" QUIESCE_RSEQ_GUARD                                                              \
+	"mov{l %%fs:24(%[area]), %k[at]| %k[at], fs:[%[area]+24]}\n"                           \
+	"shl{q %[shift], %[at]| %[at], %[shift]}\n"                                            \
+	"sub{q %[open], %[at]| %[at], %[open]}\n"                                              \
+	"jnc 2f\n"                                                                             \
+	"mov{q (%[at]), %[nr]| %[nr], QWORD PTR [%[at]]}\n"
+
+#define QUIESCE_SHEAF_POP(open, ret_object, ret_done)                                                                     \
+	uintptr_t at_, nr_;                                                                                               \
+	__asm__ __volatile__(QUIESCE_RSEQ_ENTER("%[at]", "%[at]") QUIESCE_SHEAF_OF_ID                                     \
+			     "sub{q $1, %[nr]| %[nr], 1}\n"                                                               \
+			     "cmc\n"                                                                                      \
+			     "jnc 2f\n"                                                                                   \
+			     "mov{q 16(%[at], %[nr], 8), %[object]| %[object], QWORD PTR [%[at]+%[nr]*8+16]}\n"           \
+			     QUIESCE_RSEQ_STAY                                                                            \
+			     "mov{q %[nr], (%[at])| QWORD PTR [%[at]], %[nr]}\n"                                          \
+			     "2:\n"                                                                                       \
+			     : [at] "=&r"(at_), [nr] "=&r"(nr_), [object] "=&r"(ret_object), "=@ccc"(ret_done)            \
+			     : [area] "r"((int64_t)__rseq_offset), [open] "m"(*(open)),                                   \
+			       [shift] "i"(QUIESCE_PERCPU_SHIFT) QUIESCE_RSEQ_INPUTS                                      \
+			     : "memory" QUIESCE_RSEQ_CLOBBERS)
+
+#define QUIESCE_SHEAF_PUSH(open, limit_at, pushed, ret_done)                                                              \
+	uintptr_t at_, nr_;                                                                                               \
+	__asm__ __volatile__(QUIESCE_RSEQ_ENTER("%[at]", "%[at]") QUIESCE_SHEAF_OF_ID                                     \
+			     "cmp{q %[limit], %[nr]| %[nr], %[limit]}\n"                                                  \
+			     "jnc 2f\n"                                                                                   \
+			     "mov{q %[object], 16(%[at], %[nr], 8)| QWORD PTR [%[at]+%[nr]*8+16], %[object]}\n"           \
+			     QUIESCE_RSEQ_STAY                                                                            \
+			     "lea{q 1(%[nr]), %[nr]| %[nr], [%[nr]+1]}\n"                                                 \
+			     "mov{q %[nr], (%[at])| QWORD PTR [%[at]], %[nr]}\n"                                          \
+			     "2:\n"                                                                                       \
+			     : [at] "=&r"(at_), [nr] "=&r"(nr_), "=@ccc"(ret_done)                                        \
+			     : [area] "r"((int64_t)__rseq_offset), [open] "m"(*(open)), [limit] "m"(*(limit_at)),         \
+			       [object] "r"(pushed), [shift] "i"(QUIESCE_PERCPU_SHIFT) QUIESCE_RSEQ_INPUTS                \
+			     : "memory" QUIESCE_RSEQ_CLOBBERS)
+
 #endif

@@ -208,6 +208,38 @@ void platform_pages_put(void *start, size_t bytes)
 	munmap(start, bytes);
 }
 
+void platform_objects_begin(void *start, size_t bytes)
+{
+	if (__lsan_register_root_region)
+		__lsan_register_root_region(start, bytes);
+}
+
+/* Locked memory, after mlockall(), stays. */
+void platform_objects_end(void *start, size_t bytes)
+{
+	int saved = errno;
+
+	if (__lsan_unregister_root_region)
+		__lsan_unregister_root_region(start, bytes);
+	madvise(start, bytes, MADV_DONTNEED);
+	errno = saved;
+}
+
+/* Present if the program is built with AddressSanitizer. */
+void __asan_poison_memory_region(const volatile void *start, size_t bytes) __attribute__((weak));
+void __asan_unpoison_memory_region(const volatile void *start, size_t bytes) __attribute__((weak));
+
+bool platform_poisons(void)
+{
+	return __asan_poison_memory_region && __asan_unpoison_memory_region;
+}
+
+void platform_poison(const void *start, size_t bytes, bool on)
+{
+	if (platform_poisons())
+		(on ? __asan_poison_memory_region : __asan_unpoison_memory_region)(start, bytes);
+}
+
 /* From this size on new pages cost less than zeroing memory; from the second on huge pages save a TLB miss
  * for each lookup. */
 #define LINES_PAGES ((size_t)128 << 10)

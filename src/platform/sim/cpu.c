@@ -10,6 +10,7 @@
 #include "platform/count.h"
 #include "machine.h"
 #include "platform/platform.h"
+#include "platform/sheaf.h"
 
 #include <errno.h>
 #include <string.h>
@@ -273,4 +274,131 @@ bool quiesce__count_call_sim(const struct quiesce_percpu *percpu, size_t offset,
 	c.look = acquire ? SIM_ACQUIRE : SIM_RELAXED;
 	c.order = release ? SIM_RELEASE : SIM_RELAXED;
 	return count(&c);
+}
+
+/* ---- sheaves of the id ---- */
+
+struct move {
+	const uint64_t *open;   /* word of an inline move; NULL: a move by a call */
+	const uint64_t *closed; /* the word that such a move checks */
+	char *base;
+	uint64_t limit;
+	void **object;
+	uint64_t nr;
+	bool push;
+	enum sim_order look, order;
+	struct sim_site site;
+};
+
+static struct quiesce__sheaf *sheaf_seen(const struct move *m)
+{
+	uint64_t base = m->open ? 0 - sim__load(m->open, 8, m->look, &m->site) : (uintptr_t)m->base;
+	int64_t id = id_now();
+
+	if (m->closed && sim__load(m->closed, 8, m->look, &m->site))
+		return NULL;
+	if (!base || (uint64_t)id >= (uint64_t)platform_nr_possible_cpus())
+		return NULL;
+	return (struct quiesce__sheaf *)(uintptr_t)(base + ((size_t)id << QUIESCE_PERCPU_SHIFT));
+}
+
+static uint64_t copy(const struct move *m, struct quiesce__sheaf *sheaf, uint64_t found)
+{
+	uint64_t room = m->limit > found ? m->limit - found : 0, most = m->push ? room : found, nr = m->nr < most ? m->nr : most;
+
+	for (uint64_t i = 0; i < nr; i++) {
+		if (m->push)
+			sheaf->object[found + i] = m->object[i];
+		else
+			m->object[i] = sheaf->object[found - 1 - i];
+	}
+	return nr;
+}
+
+/* Returns the number of moved objects, -EAGAIN: aborted. */
+static int64_t moving(struct thread *t, const struct move *m)
+{
+	struct quiesce__sheaf *sheaf;
+	uint64_t found, nr;
+
+	sim__held_release(t);
+	t->rseq_aborted = false;
+	sim__point();
+	sheaf = sheaf_seen(m);
+	if (!sheaf)
+		return 0;
+	if (aborted(t))
+		return -EAGAIN;
+	found = sim__load(&sheaf->nr, 8, m->push ? SIM_RELAXED : m->look, &m->site);
+	if (aborted(t))
+		return -EAGAIN;
+	nr = copy(m, sheaf, found);
+	if (!nr)
+		return 0;
+	sim__point();
+	if (aborted(t))
+		return -EAGAIN;
+	sim__commit_now(t, &sheaf->nr, m->push ? found + nr : found - nr, m->push ? m->order : SIM_RELAXED, &m->site);
+	return (int64_t)nr;
+}
+
+static uint64_t move(const struct move *m)
+{
+	struct thread *t = sim__current();
+	int64_t result;
+
+	if (!t || M->config.rseq_kind == PLATFORM_RSEQ_NONE || !quiesce__sequences.area)
+		return 0;
+	do
+		result = moving(t, m);
+	while (result == -EAGAIN);
+	return (uint64_t)result;
+}
+
+static enum sim_order acquire_if(bool acquire)
+{
+	return acquire ? SIM_ACQUIRE : SIM_RELAXED;
+}
+
+static enum sim_order release_if(bool release)
+{
+	return release ? SIM_RELEASE : SIM_RELAXED;
+}
+
+bool quiesce__sheaf_pop_sim(const uint64_t *open, void **ret_object, bool acquire, const char *label)
+{
+	struct move m = { .open = open, .object = ret_object, .nr = 1, .look = acquire_if(acquire) };
+
+	m.site = (struct sim_site){ "quiesce_sheaf_pop", label, 0 };
+	return move(&m);
+}
+
+bool quiesce__sheaf_push_sim(const uint64_t *open, const uint64_t *limit, void *object, bool acquire, bool release, const char *label)
+{
+	struct move m = { .open = open, .limit = *limit, .object = &object, .nr = 1, .push = true, .look = acquire_if(acquire) };
+
+	m.order = release_if(release);
+	m.site = (struct sim_site){ "quiesce_sheaf_push", label, 0 };
+	return move(&m);
+}
+
+static uint64_t move_row(const struct quiesce__sheaf_row *row, bool push, bool acquire, bool release, const char *label)
+{
+	struct move m = { .closed = row->closed, .base = row->base, .limit = row->limit, .object = row->object, .nr = row->nr };
+
+	m.push = push;
+	m.look = acquire_if(acquire);
+	m.order = release_if(release);
+	m.site = (struct sim_site){ "quiesce_sheaf_row", label, 0 };
+	return move(&m);
+}
+
+uint64_t quiesce__sheaf_take_sim(const struct quiesce__sheaf_row *row, bool acquire, const char *label)
+{
+	return move_row(row, false, acquire, false, label);
+}
+
+uint64_t quiesce__sheaf_add_sim(const struct quiesce__sheaf_row *row, bool acquire, bool release, const char *label)
+{
+	return move_row(row, true, acquire, release, label);
 }

@@ -437,6 +437,30 @@ int platform_arena_extend(void *start, size_t bytes)
 	return -EEXIST;
 }
 
+void platform_objects_begin(void *start, size_t bytes)
+{
+	(void)start;
+	(void)bytes;
+}
+
+void platform_objects_end(void *start, size_t bytes)
+{
+	memset(start, 0, bytes);
+	sim_forget(start, bytes);
+}
+
+bool platform_poisons(void)
+{
+	return false;
+}
+
+void platform_poison(const void *start, size_t bytes, bool on)
+{
+	(void)start;
+	(void)bytes;
+	(void)on;
+}
+
 /* Pages are never reused in a run, so that a use after the release sees stale data at worst. */
 void *platform_pages_get(size_t bytes)
 {

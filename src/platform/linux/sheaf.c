@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* sheaf.c - move several objects into or out of a sheaf in a restartable sequence, by a call.
+ *
+ * The objects are copied inside the sequence, and the store of their number, which is the last instruction, makes them
+ * part of the sheaf or of the row.  If it restarts, the copies are made again: in the sheaf they are beyond its number.
+ */
+#include "platform/sheaf.h"
+
+#if QUIESCE_HAVE_RSEQ && !QUIESCE_TSAN
+
+/* @at gets the sheaf of this thread's id, and @nr its number of objects. */
+#define SHEAF_OF_ID                                 \
+	"1:\n" QUIESCE_RSEQ_GUARD                   \
+	"xorl %k[done], %k[done]\n"                 \
+	"movq %[closed], %[at]\n"                   \
+	"cmpq $0, (%[at])\n"                        \
+	"jne 2f\n"                                  \
+	"movl %%fs:(%[id]), %k[at]\n"               \
+	"shlq %[shift], %[at]\n"                    \
+	"cmpq %[limit], %[at]\n"                    \
+	"jae 2f\n"                                  \
+	"addq %[base], %[at]\n"                     \
+	"movq (%[at]), %[nr]\n"
+
+#define INPUTS                                                                                                      \
+	[area] "r"(quiesce__sequences.area), [id] "r"(quiesce__sequences.id), [limit] "m"(quiesce__sequences.limit), \
+	[closed] "m"(row->closed), [base] "m"(row->base), [most] "m"(row->limit), [row] "m"(row->object),            \
+	[want] "m"(row->nr), [shift] "i"(QUIESCE_PERCPU_SHIFT) QUIESCE_RSEQ_INPUTS
+
+uint64_t quiesce__sheaf_take(const struct quiesce__sheaf_row *row)
+{
+	uint64_t done, nr, count;
+	uintptr_t at, from, to, object;
+
+	if (!quiesce__sequences.area)
+		return 0;
+	__asm__ __volatile__(QUIESCE_RSEQ_ENTER("%[at]", "%[at]") SHEAF_OF_ID
+			     "testq %[nr], %[nr]\n"
+			     "je 2f\n"
+			     "movq %[want], %[count]\n"
+			     "cmpq %[nr], %[count]\n"
+			     "cmovaq %[nr], %[count]\n"
+			     "leaq 8(%[at], %[nr], 8), %[from]\n"
+			     "movq %[row], %[to]\n"
+			     "8: movq (%[from]), %[object]\n"
+			     "movq %[object], (%[to], %[done], 8)\n"
+			     "subq $8, %[from]\n"
+			     "incq %[done]\n"
+			     "cmpq %[count], %[done]\n"
+			     "jb 8b\n"
+			     "subq %[done], %[nr]\n" QUIESCE_RSEQ_STAY
+			     "movq %[nr], (%[at])\n"
+			     "2:\n"
+			     : [at] "=&r"(at), [nr] "=&r"(nr), [done] "=&r"(done), [count] "=&r"(count), [from] "=&r"(from), [to] "=&r"(to),
+			       [object] "=&r"(object)
+			     : INPUTS
+			     : "memory", "cc" QUIESCE_RSEQ_CLOBBERS);
+	return done;
+}
+
+uint64_t quiesce__sheaf_add(const struct quiesce__sheaf_row *row)
+{
+	uint64_t done, nr, count;
+	uintptr_t at, from, to, object;
+
+	if (!quiesce__sequences.area)
+		return 0;
+	__asm__ __volatile__(QUIESCE_RSEQ_ENTER("%[at]", "%[at]") SHEAF_OF_ID
+			     "movq %[most], %[count]\n"
+			     "subq %[nr], %[count]\n"
+			     "jbe 2f\n"
+			     "cmpq %[want], %[count]\n"
+			     "cmovaq %[want], %[count]\n"
+			     "leaq 16(%[at], %[nr], 8), %[to]\n"
+			     "movq %[row], %[from]\n"
+			     "8: movq (%[from], %[done], 8), %[object]\n"
+			     "movq %[object], (%[to], %[done], 8)\n"
+			     "incq %[done]\n"
+			     "cmpq %[count], %[done]\n"
+			     "jb 8b\n"
+			     "addq %[done], %[nr]\n" QUIESCE_RSEQ_STAY
+			     "movq %[nr], (%[at])\n"
+			     "2:\n"
+			     : [at] "=&r"(at), [nr] "=&r"(nr), [done] "=&r"(done), [count] "=&r"(count), [from] "=&r"(from), [to] "=&r"(to),
+			       [object] "=&r"(object)
+			     : INPUTS
+			     : "memory", "cc" QUIESCE_RSEQ_CLOBBERS);
+	return done;
+}
+
+#else
+
+uint64_t quiesce__sheaf_take(const struct quiesce__sheaf_row *row)
+{
+	(void)row;
+	return 0;
+}
+
+uint64_t quiesce__sheaf_add(const struct quiesce__sheaf_row *row)
+{
+	(void)row;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* sim_slab.c - object caches on the simulated machine.
+ *
+ * Checks: an object has one holder at a time, whose stores no earlier holder's store follows; no object is lost; the
+ * memory of a type-safe object keeps its constructed word while a reader that found it is in its section.
+ */
+#include "world.h"
+
+#include "slab/slab.h"
+
+#include <quiesce/slab.h>
+
+#define NR_LAPS 4
+#define GOOD 0x600dull
+
+struct thing {
+	uint64_t stamp;
+	uint64_t good;
+	uint64_t rest[6];
+};
+
+static struct kmem_cache *cache;
+static struct thing *published;
+static uint32_t nr_done;
+
+static void hold(struct thing *t, uint64_t stamp)
+{
+	quiesce_store_relaxed(&t->stamp, stamp);
+	world_stay(3);
+	if (quiesce_load_relaxed(&t->stamp) != stamp)
+		sim_fail("object %p has two holders", (void *)t);
+}
+
+static void trader(void *unused)
+{
+	struct thing *kept[3] = { NULL };
+
+	(void)unused;
+	for (uint64_t i = 0; i < NR_LAPS; i++) {
+		struct thing **t = &kept[sim_random(3)];
+
+		if (*t) {
+			hold(*t, (uint64_t)sim_self() << 32 | i << 8 | 1);
+			kmem_cache_free(cache, *t);
+			*t = NULL;
+			continue;
+		}
+		*t = kmem_cache_alloc(cache);
+		if (!*t)
+			sim_fail("no memory");
+		hold(*t, (uint64_t)sim_self() << 32 | i << 8);
+	}
+	for (int i = 0; i < 3; i++)
+		kmem_cache_free(cache, kept[i]);
+	world_add(&nr_done);
+}
+
+static void shrinker(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		world_stay(8);
+		kmem_cache_shrink(cache);
+	}
+	sim_saw();
+	world_add(&nr_done);
+}
+
+static void begin(enum world_mode mode, unsigned int flags, void (*ctor)(void *object))
+{
+	world_configure(mode);
+	quiesce__init();
+	cache = kmem_cache_create("sim", sizeof(struct thing), 64, flags, ctor);
+	sim_assert(cache);
+}
+
+static void finish(void)
+{
+	struct kmem_cache_stats s;
+
+	kmem_cache_get_stats(cache, &s);
+	if (s.objects)
+		sim_fail("%llu objects are lost", (unsigned long long)s.objects);
+}
+
+static void setup_trade(void)
+{
+	begin(ANY, 0, NULL);
+	spawn_each(driver_readers + 1, trader, "trader");
+}
+
+static void setup_shrink(void)
+{
+	begin(ANY, 0, NULL);
+	spawn_each(driver_readers + 1, trader, "trader");
+	sim_spawn(shrinker, NULL, "shrinker");
+}
+
+static void setup_shrink_light(void)
+{
+	begin(LIGHT, 0, NULL);
+	spawn_each(driver_readers + 1, trader, "trader");
+	sim_spawn(shrinker, NULL, "shrinker");
+}
+
+/* ---- type-safe memory ---- */
+
+static void construct(void *object)
+{
+	quiesce_store_relaxed(&((struct thing *)object)->good, GOOD);
+}
+
+static void reader(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		struct thing *t;
+
+		rcu_read_lock();
+		t = quiesce_load_acquire(RU3, &published);
+		if (t) {
+			world_stay(4);
+			if (quiesce_load_relaxed(&t->good) != GOOD)
+				sim_fail("the memory of %p is of its type no more", (void *)t);
+			sim_saw();
+		}
+		rcu_read_unlock();
+	}
+}
+
+static void updater(void *unused)
+{
+	struct thing *t = kmem_cache_alloc(cache);
+
+	(void)unused;
+	sim_assert(t);
+	quiesce_store_release(RU3, &published, t);
+	world_stay(4);
+	quiesce_store_relaxed(&published, NULL);
+	kmem_cache_free(cache, t);
+	kmem_cache_shrink(cache);
+}
+
+static void setup_type_safe(void)
+{
+	begin(ANY, SLAB_TYPESAFE_BY_RCU, construct);
+	spawn_each(driver_readers, reader, "reader");
+	sim_spawn(updater, NULL, "updater");
+}
+
+static const struct sim_scenario scenarios[] = {
+	{ "trade", "threads allocate and free, in any computer", setup_trade, finish },
+	{ "shrink", "a thread empties the sheaves meanwhile", setup_shrink, finish, "a shrink" },
+	{ "shrink_light", "the same, where sequences and their restarts work", setup_shrink_light, finish, "a shrink" },
+	{ "type_safe", "a reader loads an object that is freed, and whose slab is given back", setup_type_safe, finish,
+	  "a reader with an object" },
+	{ NULL },
+};
+
+int main(int argc, char **argv)
+{
+	return driver_main(argc, argv, (const struct sim_scenario *const[]){ scenarios, NULL });
+}
