@@ -9,6 +9,7 @@ import difflib
 import pathlib
 import re
 import sys
+from itertools import zip_longest
 
 from tap import Tap
 
@@ -54,6 +55,12 @@ def check_performance(tap, pages, headline, root):
     wrong = [f"{figure}: {line}" for figure, line in pages.foreign_figures(text, rows)]
     tap.result(not wrong, "figures of docs/performance.md", "\n".join([*wrong, HINT]))
     tap.result(len(list(pages.foreign_figures(text, rows[:1]))) > 100, "tables of another run are noticed")
+    cells = pages.load(root, pages.RUN)["faster"]
+    cells = [cell for full in (False, True) for cell in cells if (cell["fence"] == "full") == full]  # in the order of the tables
+    wrong = [f"{row}: {cell}" for row, cell in zip_longest(pages.faster_rows(text), cells) if not (row and cell and pages.is_faster_row(row, cell))]
+    tap.result(cells and not wrong, "where others are faster", "\n".join([*wrong, HINT]))
+    unknown = [cell for cell in cells if not cell["reason"] or f"\n- {cell['peer']}: {cell['reason']}.\n" not in text]
+    tap.result(not unknown, "each with the reason: that of the type, `.reason` in its TYPE()", unknown)
     missing = [f"{label}: {words}" for label, words in headline.DEFINITIONS.items() if f"{label}: {words}" not in text]
     tap.result(not missing, "`quiesce run` and `quiesce report` define their lines alike", "\n".join(missing))
 

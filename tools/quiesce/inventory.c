@@ -10,12 +10,12 @@
 #define TYPE_GROUP_NAME(name) #name,
 static const char *const group_name[] = { TYPE_GROUPS(TYPE_GROUP_NAME) };
 
-static json_t *groups_of(const struct op *op)
+static json_t *groups_of(uint32_t groups)
 {
 	json_t *list = json_array();
 
 	for (int i = 0; i < NR_TYPE_GROUPS; i++)
-		if (op->groups & (1u << i))
+		if (groups & (1u << i))
 			json_array_append_new(list, json_string(group_name[i]));
 	return list;
 }
@@ -28,9 +28,10 @@ static void add_types(json_t *list, const struct subcommand *command)
 	for (int i = 0; i < nr; i++) {
 		const struct peer *peer = peer_of(types[i]->name);
 
-		json_array_append_new(list, json_pack("{ss ss ss* sb so}", "subcommand", command->name, "type", types[i]->name,
+		json_array_append_new(list, json_pack("{ss ss ss* sb so so ss*}", "subcommand", command->name, "type", types[i]->name,
 						      "peer", peer ? peer->name : NULL, "broken", types[i]->broken,
-						      "groups", groups_of(types[i])));
+						      "groups", groups_of(types[i]->groups), "peers", groups_of(types[i]->peers),
+						      "reason", types[i]->reason));
 	}
 }
 

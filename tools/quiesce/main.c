@@ -7,6 +7,7 @@
 #include "emit.h"
 #include "hogs.h"
 #include "inventory.h"
+#include "run/run.h"
 #include "team.h"
 #include "tool.h"
 
@@ -42,6 +43,7 @@ static int columns(void)
 	emit_columns(stdout, NULL);
 	for (size_t i = 0; i < NR_COMMANDS; i++)
 		emit_columns(stdout, commands[i]);
+	run_faster_fields(stdout);
 	return 0;
 }
 

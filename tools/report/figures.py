@@ -23,11 +23,16 @@ WALK_FIELDS = ("type", "structure", "keys", "updates", "threads", "unit", "n", "
                "to_exchange_high", "waiting")
 
 
+def lines_of(rows):
+    return "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]"
+
+
 def compact(document, fields=None):
     """The JSON text with a row in a line, without what has no value."""
-    rows = [{k: v for k, v in row.items() if v is not None and (not fields or k in fields)} for row in document["rows"]]
-    head = {k: v for k, v in document.items() if k != "rows"}
-    return json.dumps(head)[:-1] + ', "rows": [\n' + ",\n".join(json.dumps(row) for row in rows) + "\n]}\n"
+    lists = {"faster": document.get("faster", []),
+             "rows": [{k: v for k, v in row.items() if v is not None and (not fields or k in fields)} for row in document["rows"]]}
+    head = {k: v for k, v in document.items() if k not in lists}
+    return json.dumps(head)[:-1] + "".join(f', "{name}": {lines_of(rows)}' for name, rows in lists.items() if rows) + "}\n"
 
 
 def measure(tool, root, short):

@@ -180,6 +180,21 @@ def foreign_figures(text, rows):
                 yield figure, line
 
 
+FASTER_ROW = re.compile(r"^\| (\w.*?: .*?) \| (\w+) \| ([\d.]+M?) \| (\w+) \| ([\d.]+M?) \| (\d\.\d+)x \|$", re.M)
+
+
+def faster_rows(text):
+    """The rows of the tables of cells in which others are faster."""
+    return FASTER_ROW.findall(text)
+
+
+def is_faster_row(row, cell):
+    """True if @row of a table is that of @cell in a record's list `faster`."""
+    what, ours, here, peer, there, ratio = row
+    return (what, ours, peer) == (cell["what"], cell["type"], cell["peer"]) and \
+        is_rounded(here, [cell["value"]]) and is_rounded(there, [cell["peer_value"]]) and is_rounded(ratio, [cell["ratio"]])
+
+
 # ---- docs/walks.md ----
 
 STRUCTURES = {"list": "uniform:500", "map": "uniform:100000", "tree": "uniform:100000", "skip": "uniform:100000"}

@@ -109,7 +109,9 @@ struct op {
 	const char *name;
 	int rank;        /* its place in tables, from the least on; families are some hundreds apart */
 	uint32_t groups; /* bits of enum type_group (registry.h): the tables and pictures of several subcommands that have it */
+	uint32_t peers;  /* for a call of this library that users take: the groups of its peers; 0: `run` compares it with none */
 	const char *what;
+	const char *reason; /* why a peer can be ahead of this library, a clause; NULL: not known */
 	bool fence_modes; /* true: measured once with light and once with full fences */
 	bool broken;      /* true: a test of the detector; torture has to fail */
 	bool wait_only;   /* true: another type has the same readers, so refscale leaves it out */

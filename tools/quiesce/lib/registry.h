@@ -17,7 +17,7 @@
 /* The lines, tables and pictures, beside those of its subcommands, that have a type; `quiesce types` prints these names.
  *
  *	RUN_SIX, RUN_SIX_WAIT		the six lines of `quiesce run`: reads, retirements and lookups; waits
- *	PEER_...			candidates for the best peer in these lines
+ *	PEER_...			candidates for the best peer in these lines and in "where others are faster"; each has a @reason
  *	RUN_READ, RUN_OBJECT, RUN_LOCK	its tables of reads; RUN_SLOW: 64 readers take seconds
  *	RUN_WAIT			its table of waits; _SAME: also beside readers of the very object; _LONG: also for those that stay
  *	RUN_BURST, RUN_TABLE		its tables of bursts; of retirements and of lookups
@@ -26,7 +26,7 @@
  */
 #define TYPE_GROUPS(X)                                                                                          \
 	X(RUN_SIX) X(RUN_SIX_WAIT)                                                                               \
-	X(PEER_RCU) X(PEER_HAZPTR) X(PEER_LOCK) X(PEER_COUNT) X(PEER_TABLE)                                      \
+	X(PEER_RCU) X(PEER_HAZPTR) X(PEER_LOCK) X(PEER_COUNT) X(PEER_TABLE) X(PEER_ALLOC)                        \
 	X(RUN_READ) X(RUN_OBJECT) X(RUN_LOCK) X(RUN_SLOW) X(RUN_WAIT) X(RUN_WAIT_SAME) X(RUN_WAIT_LONG) X(RUN_BURST) X(RUN_TABLE) \
 	X(REPORT_READ) X(REPORT_WAIT) X(REPORT_BURST) X(REPORT) X(FAMILY_ALL) X(FAMILY_OBJECT) X(FAMILY_LOCK)
 

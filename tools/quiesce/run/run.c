@@ -175,6 +175,14 @@ static FILE *open_record(const struct options *options)
 	return record;
 }
 
+static json_t *document_of(const struct results *results)
+{
+	json_t *document = emit_document(emit_rows(results), results);
+
+	json_object_set_new(document, "faster", run_faster_rows(results));
+	return document;
+}
+
 /* Writes the figures of the tables to --record; returns the exit status. */
 static int close_record(FILE *record, const struct options *options, const struct results *results)
 {
@@ -183,8 +191,21 @@ static int close_record(FILE *record, const struct options *options, const struc
 	if (!record)
 		return 0;
 	its.output = OWN(const struct run_options, options)->record;
-	emit_document_print(record, emit_document(emit_rows(results), results));
+	emit_document_print(record, document_of(results));
 	return emit_close(record, &its);
+}
+
+static void print_end(struct sheet *s, FILE *out, const struct options *options, const struct results *results)
+{
+	if (s) {
+		run_print_faster(s, results);
+		print_notes(s, results);
+	} else if (options->format == FORMAT_JSON) {
+		emit_document_print(out, document_of(results));
+		emit_notes(results);
+	} else {
+		emit_results(out, NULL, options, results);
+	}
 }
 
 static int run(const struct options *options)
@@ -205,10 +226,7 @@ static int run(const struct options *options)
 		run_print_head(s);
 	measure_all(&few, headline, begin, s, &results);
 	measure_all(&many, tables, begin, s, &results);
-	if (print)
-		print_notes(s, &results);
-	else
-		emit_results(sheet.out, NULL, options, &results);
+	print_end(s, sheet.out, options, &results);
 	status = close_record(record, options, &results);
 	status = emit_close(sheet.out, options) || status ? EXIT_FAILED : 0;
 	if (!status && results.failures)

@@ -11,7 +11,6 @@
 
 #define INDENT 11
 #define WIDE 0.1    /* smallest spread that is mentioned */
-#define FASTER 0.95 /* a peer is faster if its figure is below this part of ours: single runs differ by up to 5 % */
 
 /* A type, its cell, the conversion of the cell's median v to nanoseconds (v * @factor, or @factor / v), and its peers. */
 struct figure {
@@ -54,6 +53,17 @@ static double ns_of(const struct results *results, const struct figure *f)
 	return f->rate ? f->factor / v : f->factor * v;
 }
 
+/* As run_figure_of(), of a duration. */
+static struct run_figure duration_of(const struct results *results, const struct figure *f)
+{
+	const struct cell *cell = cell_of(results, f);
+	struct run_figure ret = { ns_of(results, f), 0 };
+
+	if (cell && isfinite(cell_summary(cell).spread))
+		ret.spread = ret.value * cell_summary(cell).spread / 2;
+	return ret;
+}
+
 /* The figure of the fastest of @ours' peers that was measured; its type is NULL if none was. */
 static struct figure best_peer(const struct results *results, const struct figure *ours)
 {
@@ -82,6 +92,14 @@ static double ratio_of(const struct results *results, const struct figure *ours)
 	struct figure peer = best_peer(results, ours);
 
 	return peer.type ? ns_of(results, &peer) / ns_of(results, ours) : NAN;
+}
+
+static bool is_slower(const struct results *results, const struct figure *ours)
+{
+	struct figure peer = best_peer(results, ours);
+	struct run_figure here = duration_of(results, ours), there = duration_of(results, &peer);
+
+	return run_is_ahead(&there, &here, false);
 }
 
 static bool is_installed(const struct figure *ours)
@@ -153,9 +171,9 @@ static void add_ours(struct text *t, const struct results *results, const struct
 }
 
 /* Adds how many times as long as this library a peer takes. */
-static void add_ratio(struct text *t, double ratio)
+static void add_ratio(struct text *t, double ratio, bool slower)
 {
-	add(t, " (%s%.*fx)", ratio < FASTER ? "faster: " : "", ratio < 0.995 ? 2 : ratio < 9.95 ? 1 : 0, ratio);
+	add(t, " (%s%.*fx)", slower ? "faster: " : "", ratio < 0.995 ? 2 : ratio < 9.95 ? 1 : 0, ratio);
 }
 
 static void add_peers(struct text *t, const struct results *results, const struct line *line)
@@ -174,7 +192,7 @@ static void add_peers(struct text *t, const struct results *results, const struc
 			add(t, "%s ", peer.type);
 		name = peer.type;
 		add_figure(t, results, &peer);
-		add_ratio(t, ratio_of(results, &line->ours[i]));
+		add_ratio(t, ratio_of(results, &line->ours[i]), is_slower(results, &line->ours[i]));
 	}
 }
 
@@ -190,45 +208,6 @@ static void print_line(struct sheet *s, const struct results *results, const str
 	sheet_text(s, INDENT, t.line);
 }
 
-/* ---- where others are faster ---- */
-
-static void print_faster_head(struct sheet *s)
-{
-	static const char *const column[] = { "here", "faster", "takes", "x" };
-
-	sheet_title(s, "Where others are faster");
-	sheet_note(s, "Medians, as above. x: how long the fastest peer takes, as a part of what this library takes, below %.2f.", FASTER);
-	sheet_cell(s, -1, "what");
-	for (size_t i = 0; i < sizeof(column) / sizeof(column[0]); i++)
-		sheet_cell(s, i == 1 ? -1 : 1, "%s", column[i]);
-	sheet_end_head(s);
-}
-
-static void print_duration(struct sheet *s, double ns)
-{
-	struct text t = { .n = 0 };
-
-	add_duration(&t, ns);
-	sheet_cell(s, 1, "%s", t.line);
-}
-
-static bool print_faster_row(struct sheet *s, const struct results *results, const char *label, const struct figure *ours, bool first)
-{
-	struct figure peer = best_peer(results, ours);
-
-	if (!(ratio_of(results, ours) < FASTER))
-		return false;
-	if (first)
-		print_faster_head(s);
-	sheet_cell(s, -1, "%s%s%s", label, *ours->what ? ", " : "", ours->what);
-	print_duration(s, ns_of(results, ours));
-	sheet_cell(s, -1, "%s", peer.type);
-	print_duration(s, ns_of(results, &peer));
-	sheet_cell(s, 1, "%.2fx", ratio_of(results, ours));
-	sheet_end_row(s);
-	return true;
-}
-
 /* ---- the whole headline ---- */
 
 static const struct line lines[] = {
@@ -240,16 +219,7 @@ static const struct line lines[] = {
 	{ "Reference", { { "", READ("percpu_ref", 1, PEER_COUNT) }, { "by two", READ("percpu_ref", 2, PEER_COUNT) } } },
 	{ "Lookup", { { "of 1000", LOOKUP(0, 2, PEER_TABLE) }, { "of 1M", LOOKUP(1, 2, PEER_TABLE) } } },
 };
-
-/* Further cells of the same parts: they have no line, and a row where a peer is faster. */
-static const struct line more[] = {
-	{ "Wait, 1 reader", { { "all readers", WAIT("rcu", 1, PEER_RCU) }, { "one object", WAIT("shazptr", 1, PEER_RCU) } } },
-	{ "Retirement, stalled", { { "RCU", RETIRE("rcu_free", STALLED, 1, PEER_RCU) },
-				   { "hazard pointer", RETIRE("hazptr_free", STALLED, 1, PEER_HAZPTR) } } },
-	{ "Lookup, 1 thread", { { "of 1000", LOOKUP(0, 1, PEER_TABLE) }, { "of 1M", LOOKUP(1, 1, PEER_TABLE) } } },
-};
 #define NR_LINES (sizeof(lines) / sizeof(lines[0]))
-#define NR_MORE (sizeof(more) / sizeof(more[0]))
 
 static double spread_of(const struct results *results, const struct line *line)
 {
@@ -293,22 +263,6 @@ static void print_definitions(struct sheet *s)
 		      "Lookup: in a hashtable of 1000 and of a million objects, time of each of two threads.");
 }
 
-static void print_faster(struct sheet *s, const struct results *results)
-{
-	bool first = true;
-
-	for (size_t i = 0; i < NR_LINES + NR_MORE; i++) {
-		const struct line *line = i < NR_LINES ? &lines[i] : &more[i - NR_LINES];
-
-		for (int k = 0; k < PER_LINE; k++)
-			first = !print_faster_row(s, results, line->label, &line->ours[k], first) && first;
-	}
-	if (first)
-		return;
-	sheet_note(s, "liburcu_qsbr: each thread reports when it holds nothing. ck_epoch and ck_hp: a fence in each section of a reader. "
-		      "Stalled: one reader stays inside. spinlock: chains with a lock in each bucket.");
-}
-
 void run_print_headline(struct sheet *s, const struct results *results)
 {
 	int printed = 0;
@@ -324,5 +278,4 @@ void run_print_headline(struct sheet *s, const struct results *results)
 		return;
 	print_spreads(s, results);
 	print_definitions(s);
-	print_faster(s, results);
 }

@@ -8,6 +8,7 @@
 #include "refscale/refscale.h"
 #include "retirescale/retirescale.h"
 #include "run.h"
+#include "rwscale/rwscale.h"
 
 void run_print_head(struct sheet *s)
 {
@@ -115,36 +116,68 @@ void run_print_document(struct sheet *s, const struct results *results)
 
 /* ---- the other tables: one figure per cell, and its ratio to the yardstick ---- */
 
-struct figures {
-	const char *title;
-	const struct subcommand *command;
-	int scenario;
-	int threads;
-	bool more_is_better;
-	int most_of; /* the figure is the largest value of this metric; 0: the median of the row */
+#define COLUMN(title_, of, scenario_, threads_, ...) \
+	{ .title = title_, .command = &of##_command, .scenario = scenario_, .threads = threads_, ##__VA_ARGS__ }
+#define READS(title, readers) COLUMN(title, refscale, SCENARIO_READ, readers)
+#define WAITS(title, scenario, readers) COLUMN(title, rcuscale, SCENARIO_##scenario, readers)
+#define RETIRE(title, scenario, threads) COLUMN(title, retirescale, SCENARIO_RETIRE_##scenario, threads, .more_is_better = true)
+#define GARBAGE(title, threads) \
+	COLUMN(title, retirescale, SCENARIO_RETIRE_STALLED, threads, .most_of = RETIRE_GARBAGE_SECOND, .field = "garbage_second")
+#define LOOKUP(title, set, threads) COLUMN(title, hashscale, (set) * HASH_MAX_UPDATES, threads, .more_is_better = true)
+#define BURST(title, scenario) \
+	COLUMN(title, rwscale, SCENARIO_RW_##scenario, 2, .figure = rwscale_section_us, .field = "section_us")
+#define LAST_COLUMN { 0 }
+
+const struct run_column run_reads[] = { READS("1 reader", 1), READS("2", 2), READS("64", 64), LAST_COLUMN };
+const struct run_column run_waits_same[] = {
+	WAITS("1 reader", SAME, 1), WAITS("2", SAME, 2), WAITS("64", SAME, 64), WAITS("8, 1 ms", LONG, 8), WAITS("1, 100 ms", HELD, 1),
+	WAITS("its CPU", HELD_CPU, 1), LAST_COLUMN
 };
-#define LAST_COLUMN { NULL, NULL, 0, 0, false, 0 }
+const struct run_column run_waits_others[] = {
+	WAITS("1 asleep", IDLE, 1), WAITS("64 asleep", IDLE, 64), WAITS("1 reader", OTHERS, 1), WAITS("64 readers", OTHERS, 64), LAST_COLUMN
+};
+const struct run_column run_bursts[] = { BURST("sparse", SPARSE), BURST("busy", DENSE), LAST_COLUMN };
+const struct run_column run_retirements[] = {
+	RETIRE("1 thread", IDLE, 1), RETIRE("2 threads", IDLE, 2), RETIRE("stalled, 1", STALLED, 1),
+	GARBAGE("garbage", 1), LAST_COLUMN
+};
+const struct run_column run_lookups[] = {
+	LOOKUP("1000: 1", 0, 1), LOOKUP("1000: 2", 0, 2), LOOKUP("1M: 1", 1, 1), LOOKUP("1M: 2", 1, 2), LAST_COLUMN
+};
 
 /* Each table below is described by one of these. */
 struct table {
 	const char *title;
 	const char *what; /* content, unit, and which figures are better */
 	const char *yardstick;
-	const struct figures *columns;
+	const struct run_column *columns;
 	uint32_t groups; /* its types: bits of enum type_group */
 };
 
-static double figure_of(const struct results *results, const struct figures *c, const char *type, enum op_fence fence)
+struct run_figure run_figure_of(const struct results *results, const struct run_column *c, const char *type, enum op_fence fence)
 {
-	const struct cell *cell = results_find(results, c->command, type, c->scenario, fence, c->threads);
+	const struct cell *cell = results_find(results, c->command, type, c->scenario, fence, c->threads), *of = cell;
+	struct run_figure figure = { NAN, 0 };
+	struct summary s;
 
-	if (!cell || !c->most_of)
-		return cell_median(cell);
-	return cell_most(results_metric(results, cell, c->most_of));
+	if (cell && c->most_of)
+		of = results_metric(results, cell, c->most_of);
+	if (!of)
+		return figure;
+	s = cell_summary(of);
+	figure.value = c->figure ? c->figure(results, cell) : c->most_of ? s.max : s.p50;
+	if (isfinite(s.spread))
+		figure.spread = figure.value * s.spread / 2;
+	return figure;
+}
+
+static double figure_of(const struct results *results, const struct run_column *c, const char *type, enum op_fence fence)
+{
+	return run_figure_of(results, c, type, fence).value;
 }
 
 /* The 99th percentile of a wait; NAN for other cells, whose samples are rounds. */
-static double tail_of(const struct results *results, const struct figures *c, const char *type, enum op_fence fence)
+static double tail_of(const struct results *results, const struct run_column *c, const char *type, enum op_fence fence)
 {
 	const struct cell *cell = results_find(results, c->command, type, c->scenario, fence, c->threads);
 
@@ -183,7 +216,7 @@ static void print_ratio(struct sheet *s, double v, double yardstick, bool more_i
 
 static bool has_row(const struct results *results, const struct table *table, const struct op *op, enum op_fence fence)
 {
-	for (const struct figures *c = table->columns; c->title; c++)
+	for (const struct run_column *c = table->columns; c->title; c++)
 		if (op->groups & table->groups && isfinite(figure_of(results, c, op->name, fence)))
 			return true;
 	return false;
@@ -194,7 +227,7 @@ static void print_row(struct sheet *s, const struct results *results, const stru
 {
 	sheet_cell(s, -1, "%s", op->name);
 	sheet_cell(s, -1, "%s", fence ? fence_name(fence) : "-");
-	for (const struct figures *c = table->columns; c->title; c++) {
+	for (const struct run_column *c = table->columns; c->title; c++) {
 		double v = figure_of(results, c, op->name, fence);
 
 		print_value(s, v, tail_of(results, c, op->name, fence));
@@ -231,7 +264,7 @@ static void print_trust(struct sheet *s, const struct results *results, const st
 	char spread[120] = "", others[80] = "";
 
 	for (size_t i = 0; i < results->nr; i++)
-		for (const struct figures *c = table->columns; c->title; c++) {
+		for (const struct run_column *c = table->columns; c->title; c++) {
 			const struct cell *cell = &results->cell[i];
 
 			if (cell->command == c->command && cell->scenario == c->scenario && cell->metric == c->most_of &&
@@ -254,7 +287,7 @@ static void table_head(struct sheet *s, const struct table *table)
 	sheet_note(s, "%s", table->what);
 	sheet_cell(s, -1, "type");
 	sheet_cell(s, -1, "fence");
-	for (const struct figures *c = table->columns; c->title; c++) {
+	for (const struct run_column *c = table->columns; c->title; c++) {
 		sheet_bar(s);
 		sheet_cell(s, 1, "%s", c->title);
 		sheet_cell(s, 1, "x");
@@ -285,56 +318,32 @@ static void print_table(struct sheet *s, const struct results *results, struct t
 
 void run_print_same(struct sheet *s, const struct results *results)
 {
-	static const struct figures columns[] = {
-		{ "1 reader", &rcuscale_command, SCENARIO_SAME, 1, false, 0 },
-		{ "2", &rcuscale_command, SCENARIO_SAME, 2, false, 0 },
-		{ "64", &rcuscale_command, SCENARIO_SAME, 64, false, 0 },
-		{ "8, 1 ms", &rcuscale_command, SCENARIO_LONG, 8, false, 0 },
-		{ "1, 100 ms", &rcuscale_command, SCENARIO_HELD, 1, false, 0 },
-		{ "its CPU", &rcuscale_command, SCENARIO_HELD_CPU, 1, false, 0 },
-		LAST_COLUMN,
-	};
-
 	print_table(s, results, (struct table){ "Waiting for readers of the very object",
 		    "Median microseconds, lower is better: beside 1, 2 and 64 readers back to back; beside 8 that hold it 1 ms each; from "
 		    "the end of one that held it 100 ms, and CPU time of the process meanwhile. p99: where it is ten times the "
 		    "median.",
-		    RUN_YARDSTICK, columns, RUN_WAITS });
+		    RUN_YARDSTICK, run_waits_same, RUN_WAITS });
 }
 
 void run_print_others(struct sheet *s, const struct results *results)
 {
-	static const struct figures columns[] = {
-		{ "1 asleep", &rcuscale_command, SCENARIO_IDLE, 1, false, 0 },
-		{ "64 asleep", &rcuscale_command, SCENARIO_IDLE, 64, false, 0 },
-		{ "1 reader", &rcuscale_command, SCENARIO_OTHERS, 1, false, 0 },
-		{ "64 readers", &rcuscale_command, SCENARIO_OTHERS, 64, false, 0 },
-		LAST_COLUMN,
-	};
-
 	print_table(s, results, (struct table){ "Waiting beside readers of other objects",
 		    "Median microseconds, lower is better: while readers are asleep, and back to back. p99: where it is ten times the "
-		    "median.", RUN_YARDSTICK, columns, RUN_WAITS });
+		    "median.", RUN_YARDSTICK, run_waits_others, RUN_WAITS });
 }
 
 /* ---- reads ---- */
 
 void run_print_reads(struct sheet *s, const struct results *results)
 {
-	static const struct figures columns[] = {
-		{ "1 reader", &refscale_command, SCENARIO_READ, 1, false, 0 },
-		{ "2", &refscale_command, SCENARIO_READ, 2, false, 0 },
-		{ "64", &refscale_command, SCENARIO_READ, 64, false, 0 },
-		LAST_COLUMN,
-	};
-
 	print_table(s, results, (struct table){ "Reading",
 		    "CPU nanoseconds of a section with a pointer load and a field load in it, by 1, 2 and 64 readers; lower is better.",
-		    RUN_YARDSTICK, columns, RUN_READ });
+		    RUN_YARDSTICK, run_reads, RUN_READ });
 	print_table(s, results, (struct table){ "Reading one object that is held",
-		    "The same by hazard pointers and reference counts: CPU nanoseconds, lower is better.", "refcnt", columns, RUN_OBJECT });
+		    "The same by hazard pointers and reference counts: CPU nanoseconds, lower is better.", "refcnt", run_reads,
+		    RUN_OBJECT });
 	print_table(s, results, (struct table){ "Read locks and reference counts",
-		    "The same between lock and unlock, or up and down: CPU nanoseconds, lower is better.", "pthread_rwlock", columns,
+		    "The same between lock and unlock, or up and down: CPU nanoseconds, lower is better.", "pthread_rwlock", run_reads,
 		    RUN_LOCK });
 }
 
@@ -342,32 +351,16 @@ void run_print_reads(struct sheet *s, const struct results *results)
 
 void run_print_retire(struct sheet *s, const struct results *results)
 {
-	const struct figures columns[] = {
-		{ "1 thread", &retirescale_command, SCENARIO_RETIRE_IDLE, 1, true, 0 },
-		{ "2 threads", &retirescale_command, SCENARIO_RETIRE_IDLE, 2, true, 0 },
-		{ "stalled, 1", &retirescale_command, SCENARIO_RETIRE_STALLED, 1, true, 0 },
-		{ "garbage", &retirescale_command, SCENARIO_RETIRE_STALLED, 1, false, RETIRE_GARBAGE_SECOND },
-		LAST_COLUMN,
-	};
-
 	print_table(s, results, (struct table){ "Deferred reclamation",
 		    "Objects allocated, retired and freed per second, higher is better: without readers, by 1 and 2 threads; "
 		    "stalled: while one reader stays in its section. Garbage: the largest number of objects that then wait; "
 		    "lower is better.",
-		    RUN_YARDSTICK, columns, RUN_TABLE | RUN_SIX | PEER_ANY });
+		    RUN_YARDSTICK, run_retirements, RUN_TABLE | RUN_SIX | PEER_ANY });
 }
 
 void run_print_lookups(struct sheet *s, const struct results *results)
 {
-	const struct figures columns[] = {
-		{ "1000: 1", &hashscale_command, hash_scenario(0, 0), 1, true, 0 },
-		{ "2 threads", &hashscale_command, hash_scenario(0, 0), 2, true, 0 },
-		{ "1000000: 1", &hashscale_command, hash_scenario(1, 0), 1, true, 0 },
-		{ "2 threads", &hashscale_command, hash_scenario(1, 0), 2, true, 0 },
-		LAST_COLUMN,
-	};
-
 	print_table(s, results, (struct table){ "Hash tables",
 		    "Lookups per second of all threads, higher is better, in tables of 1000 and of 1000000 elements of 16 bytes.",
-		    RUN_LOOKUP_YARDSTICK, columns, RUN_TABLE | RUN_SIX | PEER_ANY });
+		    RUN_LOOKUP_YARDSTICK, run_lookups, RUN_TABLE | RUN_SIX | PEER_ANY });
 }

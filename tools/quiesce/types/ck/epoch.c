@@ -42,6 +42,7 @@ OP_FUNCTION(epoch_wait, ck_epoch_synchronize(record))
 
 TYPE(ck_epoch, .rank = 1100, .groups = PEER_RCU | RUN_READ | RUN_WAIT | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "Concurrency Kit's epochs, inlined",
+	.reason = "each section of its readers has a full fence, so that a wait needs no system call that interrupts their CPUs",
 	.read = &ck_epoch_read, .wait = &(const struct op_wait){ .wait = epoch_wait }, THREADS);
 
 /* ---- deferred frees, polled once in each batch ---- */
@@ -76,6 +77,7 @@ RETIRE_READ
 
 TYPE(ck_epoch, .rank = 1110, .groups = PEER_RCU | RUN_TABLE | REPORT,
 	.what = "Concurrency Kit's epochs, polled once in each batch",
+	.reason = "the thread that retires polls and frees, without lock, worker or membarrier; each section has a full fence",
 	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(epoch), RETIRE_READERS, .drain = drain }, THREADS);
 
 /* ---- walks ---- */

@@ -67,6 +67,7 @@ OP_READ_OPS(ck_hp, section_lock, section_unlock);
 
 TYPE(ck_hp, .rank = 1110, .groups = PEER_HAZPTR | RUN_OBJECT | REPORT_READ | FAMILY_OBJECT,
 	.what = "Concurrency Kit's hazard pointers, inlined, a slot in hand",
+	.reason = "its slot is in hand, and its section is inlined with its fence; ours with full fences is a call",
 	.read = &ck_hp_read, THREADS);
 
 /* ---- deferred frees ---- */
@@ -91,6 +92,7 @@ RETIRE_READ
 
 TYPE(ck_hp, .rank = 1100, .groups = PEER_HAZPTR | RUN_TABLE | REPORT,
 	.what = "Concurrency Kit's hazard pointers, a scan for each batch",
+	.reason = "its scan needs no membarrier, because each protection of its readers has a full fence, and its batch has no lock",
 	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(hp), RETIRE_READERS, .drain = drain }, THREADS);
 
 /* ---- walks ---- */

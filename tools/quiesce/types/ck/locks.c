@@ -94,7 +94,7 @@ OP_READ_OPS(ck_bytelock, bytelock_read_lock, bytelock_read_unlock);
 	     .thread_enter = enter, .thread_exit = exit, __VA_ARGS__)
 
 /* BOTH() defines a type with its write side, for rwscale. */
-#define BOTH(lock, type_rank, type_groups, enter, exit, rd_lock, rd_unlock, wr_lock, text)                         \
+#define BOTH(lock, type_rank, type_groups, enter, exit, rd_lock, rd_unlock, wr_lock, text, ...)                    \
 	static void lock##_writer_lock(void)                                                                    \
 	{                                                                                                       \
 		wr_lock;                                                                                        \
@@ -108,10 +108,11 @@ OP_READ_OPS(ck_bytelock, bytelock_read_lock, bytelock_read_unlock);
 		.read_lock = rd_lock, .read_unlock = rd_unlock,                                                 \
 		.write_lock = lock##_writer_lock, .write_unlock = lock##_writer_unlock,                         \
 	};                                                                                                      \
-	LOCK(lock, type_rank, type_groups, enter, exit, text, .rwlock = &lock##_sides)
+	LOCK(lock, type_rank, type_groups, enter, exit, text, .rwlock = &lock##_sides, ##__VA_ARGS__)
 
 BOTH(brlock, 1700, PEER_LOCK | RUN_LOCK | REPORT_READ | FAMILY_LOCK, brlock_enter, brlock_exit, brlock_read_lock, brlock_read_unlock,
-     ck_brlock_write_lock(&brlock), "Concurrency Kit's big-reader lock: a line for each reader");
+     ck_brlock_write_lock(&brlock), "Concurrency Kit's big-reader lock: a line for each reader",
+     .reason = "its section has one full fence, and writes a line of the reader alone; ours with full fences has two fences, and counts");
 BOTH(rwlock, 1710, 0, NULL, NULL, ck_rwlock_section_lock, ck_rwlock_section_unlock, ck_rwlock_write_lock(&rwlock),
      "Concurrency Kit's reader-writer lock");
 BOTH(pflock, 1720, 0, NULL, NULL, ck_pflock_section_lock, ck_pflock_section_unlock, ck_pflock_write_lock(&pflock),

@@ -18,4 +18,5 @@ static const struct op_wait liburcu_bp_wait = { .wait = wait_plain };
 
 TYPE(liburcu_bp, .rank = 1030, .groups = PEER_RCU | RUN_READ | RUN_WAIT | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "liburcu's self-registering flavour, inlined",
+	.reason = "a waiter sleeps until a reader wakes it; ours wakes now and then, to scan for a reader that has stopped or ended",
 	.read = &liburcu_bp_read, .wait = &liburcu_bp_wait, .init = liburcu_bp_init, .thread_enter = first_section);

@@ -45,6 +45,7 @@ static const struct op_retire liburcu_memb_retire = { .call = retire, .barrier =
 
 TYPE(liburcu_memb, .rank = 1000, .groups = PEER_RCU | RUN_READ | RUN_WAITS | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "liburcu's membarrier flavour, inlined",
+	.reason = "a waiter sleeps until a reader wakes it; ours wakes now and then, to scan for a reader that has stopped or ended",
 	.read = &liburcu_memb_read, .wait = &liburcu_memb_wait, .retire = &liburcu_memb_retire, THREADS);
 
 /* ---- deferred frees ---- */
@@ -68,6 +69,7 @@ RETIRE_PRODUCE(memb, retire_alloc, CALL)
 
 TYPE(liburcu_memb, .rank = 1000, .groups = PEER_RCU | RUN_TABLE | REPORT,
 	.what = "call_rcu() of liburcu, membarrier flavour",
+	.reason = "a thread of its own sleeps 10 ms between two batches, so that all objects of 10 ms share a grace period",
 	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(memb), RETIRE_READERS, .barrier = retire_barrier }, THREADS);
 
 /* ---- walks ---- */

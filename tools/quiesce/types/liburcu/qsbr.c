@@ -44,5 +44,6 @@ static const struct op_read liburcu_qsbr_read = {
 
 TYPE(liburcu_qsbr, .rank = 1020, .groups = PEER_RCU | RUN_READ | RUN_WAIT | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
 	.what = "liburcu's quiescent-state flavour, one quiescent state per 512 sections",
+	.reason = "its sections execute nothing, because each thread has to report, here once in 512 sections, that it holds nothing",
 	.read = &liburcu_qsbr_read, .wait = &(const struct op_wait){ .wait = wait_plain }, .thread_enter = thread_enter,
 	.thread_exit = thread_exit, .sleep_begin = sleep_begin, .sleep_end = sleep_end);

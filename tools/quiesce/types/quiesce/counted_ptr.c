@@ -37,6 +37,6 @@ OP_READ_OPS(counted_ptr, section_lock, section_unlock);
 /* The first slot gives the thread its line. */
 OP_FUNCTION(first_section, hazptr_free(NULL, hazptr_alloc(NULL)))
 
-TYPE(counted_ptr, .rank = 560, .groups = RUN_OBJECT | REPORT_READ | FAMILY_OBJECT,
+TYPE(counted_ptr, .rank = 560, .groups = RUN_OBJECT | REPORT_READ | FAMILY_OBJECT, .peers = PEER_HAZPTR | PEER_COUNT,
 	.what = "a counted pointer of quiesce, read by a hazard pointer that could be promoted to a reference",
 	OURS, .read = &counted_ptr_read, .thread_enter = first_section);

@@ -37,7 +37,7 @@ OP_FUNCTION(barrier, rcu_barrier())
 #define MAP .create = create, .destroy = destroy, .barrier = barrier, .mapped = mapped, .grows = true
 #define OP .fence_modes = true, .init = op_rcu_init, .thread_enter = rcu_first_section, .stats = op_rcu_stats
 
-TYPE(hashmap, .rank = 300, .groups = RUN_TABLE | REPORT,
+TYPE(hashmap, .rank = 300, .groups = RUN_TABLE | REPORT, .peers = PEER_TABLE,
 	.what = "hashmap of quiesce, grown by itself: pairs in the buckets; its own hash",
 	.hash = &(const struct hash_op){ MAP, .run = map_run, .resize = resize }, OP);
 

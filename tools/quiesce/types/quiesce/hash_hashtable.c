@@ -75,7 +75,7 @@ OP_FUNCTION(rcu_end, rcu_barrier())
 #define TABLE .create = create, .destroy = destroy, .mapped = mapped, .grows = true
 
 static const struct hash_op hashtable_hash = { TABLE, .run = hashtable_rcu_run, .barrier = rcu_end, .resize = resize };
-TYPE(hashtable, .rank = 320, .groups = RUN_SIX | RUN_TABLE | REPORT,
+TYPE(hashtable, .rank = 320, .groups = RUN_SIX | RUN_TABLE | REPORT, .peers = PEER_TABLE,
 	.what = "hashtable of quiesce, grown by itself: objects without an rcu_head, RCU, kfree_rcu_mightsleep()",
 	OURS, .hash = &hashtable_hash, .thread_enter = rcu_first_section);
 

@@ -33,7 +33,7 @@ OP_FUNCTION(barrier, rcu_barrier())
 
 HASH_RUN(rcu, struct chain_table)
 
-TYPE(rcu, .rank = 400, .groups = RUN_TABLE | REPORT,
+TYPE(rcu, .rank = 400, .groups = RUN_TABLE | REPORT, .peers = PEER_TABLE,
 	.what = "chains, RCU of quiesce; a spinlock in each bucket for updates, kfree_rcu()",
 	OURS, .hash = &(const struct hash_op){ CHAIN_TABLE, .run = rcu_run, .barrier = barrier }, .thread_enter = rcu_first_section);
 

@@ -70,7 +70,7 @@ void first_section()
 #define HAZARD_POINTER(READERS) \
 	.fence_modes = true, .read = &READERS##_read, .init = op_rcu_init, .thread_enter = first_section, .stats = op_rcu_stats
 
-TYPE(hazard_pointer, .rank = 540, .groups = RUN_OBJECT,
+TYPE(hazard_pointer, .rank = 540, .groups = RUN_OBJECT, .peers = PEER_HAZPTR,
 	.what = "hazard pointers in C++: make_hazard_pointer(), protect, destroy", HAZARD_POINTER(hazard_pointer));
 TYPE(hazard_pointer_reused, .rank = 550,
 	.what = "hazard pointers in C++, one in hand: protect, reset_protection()", HAZARD_POINTER(hazard_pointer_reused));

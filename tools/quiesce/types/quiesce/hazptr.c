@@ -253,6 +253,7 @@ static void retire_together(struct op_head **heads, int nr)
 /* ---- types ---- */
 
 TYPE(hazptr, .rank = 500, .groups = RUN_SIX | RUN_READ | RUN_OBJECT | RUN_WAIT | REPORT_READ | REPORT_WAIT | FAMILY_OBJECT,
+	.peers = PEER_RCU | PEER_HAZPTR,
 	.what = "quiesce hazard pointers, a slot in hand; synchronize_hazptr() of one object, call_hazptr()",
 	OURS, .read = &hazptr_read, .wait = &target_wait,
 	.retire = &(const struct op_retire){ retire, retire_barrier, retire_together },
@@ -265,7 +266,7 @@ TYPE(hazptr_tryprotect, .rank = 510,
 	.what = "quiesce hazard pointers, a slot in hand; hazptr_tryprotect(), again until it succeeds",
 	HAZPTR_READ_TYPE(hazptr_tryprotect, thread_enter, thread_exit));
 
-TYPE(hazptr_alloc, .rank = 520, .groups = RUN_OBJECT,
+TYPE(hazptr_alloc, .rank = 520, .groups = RUN_OBJECT, .peers = PEER_HAZPTR,
 	.what = "quiesce hazard pointers, a slot of the thread's own taken and freed around each section",
 	HAZPTR_READ_TYPE(hazptr_alloc, only_line, NULL));
 

@@ -22,6 +22,6 @@ static int init(enum op_fence fence)
 	return err ? err : percpu_ref_init(&ref, never, 0);
 }
 
-TYPE(percpu_ref, .rank = 620, .groups = RUN_SIX | RUN_LOCK | REPORT_READ | FAMILY_OBJECT,
+TYPE(percpu_ref, .rank = 620, .groups = RUN_SIX | RUN_LOCK | REPORT_READ | FAMILY_OBJECT, .peers = PEER_COUNT,
 	.what = "quiesce's reference count per CPU, up and down",
 	.fence_modes = true, .read = &percpu_ref_read, .init = init, .stats = op_rcu_stats);

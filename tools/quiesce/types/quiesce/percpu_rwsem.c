@@ -34,7 +34,7 @@ static bool readers_are_fast(void)
 	return rcu_sync_is_idle(&rwsem.rss);
 }
 
-TYPE(percpu_rwsem, .rank = 610, .groups = RUN_SIX | RUN_LOCK | REPORT_READ | FAMILY_LOCK,
+TYPE(percpu_rwsem, .rank = 610, .groups = RUN_SIX | RUN_LOCK | REPORT_READ | FAMILY_LOCK, .peers = PEER_LOCK,
 	.what = "quiesce's reader-writer lock with readers counted per CPU, read side",
 	.fence_modes = true, .read = &percpu_rwsem_read, .init = init, .stats = op_rcu_stats);
 
@@ -45,5 +45,5 @@ static const struct rwlock_op rcu_sync_lock = {
 	.fast = readers_are_fast,
 };
 
-TYPE(rcu_sync, .rank = 720, .groups = RUN_BURST | REPORT_BURST,
+TYPE(rcu_sync, .rank = 720, .groups = RUN_BURST | REPORT_BURST, .peers = PEER_LOCK,
 	OURS, .rwlock = &rcu_sync_lock);

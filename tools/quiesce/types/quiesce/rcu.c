@@ -83,11 +83,12 @@ static const struct op_polled rcu_polled = { polled_get, polled_start, polled_po
 static const struct op_pointer rcu_pointer = { pointer_fetch, pointer_publish };
 
 TYPE(rcu, .rank = 300, .groups = RUN_SIX | RUN_SIX_WAIT | RUN_READ | RUN_WAITS | REPORT_READ | REPORT_WAIT | FAMILY_ALL,
+	.peers = PEER_RCU,
 	.what = "quiesce RCU, inlined; synchronize_rcu(), call_rcu()",
 	OURS, .read = &rcu_read, .wait = &rcu_wait, .retire = &rcu_retire, .polled = &rcu_polled,
 	.pointer = &rcu_pointer, .thread_enter = rcu_first_section);
 
-TYPE(rcu_expedited, .rank = 310, .groups = RUN_WAIT_SAME | RUN_WAIT | REPORT_WAIT,
+TYPE(rcu_expedited, .rank = 310, .groups = RUN_WAIT_SAME | RUN_WAIT | REPORT_WAIT, .peers = PEER_RCU,
 	.what = "quiesce RCU; synchronize_rcu_expedited()",
 	OURS, .wait_only = true, .read = &rcu_read, .wait = &rcu_expedited_wait, .thread_enter = rcu_first_section);
 
@@ -138,11 +139,11 @@ static const struct op_reclaim rcu_free_reclaim = {
 	RETIRE_PRODUCERS(rcu_free), RETIRE_READERS, .barrier = retire_barrier, .freed = reclaimed,
 };
 
-TYPE(rcu, .rank = 600, .groups = RUN_TABLE | REPORT,
+TYPE(rcu, .rank = 600, .groups = RUN_TABLE | REPORT, .peers = PEER_RCU,
 	.what = "call_rcu() of quiesce",
 	OURS, .reclaim = &rcu_call_reclaim, .thread_enter = rcu_first_section);
 
-TYPE(rcu_free, .rank = 610, .groups = RUN_SIX | RUN_TABLE | REPORT,
+TYPE(rcu_free, .rank = 610, .groups = RUN_SIX | RUN_TABLE | REPORT, .peers = PEER_RCU,
 	.what = "kfree_rcu() of quiesce; counted by its statistics",
 	OURS, .reclaim = &rcu_free_reclaim, .thread_enter = rcu_first_section);
 

@@ -73,7 +73,7 @@ OP_FUNCTION(barrier, hazptr_barrier())
 
 const op_reclaim reclaim = { RETIRE_PRODUCERS(cpp), RETIRE_READERS, .barrier = barrier };
 
-TYPE(hazard_pointer, .rank = 550, .groups = RUN_TABLE | REPORT,
+TYPE(hazard_pointer, .rank = 550, .groups = RUN_TABLE | REPORT, .peers = PEER_HAZPTR,
 	.what = "the C++ face of quiesce: retire() of an object with a deleter of its own",
 	.fence_modes = true, .reclaim = &reclaim, .init = op_rcu_init, .thread_enter = thread_enter,
 	.thread_exit = thread_exit, .stats = op_rcu_stats);

@@ -91,7 +91,7 @@ OP_FUNCTION(barrier, hazptr_barrier())
 
 #define THREADS OURS, .thread_enter = thread_enter, .thread_exit = thread_exit
 
-TYPE(hazptr, .rank = 500, .groups = RUN_TABLE | REPORT,
+TYPE(hazptr, .rank = 500, .groups = RUN_TABLE | REPORT, .peers = PEER_HAZPTR,
 	.what = "call_hazptr() of quiesce: callbacks run in its helper thread",
 	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(hazptr), RETIRE_READERS, .barrier = barrier }, THREADS);
 
@@ -127,7 +127,7 @@ static uint64_t reclaimed(void)
 static const struct op_reclaim hazptr_free_reclaim = {
 	RETIRE_PRODUCERS(hazptr_free), RETIRE_READERS, .barrier = barrier, .freed = reclaimed,
 };
-TYPE(hazptr_free, .rank = 520, .groups = RUN_SIX | RUN_TABLE | REPORT,
+TYPE(hazptr_free, .rank = 520, .groups = RUN_SIX | RUN_TABLE | REPORT, .peers = PEER_HAZPTR,
 	.what = "kfree_hazptr() of quiesce; counted by its statistics",
 	.reclaim = &hazptr_free_reclaim, THREADS);
 

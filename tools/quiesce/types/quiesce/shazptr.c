@@ -141,6 +141,7 @@ static int init_skip(enum op_fence fence)
 	.init = INIT, .thread_enter = first_section, .stats = op_rcu_stats, .slot_kind = slot_kind
 
 TYPE(shazptr, .rank = 400, .groups = RUN_SIX_WAIT | RUN_READ | RUN_OBJECT | RUN_WAITS | REPORT_READ | REPORT_WAIT | FAMILY_OBJECT,
+	.peers = PEER_RCU | PEER_HAZPTR,
 	.what = "quiesce hazard pointers; synchronize_shazptr() of one object",
 	SHAZPTR_TYPE(shazptr, op_rcu_init));
 

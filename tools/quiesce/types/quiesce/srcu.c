@@ -49,7 +49,7 @@ OP_FUNCTION(retire_barrier, srcu_barrier(&domain))
 static const struct op_wait srcu_wait = { .wait = wait_plain, .expedited = wait_expedited };
 static const struct op_retire srcu_retire = { .call = retire, .barrier = retire_barrier };
 
-TYPE(srcu, .rank = 600, .groups = RUN_READ | RUN_LOCK | REPORT_READ | FAMILY_ALL,
+TYPE(srcu, .rank = 600, .groups = RUN_READ | RUN_LOCK | REPORT_READ | FAMILY_ALL, .peers = PEER_RCU,
 	.what = "quiesce SRCU, one domain; synchronize_srcu(), call_srcu()",
 	.fence_modes = true, .read = &srcu_read, .wait = &srcu_wait, .retire = &srcu_retire, .init = init,
 	.stats = stats);

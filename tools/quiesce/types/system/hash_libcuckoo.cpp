@@ -37,6 +37,7 @@ bool cuckoo_resize(void *table, uint64_t nr_keys)
 const hash_op cuckoo_hash = HASH_OF(map, cuckoo, .resize = cuckoo_resize);
 
 TYPE(libcuckoo, .rank = 1500, .groups = PEER_TABLE | RUN_TABLE | REPORT,
-	.what = "libcuckoo's cuckoohash_map: locked stripes of buckets, four slots in each", .hash = &cuckoo_hash);
+	.what = "libcuckoo's cuckoohash_map: locked stripes of buckets, four slots in each",
+	.reason = "pairs are in the buckets, at most two lines away; a lookup locks them", .hash = &cuckoo_hash);
 
 } // namespace

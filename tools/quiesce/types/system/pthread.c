@@ -41,6 +41,7 @@ static const struct rwlock_op pthread_rwlock_sides = {
 
 TYPE(pthread_rwlock, .rank = 1550, .groups = PEER_LOCK | RUN_READ | RUN_LOCK | RUN_BURST | REPORT_READ | REPORT_BURST | FAMILY_LOCK,
 	.what = "one shared pthread reader-writer lock, read side",
+	.reason = "its writer has no fast path of readers to switch off and on again; readers write a shared word",
 	.read = &pthread_rwlock_read, .rwlock = &pthread_rwlock_sides);
 
 static const struct rwlock_op pthread_rwlock_writer_sides = {

@@ -14,4 +14,5 @@ OP_READ(refcnt, GET(), OP_LOAD, PUT());
 
 TYPE(refcnt, .rank = 1520, .groups = PEER_COUNT | RUN_READ | RUN_OBJECT | REPORT_READ | FAMILY_OBJECT,
 	.what = "one shared atomic reference count, up and down",
+	.reason = "with full fences ours is one shared count as well, behind a test of its mode",
 	.read = &refcnt_read);

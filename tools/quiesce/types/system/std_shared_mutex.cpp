@@ -24,6 +24,7 @@ const rwlock_op sides = {
 
 TYPE(std_shared_mutex, .rank = 1570, .groups = PEER_LOCK | RUN_LOCK | REPORT_READ | REPORT_BURST | FAMILY_LOCK,
 	.what = "one shared std::shared_mutex, read side",
+	.reason = "as pthread_rwlock, which it is made of",
 	.read = &shared_mutex_read, .rwlock = &sides);
 
 } // namespace

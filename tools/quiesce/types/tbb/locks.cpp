@@ -61,6 +61,7 @@ TYPE(tbb_spin_rw_mutex, .rank = 1800,
 	.read = &spin_read, .rwlock = &spin_sides);
 TYPE(tbb_rw_mutex, .rank = 1810, .groups = PEER_LOCK | RUN_LOCK | RUN_BURST | REPORT_READ | REPORT_BURST | FAMILY_LOCK,
 	.what = "oneTBB's reader-writer lock that spins, then sleeps, read side",
+	.reason = "its writer announces itself in the word of the lock, and spins; readers write that word",
 	.read = &plain_read, .rwlock = &plain_sides);
 TYPE(tbb_queuing_rw_mutex, .rank = 1820,
 	.what = "oneTBB's reader-writer lock with a queue, read side",
