@@ -162,7 +162,8 @@ size_t quiesce_kmem_cache_alloc_bulk(struct kmem_cache *fast, size_t nr, void **
 		if (!some)
 			some = quiesce__slabs_take(cache, ret_objects + done, want);
 		if (!some) {
-			quiesce__cache_free_row(cache, ret_objects, done);
+			if (done)
+				quiesce__cache_free_row(cache, ret_objects, done);
 			return 0;
 		}
 		poison(cache, ret_objects + done, some, false);
@@ -390,7 +391,11 @@ void quiesce_kmem_cache_destroy(struct kmem_cache *fast)
 	quiesce__init();
 	drain(cache);
 	in_use = nr_in_use(cache);
-	if (in_use && !quiesce__barrier_is_misuse("kmem_cache_destroy()", quiesce__caller()))
+	if (in_use && quiesce__barrier_is_misuse("kmem_cache_destroy()", quiesce__caller())) {
+		quiesce__sheaves_open(cache);
+		return;
+	}
+	if (in_use)
 		in_use = await_retired(cache);
 	if (in_use) {
 		quiesce__sheaves_open(cache);

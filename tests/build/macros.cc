@@ -18,6 +18,7 @@
 #include <quiesce/percpu_rwsem.h>
 #include <quiesce/rcu_sync.h>
 #include <quiesce/shazptr.h>
+#include <quiesce/slab.h>
 #include <quiesce/srcu.h>
 
 struct object {
@@ -256,4 +257,10 @@ int stacks(void)
 	lfs_for_each_entry_safe(p, n, lfs_pop_all(&lock_free), lock_free)
 		nr++;
 	return nr;
+}
+
+struct kmem_cache *caches(void);
+struct kmem_cache *caches(void)
+{
+	return KMEM_CACHE(object, SLAB_HWCACHE_ALIGN);
 }

@@ -58,7 +58,7 @@ struct call {
 #define END_OF_CALLS { NULL, NULL, NULL, 0 }
 
 /* Each list has the calls of one room. */
-extern const struct call calls_rcu[], calls_hazard[], calls_retire[], calls_percpu[], calls_ref[];
+extern const struct call calls_rcu[], calls_hazard[], calls_retire[], calls_percpu[], calls_ref[], calls_slab[];
 extern const struct call calls_tables[], calls_ids[], calls_lists[], calls_control[];
 
 /* Return the @i-th of all calls; NULL if there are fewer. */

@@ -19,7 +19,7 @@ static const struct {
 };
 enum { NR_SITUATIONS = sizeof situations / sizeof *situations };
 
-static const struct call *const rooms[] = { calls_rcu, calls_hazard, calls_retire, calls_percpu, calls_ref,
+static const struct call *const rooms[] = { calls_rcu, calls_hazard, calls_retire, calls_percpu, calls_ref, calls_slab,
 					    calls_tables, calls_ids, calls_lists, calls_control };
 
 const struct call *call_at(size_t i)

@@ -254,7 +254,7 @@ bool retirescale_cell(const struct job *job, int scenario, int producers, bool t
 	}
 	good = measure(job, w);
 	op_thread_exit(w->op);
-	free(pointer); /* the last object; no other thread is left */
+	(w->op->reclaim->free ? w->op->reclaim->free : free)(pointer); /* the last object; no other thread is left */
 	pointer = NULL;
 	free(ticks);
 	free(w);
