@@ -153,9 +153,10 @@ QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
  * @where: address of the pointer variable.
  * The call retries while the pointer changes.
  * Context: any; the protection may be kept across sleep.
- * Cost: light fences: two loads, a store, two tests, and no call; full fences: a fence and a call.
- *   A loop should keep its position in local variables: variables in memory are loaded again after
- *   each protection, some cycles later.
+ * Cost: light fences: two loads, a store, two tests, and no call; full fences: an exchange.  On
+ *   x86-64 a loop around it keeps its variables in registers, and needs no stack frame.
+ *   A loop should keep its position and the address of its slot in local variables: what is in memory
+ *   is loaded again after each protection, some cycles later.
  * Return: the current pointer, of its own type; NULL only if the pointer was NULL, or after a
  *   misuse hook returned.
  * Orders: everything written before the pointer was published (by a release operation, such as
@@ -180,7 +181,7 @@ QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
  * @ptr: the address; that of the hazptr_head if it is not the object's first member.  NULL: clear.
  * The object is protected only if it had not been unlinked before: the caller then checks that it can
  * still be found, as hazptr_protect() does.  The protection of another slot does not replace that.
- * Context: any.  Cost: a store and a test; full fences: a fence and a call.
+ * Context: any.  Cost: a store and a test; full fences: an exchange.  In a loop as hazptr_protect().
  * Orders: what the caller loads afterwards shows what was unlinked before a scan that misses the
  *   protection. */
 QUIESCE_FAST void hazptr_set(hazptr_t *slot, const void *ptr)

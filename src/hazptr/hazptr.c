@@ -21,6 +21,7 @@
  */
 #include "hazptr.h"
 
+#include "platform/saving.h"
 #include "rcu/rcu.h"
 #include "shazptr/shazptr.h"
 
@@ -320,17 +321,10 @@ static void serve_requests(hazptr_t *slot, uintptr_t old)
 
 void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 {
-	uintptr_t old;
-
-	/* Full fences, and no waiter.  Relaxed: as in serve_requests(). */
-	if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr_slow) == QUIESCE_HAZPTR_FULL)) {
-		/* HP1: full, pairs with HP1 in quiesce__hazptr_scan_begin() */
-		(void)quiesce_xchg(HP1, &slot->value, value);
-		return;
-	}
 	/* Relaxed: the caller's own slot.  While the old protection is still there its waiter is not
 	 * completed. */
-	old = quiesce_load_relaxed(&slot->value);
+	uintptr_t old = quiesce_load_relaxed(&slot->value);
+
 	if (!old)
 		serve_requests(slot, 0);
 	/* SH2: release, pairs with SH2 in quiesce__slot_read() */
@@ -342,6 +336,8 @@ void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value)
 	if (old && (quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr_slow) & QUIESCE_SLOTS_WAIT)) /* Relaxed: as in serve_requests(). */
 		notify_scanner(slot, old);
 }
+
+PLATFORM_SAVING_CALL(quiesce__hazptr_set_saving, quiesce__hazptr_set_slow)
 
 void *quiesce__hazptr_protect_slow(hazptr_t *slot, void **where, size_t offset, uintptr_t marks)
 {

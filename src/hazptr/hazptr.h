@@ -15,9 +15,6 @@ void quiesce__hazptr_fork_survivor(const struct quiesce_tls_v1 *self);
 /* The calling thread exits: its own lines get other owners, and it claims no more slots in them. */
 void quiesce__hazptr_thread_end(struct quiesce_tls_v1 *self);
 
-/* This bit of quiesce_shazptr_v1.hazptr_slow stands beside QUIESCE_SLOTS_WAIT and QUIESCE_SLOTS_YIELD. */
-#define QUIESCE_HAZPTR_FULL 4ull /* the fence mode is full */
-
 /* hazptr_retire.c has the retired objects, in lists linked by their heads. */
 
 #if defined(QUIESCE_SIM)

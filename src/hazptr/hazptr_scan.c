@@ -99,7 +99,7 @@ void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *tab
 	/* SH6: pairs with SH6 in take_new(), quiesce__raise_to() and quiesce__raise_used() */
 	/* SH8: pairs with SH8 in claim_fallback() */
 	/* HP4: pairs with HP4 in queue() */
-	/* HP1: pairs with HP1 in quiesce__hazptr_set_fast() and quiesce__hazptr_set_slow() */
+	/* HP1: pairs with HP1 in quiesce__hazptr_set_fast(), quiesce__hazptr_set() and quiesce__hazptr_set_slow() */
 	quiesce_fence_heavy_shared(HP1);
 	set->fence_ns = (uint32_t)(platform_now_ns() - begin);
 	set->protects_all = quiesce__slots_fallback(0) || quiesce__slots_fallback(1);

@@ -18,6 +18,9 @@ int fast_hazptr_section(hazptr_t *slot, int **p);
 struct fast_node;
 struct fast_node *fast_hazptr_walk(hazptr_t *slots, struct fast_node **head, long key);
 struct fast_node *planted_hazptr_walk(hazptr_t **slots, struct fast_node **head, long key);
+struct fast_node *fast_hazptr_set_walk(hazptr_t *ahead, hazptr_t *here, struct fast_node **where, long key);
+struct fast_node *fast_hazptr_try_walk(hazptr_t *ahead, hazptr_t *here, struct fast_node **where, long key);
+struct fast_node *planted_hazptr_set_walk(hazptr_t *ahead, hazptr_t *here, struct fast_node **where, long key);
 int fast_hazptr_whole(int **p);
 int fast_hazptr_whole_context(struct hazptr_context *ctx, int **p);
 int *planted_hazptr_fence(hazptr_t *slot, int **p);
@@ -134,6 +137,60 @@ struct fast_node *fast_hazptr_walk(hazptr_t *slots, struct fast_node **head, lon
 		ahead = free;
 	}
 	return NULL;
+}
+
+/* Hand over hand with two slots: each address is set, and the pointer that led to it is loaded again. */
+struct fast_node *fast_hazptr_set_walk(hazptr_t *ahead, hazptr_t *here, struct fast_node **where, long key)
+{
+	struct fast_node *node;
+
+	while ((node = rcu_dereference(*where)) != NULL) {
+		hazptr_t *free = here;
+
+		hazptr_set(ahead, node);
+		if (quiesce_unlikely(rcu_dereference(*where) != node))
+			return NULL;
+		if (node->key >= key)
+			break;
+		where = &node->next;
+		here = ahead;
+		ahead = free;
+	}
+	return node;
+}
+
+struct fast_node *fast_hazptr_try_walk(hazptr_t *ahead, hazptr_t *here, struct fast_node **where, long key)
+{
+	struct fast_node *node;
+
+	while ((node = hazptr_tryprotect(ahead, where)) != NULL && node->key < key) {
+		hazptr_t *free = here;
+
+		where = &node->next;
+		here = ahead;
+		ahead = free;
+	}
+	return node;
+}
+
+/* A call in the loop, for which it saves registers on the stack. */
+struct fast_node *planted_hazptr_set_walk(hazptr_t *ahead, hazptr_t *here, struct fast_node **where, long key)
+{
+	struct fast_node *node;
+
+	while ((node = rcu_dereference(*where)) != NULL) {
+		hazptr_t *free = here;
+
+		hazptr_set(ahead, node);
+		if (quiesce_unlikely(rcu_dereference(*where) != node))
+			quiesce__hazptr_set_slow(ahead, (uintptr_t)node);
+		if (node->key >= key)
+			break;
+		where = &node->next;
+		here = ahead;
+		ahead = free;
+	}
+	return node;
 }
 
 /* A walk whose slots are reached through memory, as those of structures that take any scheme often are. */

@@ -38,13 +38,16 @@ SHAZPTR_LIMITS = {"x86": (11, 6, 18, 23, 31), "x86-got": (11, 7, 19, 24, 32), "a
 SHAZPTR_OPERANDS = {"x86": (4, 2, 9, 10, 15), "x86-got": (4, 3, 10, 11, 16)}
 # Slots that readers own: protect and tryprotect, and a section, with a slot in hand; with one taken and freed, the thread's
 # own and a context's.
-HAZPTR_LIMITS = {"x86": (8, 9, 11, 26, 27), "x86-got": (9, 10, 12, 27, 28), "arm64": (11, 12, 13, 30, 27)}
+HAZPTR_LIMITS = {"x86": (8, 8, 11, 26, 28), "x86-got": (9, 9, 12, 27, 29), "arm64": (11, 12, 13, 30, 27)}
 HAZPTR_OPERANDS = {"x86": (4, 4, 6, 11, 10), "x86-got": (5, 5, 7, 12, 11)}
 HAZPTR_NEEDS = {"fast_hazptr_protect": ("set",), "fast_hazptr_tryprotect": ("set",), "fast_hazptr_section": ("set", "clear"),
                 "fast_hazptr_whole": ("set", "set"), "fast_hazptr_whole_context": ("set", "set")} # the second clears and frees
-# A walk along a list with three slots: the path that visits one node and leaves at the next; and its operands in memory.  Nothing
-# between the first protection and the last one is on the stack.
-WALK_LIMITS = {"x86": (31, 9), "x86-got": (35, 11), "arm64": (31, 20)}
+# Walks along a list: with three slots the path that visits one node and leaves at the next; with two the one that leaves at the first
+# node.  Instructions, operands in memory, and instructions that make and end the function's frame: on x86 a protection in a loop costs
+# none.  Nothing between the first protection and the last one is on the stack.
+WALK_LIMITS = {"x86": ((24, 8, 2), (14, 4, 0), (12, 5, 0)), "x86-got": ((25, 9, 4), (15, 5, 0), (13, 6, 0)),
+               "x86-clang": ((30, 10, 3), (15, 5, 0), (13, 6, 0)), "arm64": ((31, 20, 11), (23, 15, 11), (19, 14, 9))}
+WALK_NEEDS = {"hazptr_walk": ("set", "set"), "hazptr_set_walk": ("set",), "hazptr_try_walk": ("set",)}
 # Counters per CPU, always by a restartable sequence: down and up of percpu_rwsem and a section, the same of srcu, get, put and
 # tryget of percpu_ref.  Where there are no sequences there is a call.
 COUNTED_LIMITS = {"x86": (9, 9, 22, 11, 10, 24, 9, 9, 10), "x86-got": (10, 10, 24, 12, 11, 26, 10, 10, 11), "arm64": None}
@@ -72,8 +75,12 @@ QSBR_NAMES = {"fast_qsbr_quiescent_state": 0, "fast_qsbr_offline": 1, "fast_qsbr
 for table in (LIMITS, OPERANDS, SHAZPTR_LIMITS, SHAZPTR_OPERANDS, HAZPTR_LIMITS, HAZPTR_OPERANDS, WALK_LIMITS, COUNTED_LIMITS,
               COUNTED_OPERANDS, CALL_LIMITS, WHOLE_LIMITS, TABLE_LIMITS, QSBR_LIMITS):
     table["x86-fibers"] = table["x86"]
+for table in (LIMITS, OPERANDS, SHAZPTR_LIMITS, SHAZPTR_OPERANDS, HAZPTR_LIMITS, HAZPTR_OPERANDS, COUNTED_LIMITS, COUNTED_OPERANDS,
+              CALL_LIMITS, WHOLE_LIMITS, TABLE_LIMITS, QSBR_LIMITS):
+    table["x86-clang"] = table["x86-got"]
 LIMITS["x86-fibers"], OPERANDS["x86-fibers"], SHAZPTR_LIMITS["x86-fibers"] = (6, 5, 15), (4, 3, 9), (11, 6, 19, 23, 31)
 SHAZPTR_NAMES = ("fast_shazptr_acquire", "fast_shazptr_clear", "fast_shazptr_section")
+PADDING = re.compile(r"nop|data16|cs\b|endbr64|bti|paciasp|autiasp")
 NAMES = ("fast_rcu_read_lock", "fast_rcu_read_unlock", "fast_rcu_section")
 X86 = {
     "stop": re.compile(r"ret"), "jump": re.compile(r"jmp"), "branch": re.compile(r"j[a-z]+"),
@@ -98,8 +105,8 @@ BUILDS = [
     ("gcc", ["-fPIC"], "objdump", X86, "x86-got"),
     ("gcc", ["-O3"], "objdump", X86, "x86"),
     ("gcc", ["-DQUIESCE_FIBERS"], "objdump", X86, "x86-fibers"),
-    ("clang-19", [], "objdump", X86, "x86-got"),
-    ("clang-19", ["-fPIC"], "objdump", X86, "x86-got"),
+    ("clang-19", [], "objdump", X86, "x86-clang"),
+    ("clang-19", ["-fPIC"], "objdump", X86, "x86-clang"),
     ("aarch64-linux-gnu-gcc", [], "aarch64-linux-gnu-objdump", ARM64, "arm64"),
     ("aarch64-linux-gnu-gcc", ["-fPIC"], "aarch64-linux-gnu-objdump", ARM64, "arm64"),
 ]
@@ -244,16 +251,29 @@ def on_stack(path, arch):
     return any(arch["stack"].search(text) for text in path[sets[0]:sets[-1]])
 
 
+def frame_of(function, arch):
+    """Return the number of instructions of the function that save registers and move the stack pointer, and back."""
+    return sum(bool(arch["frame"].match(text)) and not PADDING.match(text) for _, text, *_ in function)
+
+
+def judged_walk(function, arch, needed, name, limits):
+    """Return the result for a walk: (good, text, the path)."""
+    best = shortest(function, arch, needed, False)
+    if best is None:
+        return False, f"{name}: only ways with a call, lock or fence", []
+    good, text, _ = judged(name, *limits[:2], *best, arch)
+    stack, frame = on_stack(best[1], arch), frame_of(function, arch)
+    text += f", {frame} of its frame" + (", on the stack" if stack else "")
+    return good and not stack and frame <= limits[2], text, best[1]
+
+
 def examine_walk(functions, arch, limits):
-    for name in ("fast_hazptr_walk", "planted_hazptr_walk"):
-        best = shortest(functions[name], arch, ("set", "set"), False)
-        if best is None:
-            good, text, path = False, f"{name}: only ways with a call, lock or fence", []
-        else:
-            good, text, path = judged(name, *limits, *best, arch)
-            good, text = good and not on_stack(best[1], arch), text + (", on the stack" if on_stack(best[1], arch) else "")
-        planted = name.startswith("planted")
-        yield good != planted, f"{name} is refused" if planted else text, [] if planted else path
+    for (name, needed), limit in zip(WALK_NEEDS.items(), limits):
+        good, text, path = judged_walk(functions["fast_" + name], arch, needed, "fast_" + name, limit)
+        yield good, text, [] if good else path
+        if "planted_" + name in functions:
+            good, text, path = judged_walk(functions["planted_" + name], arch, needed, "planted_" + name, limit)
+            yield not good, f"planted_{name} is refused", path if good else []
 
 
 def examine_counted(functions, arch, limits, operands):

@@ -6,6 +6,7 @@
 #include <quiesce/hazptr.hpp>
 
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <vector>
 
@@ -14,7 +15,7 @@ static unsigned left, taken, failures, checks;
 
 extern "C" {
 __thread struct quiesce_tls_v1 quiesce_tls_v1;
-struct quiesce_shazptr_v1 quiesce_shazptr_v1 = { 1, 0, 0, 0, nullptr, 1, {} }; /* every call takes the slow path */
+struct quiesce_shazptr_v1 quiesce_shazptr_v1 = { 1, 0, 0, 0, nullptr, QUIESCE_HAZPTR_FULL, {} }; /* no fast path is taken */
 
 QUIESCE_API hazptr_t *quiesce__hazptr_alloc_slow(uint32_t, struct hazptr_context *)
 {
@@ -37,6 +38,8 @@ QUIESCE_API void quiesce__hazptr_free_slow(hazptr_t *slot)
 }
 
 QUIESCE_API void quiesce__hazptr_set_slow(hazptr_t *slot, uintptr_t value) { slot->value = value; }
+
+QUIESCE_API void quiesce__hazptr_set_saving() { std::abort(); } /* no waiter waits */
 
 QUIESCE_API void *quiesce__hazptr_protect_slow(hazptr_t *, void **, size_t, uintptr_t) { return nullptr; }
 

@@ -8,6 +8,7 @@
  */
 #include "../unit/rwsems.h"
 
+#include <quiesce/hazptr.h>
 #include <quiesce/percpu_ref.h>
 #include <quiesce/shazptr.h>
 #include <quiesce/srcu.h>
@@ -28,6 +29,7 @@
 static struct percpu_rw_semaphore sem;
 static struct srcu_struct domain;
 static struct percpu_ref ref;
+static hazptr_t *slot;
 static int object, other;
 
 /* ---- the sequences of this program ---- */
@@ -211,6 +213,15 @@ static __attribute__((noinline)) void detached(void)
 	shazptr_clear(shazptr_acquire_detached(&object));
 }
 
+/* As while a waiter waits: the call for it is a jump to a function that saves all registers. */
+static __attribute__((noinline)) void protection(void)
+{
+	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.hazptr_slow, QUIESCE_SLOTS_WAIT); /* Relaxed: this thread's. */
+	hazptr_set(slot, &object);
+	quiesce_fetch_add_relaxed(&quiesce_shazptr_v1.hazptr_slow, -QUIESCE_SLOTS_WAIT); /* Relaxed: this thread's. */
+	hazptr_clear(slot);
+}
+
 static __attribute__((noinline)) void bad_lock(void)
 {
 	percpu_down_read((struct percpu_rw_semaphore *)(uintptr_t)4096);
@@ -297,6 +308,20 @@ static void first_guards_of_a_thread_show_all_callers(void **state)
 	assert_true(nr_inside >= GUARDS || !sequences());
 }
 
+/* The jump is no call, and the code to which it leads saves all registers. */
+static void a_set_that_saves_registers_shows_all_callers(void **state)
+{
+	(void)state;
+	protection();
+	nr_steps = nr_wrong = 0;
+	outer(protection, true);
+	print_message("# a signal at each of %d instructions\n", nr_steps);
+	if (nr_wrong)
+		print_message("# %d backtraces without all callers, first at %#lx\n", nr_wrong, wrong_at);
+	assert_int_equal(nr_wrong, 0);
+	assert_true(nr_steps > (QUIESCE__SET_SAVES ? 140 : 10));
+}
+
 static void faults_show_all_callers(void **state)
 {
 	(void)state;
@@ -319,13 +344,15 @@ int main(int argc, char **argv)
 	static const struct CMUnitTest tests[] = {
 		TEST(handlers_find_all_callers),
 		TEST(first_guards_of_a_thread_show_all_callers),
+		TEST(a_set_that_saves_registers_shows_all_callers),
 		TEST(faults_show_all_callers),
 	};
 
 	handle(SIGTRAP, on_trap);
 	handle(SIGUSR1, on_signal);
 	handle(SIGUSR2, on_switch);
-	if (percpu_init_rwsem(&sem) || init_srcu_struct(&domain) || percpu_ref_init(&ref, released, 0))
+	slot = hazptr_alloc(NULL);
+	if (!slot || percpu_init_rwsem(&sem) || init_srcu_struct(&domain) || percpu_ref_init(&ref, released, 0))
 		abort();
 	testing_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,6 +174,64 @@ static void arrays_in_arrays_take_no_more_lines_each_time(void **state)
 	assert_int_equal(stats_now().slots_lines, lines);
 }
 
+/* ---- sets that keep registers ---- */
+
+#if QUIESCE__SET_SAVES
+
+/* The general registers but rsp and r11; each is the first argument once, and the second once. */
+enum { RAX, RCX, RDX, RBX, RBP, RSI, RDI, R8, R9, R10, R12, R13, R14, R15, NR_REGISTERS };
+
+#define LOAD(name, i) "movq " #i "*8(%rdi), %" #name "\n"
+#define STORE(name, i) "movq %" #name ", " #i "*8(%rdi)\n"
+#define MOST(EACH) \
+	EACH(rax, 0) EACH(rcx, 1) EACH(rdx, 2) EACH(rbx, 3) EACH(rbp, 4) EACH(rsi, 5) EACH(r8, 7) EACH(r9, 8) EACH(r10, 9) \
+	EACH(r12, 10) EACH(r13, 11) EACH(r14, 12) EACH(r15, 13)
+
+/* Loads all registers from @registers, sets the slot in register @first to the value in @second, and stores them there again.
+ * raw: what the test is about are registers. */
+#define SETTER(first, second)                                                                                       \
+	static __attribute__((naked, noinline)) void set_##first##_##second(uintptr_t *registers __attribute__((unused))) \
+	{                                                                                                           \
+		/* raw: as above. */                                                                                \
+		__asm__("pushq %rbx; pushq %rbp; pushq %r12; pushq %r13; pushq %r14; pushq %r15; pushq %rdi\n"      \
+			MOST(LOAD) "movq 6*8(%rdi), %rdi\n"                                                         \
+			"leaq 2f(%rip), %r11\n"                                                                     \
+			"jmp *quiesce__hazptr_set_saving@GOTPCREL(%rip)\n"                                          \
+			"cmpxchgq %" #second ", %" #first "\n"                                                      \
+			"2: movq %rdi, %r11\n"                                                                      \
+			"popq %rdi\n" MOST(STORE) "movq %r11, 6*8(%rdi)\n"                                         \
+			"popq %r15; popq %r14; popq %r13; popq %r12; popq %rbp; popq %rbx; ret\n");                 \
+	}
+SETTER(rax, rcx) SETTER(rcx, rdx) SETTER(rdx, rbx) SETTER(rbx, rbp) SETTER(rbp, rsi) SETTER(rsi, rdi) SETTER(rdi, r8)
+SETTER(r8, r9) SETTER(r9, r10) SETTER(r10, r12) SETTER(r12, r13) SETTER(r13, r14) SETTER(r14, r15) SETTER(r15, rax)
+
+static void sets_keep_all_registers_but_one(void **state)
+{
+	static void (*const setters[])(uintptr_t *registers) = {
+		set_rax_rcx, set_rcx_rdx, set_rdx_rbx, set_rbx_rbp, set_rbp_rsi, set_rsi_rdi, set_rdi_r8,
+		set_r8_r9,   set_r9_r10,  set_r10_r12, set_r12_r13, set_r13_r14, set_r14_r15, set_r15_rax,
+	};
+	hazptr_t *slot = hazptr_alloc(NULL);
+
+	(void)state;
+	for (size_t first = 0; first < NR_REGISTERS; first++) {
+		size_t second = (first + 1) % NR_REGISTERS;
+		uintptr_t registers[NR_REGISTERS];
+
+		for (size_t i = 0; i < NR_REGISTERS; i++)
+			registers[i] = 1000 + i;
+		registers[first] = (uintptr_t)slot;
+		registers[second] = (uintptr_t)p + first;
+		setters[first](registers);
+		assert_int_equal(slot_value(slot), (uintptr_t)p + first);
+		for (size_t i = 0; i < NR_REGISTERS; i++)
+			assert_int_equal(registers[i], i == first ? (uintptr_t)slot : i == second ? (uintptr_t)p + first : 1000 + i);
+	}
+	hazptr_free(NULL, slot);
+}
+
+#endif
+
 static void *free_array(void *slots)
 {
 	hazptr_free_array(NULL, slots, NR_OWN);
@@ -204,6 +262,9 @@ int main(int argc, char **argv)
 		TEST(no_array_has_more_slots_than_a_context),
 		TEST(arrays_in_arrays_take_no_more_lines_each_time),
 		TEST(an_array_may_be_freed_by_another_thread),
+#if QUIESCE__SET_SAVES
+		TEST(sets_keep_all_registers_but_one),
+#endif
 	};
 
 	testing_choose(argc, argv);

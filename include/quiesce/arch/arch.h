@@ -13,6 +13,7 @@
  *                              quiesce__segment_load(), _u32() and quiesce__segment_store() access
  *                              a field of the object at such an offset
  *   QUIESCE_HAVE_RSEQ          1: there are restartable sequences (rseq.h)
+ *   QUIESCE_HAVE_SAVING_CALL   1: quiesce__saving_call() calls a function and keeps registers
  *   QUIESCE_RSEQ_OFFSET        1: the C library has a constant for the offset of the thread's rseq area
  *   QUIESCE_TLS_DYNAMIC        1: the C library loads no object later whose thread-local variables have
  *                              the model initial-exec (detail/tls.h)

@@ -37,6 +37,10 @@
 #define QUIESCE_HAVE_SEGMENT 0
 #endif
 
+#ifndef QUIESCE_HAVE_SAVING_CALL
+#define QUIESCE_HAVE_SAVING_CALL 0
+#endif
+
 #ifndef QUIESCE_HAVE_RSEQ
 #if defined(QUIESCE_SIM) /* the simulator has sequences of its own on every CPU */
 #define QUIESCE_HAVE_RSEQ 1

@@ -79,6 +79,45 @@
 	})
 #endif
 
+/* quiesce__saving_call(thunk, a, b) calls a function of two pointer-sized arguments without a result,
+ * which changes no general register but r11: so the caller need not be able to call.  It keeps its
+ * variables in registers that calls may change, saves none, and needs no stack frame.
+ *
+ * Nothing is pushed, because the caller may use the red zone, and because unwinders know only the
+ * stack pointer that the compiler left.  r11 has the address at which the caller goes on.  The
+ * arguments are in whichever registers the compiler has them in; the instruction before that address,
+ * which is never executed, names these two to @thunk (src/platform/saving.h), which saves all.  A
+ * cmpxchg of two registers, as this has a single encoding.  Other registers are as after a call.
+ * {A|B} is A, or B with -masm=intel. */
+#if defined(__OPTIMIZE__) && defined(__LP64__) && defined(__SSE__) && !defined(_SOFT_FLOAT)
+#define QUIESCE_HAVE_SAVING_CALL 1
+#if defined(__AVX512F__)
+#define QUIESCE__CALL_CLOBBERS_AVX512                                                                           \
+	, "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26",    \
+		"xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+#else
+#define QUIESCE__CALL_CLOBBERS_AVX512
+#endif
+#if defined(__APX_F__)
+#define QUIESCE__CALL_CLOBBERS_APX                                                                             \
+	, "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29", "r30", "r31"
+#else
+#define QUIESCE__CALL_CLOBBERS_APX
+#endif
+#define quiesce__saving_call(thunk, a, b)                                                                       \
+	__asm__ __volatile__(                                                                                   \
+		"lea{q 2f(%%rip), %%r11| r11, [rip+2f]}\n"                                                      \
+		"jmp{\t*" #thunk "@GOTPCREL(%%rip)|\tQWORD PTR " #thunk "@GOTPCREL[rip]}\n"                     \
+		"cmpxchg{q %[second], %[first]| %[first], %[second]}\n"                                         \
+		"2:\n"                                                                                          \
+		:                                                                                               \
+		: [first] "r"((uint64_t)(a)), [second] "r"((uint64_t)(b))                                       \
+		: "memory", "cc", "r11", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)",   \
+		  "mm0", "mm1", "mm2", "mm3", "mm4", "mm5", "mm6", "mm7", "xmm0", "xmm1", "xmm2", "xmm3",       \
+		  "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",  \
+		  "xmm15" QUIESCE__CALL_CLOBBERS_AVX512 QUIESCE__CALL_CLOBBERS_APX)
+#endif
+
 #define QUIESCE_HAVE_RSEQ 1
 #if defined(__GLIBC_PREREQ)
 #define QUIESCE_RSEQ_OFFSET __GLIBC_PREREQ(2, 35)

@@ -31,12 +31,17 @@ QUIESCE_API struct hazptr_slot *quiesce__hazptr_alloc_slow(uint32_t layout, stru
 QUIESCE_API struct hazptr_slot *quiesce_hazptr_alloc_detached(void);
 QUIESCE_API void quiesce__hazptr_free_slow(struct hazptr_slot *slot);
 QUIESCE_API void quiesce__hazptr_set_slow(struct hazptr_slot *slot, uintptr_t value);
+QUIESCE_API void quiesce__hazptr_set_saving(void); /* quiesce__hazptr_set_slow() by quiesce__saving_call() */
 QUIESCE_API void *quiesce__hazptr_protect_slow(struct hazptr_slot *slot, void **where, size_t offset, uintptr_t marks);
 QUIESCE_API struct hazptr_slot *quiesce__hazptr_alloc_array_slow(uint32_t layout, struct hazptr_context *ctx, size_t nr);
 QUIESCE_API bool quiesce_hazptr_alloc_batch(struct hazptr_context *ctx, struct hazptr_slot **ret_slots, size_t nr);
 QUIESCE_API void quiesce_hazptr_protect_batch(struct hazptr_slot *const *batch, void **const *where, void **ret_ptrs, size_t nr);
 
-/* True if slots may be set without a call: not with full fences, nor while a waiter waits. */
+/* This bit of quiesce_shazptr_v1.hazptr_slow stands beside QUIESCE_SLOTS_WAIT and QUIESCE_SLOTS_YIELD:
+ * the fence mode is full. */
+#define QUIESCE_HAZPTR_FULL ((uint64_t)4)
+
+/* True if a store and a light fence set a slot: not with full fences, nor while a waiter waits. */
 QUIESCE_FAST bool quiesce__hazptr_fast_allowed(void)
 {
 	/* Relaxed: fixed before first use; a scan repeats the request for a slot that misses it. */
@@ -54,12 +59,26 @@ QUIESCE_FAST void quiesce__hazptr_set_fast(struct hazptr_slot *slot, uintptr_t v
 	quiesce_fence_light(HP1);
 }
 
+/* A loop that sets slots keeps its variables in registers, and a function around it needs no frame,
+ * if the call for a waiter changes no registers. */
+#if QUIESCE_HAVE_SAVING_CALL && !QUIESCE_TSAN && !defined(QUIESCE_SIM)
+#define QUIESCE__SET_SAVES 1
+#define quiesce__hazptr_set_call(slot, value) quiesce__saving_call(quiesce__hazptr_set_saving, slot, value)
+#else
+#define QUIESCE__SET_SAVES 0
+#define quiesce__hazptr_set_call(slot, value) quiesce__hazptr_set_slow(slot, value)
+#endif
+
 QUIESCE_FAST void quiesce__hazptr_set(struct hazptr_slot *slot, uintptr_t value)
 {
 	if (quiesce_likely(quiesce__hazptr_fast_allowed()))
 		quiesce__hazptr_set_fast(slot, value);
+	/* Full fences, and no waiter.  Relaxed: a scan repeats the request for a slot that misses it. */
+	else if (quiesce_likely(quiesce_load_relaxed(&quiesce_shazptr_v1.hazptr_slow) == QUIESCE_HAZPTR_FULL))
+		/* HP1: full, pairs with HP1 in quiesce__hazptr_scan_begin() */
+		(void)quiesce_xchg(HP1, &slot->value, value);
 	else
-		quiesce__hazptr_set_slow(slot, value);
+		quiesce__hazptr_set_call(slot, value);
 }
 
 QUIESCE_FAST void quiesce__hazptr_clear(struct hazptr_slot *slot)
@@ -103,8 +122,9 @@ QUIESCE_FAST void *quiesce__hazptr_tryprotect(struct hazptr_slot *slot, void **w
 	return NULL;
 }
 
-/* The slow path is a tail call after everything else, so a function around this one needs no frame,
- * and a loop around it keeps its variables in registers. */
+/* Where the slow path of a set changes registers that of the loop is a tail call after everything
+ * else, so a function around this one needs no frame, and a loop around it keeps its variables in
+ * registers. */
 QUIESCE_FAST void *quiesce__hazptr_protect(struct hazptr_slot *slot, void **where, size_t offset, uintptr_t marks)
 {
 	void *ptr;
@@ -113,8 +133,8 @@ QUIESCE_FAST void *quiesce__hazptr_protect(struct hazptr_slot *slot, void **wher
 		return NULL;
 	if (quiesce__hazptr_fast_allowed() && quiesce__hazptr_attempt(slot, where, offset, marks, true, &ptr))
 		return ptr;
-	while (QUIESCE__LIGHT_PROMISED)
-		if (quiesce__hazptr_attempt(slot, where, offset, marks, true, &ptr))
+	while (QUIESCE__LIGHT_PROMISED || QUIESCE__SET_SAVES)
+		if (quiesce__hazptr_attempt(slot, where, offset, marks, QUIESCE__LIGHT_PROMISED, &ptr))
 			return ptr;
 	return quiesce__hazptr_protect_slow(slot, where, offset, marks);
 }

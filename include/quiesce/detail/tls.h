@@ -148,7 +148,7 @@ struct quiesce_shazptr_v1 {
 	int64_t id;         /* from the thread pointer to its id; 0: there is none */
 	uint64_t nr_ids;
 	uintptr_t *slot_array; /* private: the array of all slots */
-	uint64_t hazptr_slow; /* nonzero: protect by quiesce__hazptr_set_slow() */
+	uint64_t hazptr_slow; /* nonzero: QUIESCE_HAZPTR_FULL, and requests, for quiesce__hazptr_set_slow() */
 	uint64_t reserved[2];
 };
 
