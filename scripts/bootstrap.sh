@@ -29,6 +29,8 @@ run  - pc:ck libck-dev
 run  - cmd:g++ g++
 run  - file:/usr/include/cds/gc/hp.h libcds-dev
 run  - pc:tbb libtbb-dev
+run  - file:/usr/include/mimalloc.h libmimalloc-dev
+run  - pc:jemalloc libjemalloc-dev
 run  - file:/usr/include/libcuckoo/cuckoohash_map.hh libcuckoo-dev
 test ! pc:cmocka libcmocka-dev
 test ! cmd:g++ g++
@@ -57,6 +59,8 @@ deb  ! pc:liburcu liburcu-dev
 deb  ! pc:ck libck-dev
 deb  ! file:/usr/include/cds/gc/hp.h libcds-dev
 deb  ! pc:tbb libtbb-dev
+deb  ! file:/usr/include/mimalloc.h libmimalloc-dev
+deb  ! pc:jemalloc libjemalloc-dev
 deb  ! cmd:dh debhelper
 deb  ! pc:cmocka libcmocka-dev
 deb  ! cmd:lintian lintian

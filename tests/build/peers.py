@@ -16,8 +16,15 @@ import tempfile
 from tap import Tap, execute
 
 PEERS = {}  # with a type of each: any name with its prefix where the module was not built
+COMMANDS = {}  # with the subcommand that measures that type
 OURS = ["rcu", "shazptr", "hazptr", "noop"]
 ONCE = ["--runs=1", "--readers=1", "--loops=100"]
+
+
+def once(peer):
+    """Return the arguments of a short measurement of the type of @peer."""
+    more = ONCE if COMMANDS[peer] == "refscale" else ["--runs=1", "--threads=1", "--seconds=0.001"]
+    return [COMMANDS[peer], f"--type={PEERS[peer]}", *more]
 
 
 class Copy:
@@ -75,13 +82,13 @@ def check_files(tap, tool, modules):
 
 
 def check_all(tap, copy, names):
-    types = copy.types()
-    tap.result(all(PEERS[n] in types for n in names) and all(t in types for t in OURS), "every peer's types are listed", types)
+    types = {command: copy.types(command) for command in {"refscale", *COMMANDS.values()}}
+    tap.result(all(PEERS[n] in types[COMMANDS[n]] for n in names) and all(t in types["refscale"] for t in OURS), "every peer's types are listed", types)
     found = copy.found()
     tap.result(list(found) == list(PEERS) and all(found[n] == ("here", None) for n in names), "doctor: all modules, loaded together", found)
     for args, want in ((["--version"], [[]]),
                        (["refscale", "--type=rcu", "--fence=full", *ONCE], [[], []]),
-                       *((["refscale", f"--type={PEERS[n]}", *ONCE], [[n], [n]]) for n in names)):
+                       *((once(n), [[n], [n]]) for n in names)):
         got = copy.loaded(copy.tool.parent / "logs", *args)
         tap.result(got == (0, want), f"{' '.join(args)}: each process loads what it needs", f"{got}, want {want}")
 
@@ -98,9 +105,9 @@ def check_counted(tap, copy):
 
 def refused(tap, copy, peer, reason, why):
     """A request for the peer prints one line with the reason @why; other runs do not print it."""
-    run = execute([copy.tool, "refscale", f"--type=rcu,{PEERS[peer]}", *ONCE])
+    run = execute([copy.tool, *once(peer)])
     tap.result(run.returncode == 2 and not run.stdout and
-               re.fullmatch(rf"quiesce refscale: --type={PEERS[peer]}: .*{reason}.*\n", run.stderr), f"{why}: a request for it prints why", run)
+               re.fullmatch(rf"quiesce {COMMANDS[peer]}: --type={PEERS[peer]}: .*{reason}.*\n", run.stderr), f"{why}: a request for it prints why", run)
     left = copy.types()
     tap.result(not of(left, peer) and all(t in left for t in OURS), f"{why}: its types are not listed", left)
 
@@ -112,6 +119,19 @@ def check_rest(tap, copy, gone, reason, why):
                f"{why}: doctor says so", found)
     run = execute([copy.tool, "refscale", "--type=rcu", "--fence=full", "--json", *ONCE])
     tap.result(run.returncode == 0 and [r["type"] for r in json.loads(run.stdout)["rows"]] == ["rcu"], f"{why}: rcu is measured", run)
+
+
+def check_allocators(tap, copy, names):
+    """An allocator is measured, and stays that of its own objects: the process keeps the C library's."""
+    for name in {"mimalloc", "jemalloc"} & set(names):
+        run = execute([copy.tool, "retirescale", f"--type={PEERS[name]},raw_malloc_free", "--runs=1", "--threads=2", "--seconds=0.01", "--json"])
+        document = json.loads(run.stdout or "{}")
+        tap.result(run.returncode == 0 and len(document["rows"]) == 10 and not document["notes"], f"{name} is measured in every scenario", run)
+    if "jemalloc" in names:
+        run = execute([copy.tool, "retirescale", f"--type={PEERS['jemalloc']}", "--runs=1", "--threads=1", "--seconds=0.01", "--json"],
+                      env={"GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=512"})
+        notes = json.loads(run.stdout or "{}").get("notes", [])
+        tap.result(run.returncode != 0 and len(notes) == 1 and "left out" in notes[0], "jemalloc without room for its thread-local memory is left out", run)
 
 
 def check_without(tap, copy, names):
@@ -146,7 +166,9 @@ def main():
     tool = pathlib.Path(os.path.realpath(opt.tool))
     modules = sorted((tool.parent / "peers").glob("*.so"))
     known = json.loads(execute([tool, "types"]).stdout)
-    PEERS.update({p: next((t["type"] for t in known["types"] if t["subcommand"] == "refscale" and t.get("peer") == p), f"{p}_x") for p in known["peers"]})
+    for peer in known["peers"]:
+        found = [(t["type"], t["subcommand"]) for t in known["types"] if t["subcommand"] in ("refscale", "retirescale") and t.get("peer") == peer]
+        PEERS[peer], COMMANDS[peer] = found[0] if found else (f"{peer}_x", "refscale")
     names = [n for n in PEERS if n in [m.stem for m in modules]]
     tap = Tap()
     check_files(tap, tool, modules)
@@ -155,10 +177,11 @@ def main():
         check_all(tap, copy, names)
         if "liburcu" in names:
             check_counted(tap, copy)
+        check_allocators(tap, copy, names)
         if names:
             check_without(tap, copy, names)
         else:
-            tap.skip("modules", "none was built: liburcu-dev, libck-dev, libcds-dev or libtbb-dev is not installed")
+            tap.skip("modules", "none was built: liburcu-dev, libck-dev, libcds-dev, libtbb-dev, libmimalloc-dev or libjemalloc-dev is not installed")
     return tap.finish()
 
 

@@ -6,5 +6,5 @@
 
 extern const struct peer_module quiesce_peer;
 __attribute__((visibility("default"))) const struct peer_module quiesce_peer = {
-	PEER_STAMP, __start_quiesce_types, __stop_quiesce_types,
+	PEER_STAMP, __start_quiesce_types, __stop_quiesce_types, peer_missing,
 };

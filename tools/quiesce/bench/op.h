@@ -117,6 +117,7 @@ struct op {
 	bool wait_only;   /* true: another type has the same readers, so refscale leaves it out */
 	bool queue;       /* true: readers queue; refscale leaves out more threads than CPUs: most would wait for one that does not run */
 	bool absent;      /* true: the module of the peer cannot be loaded; only the name is known (peers.h) */
+	bool static_tls;  /* true: its library has more thread-local memory than the C library keeps for those that are loaded late */
 	bool walk;        /* true: a type of walkscale, not of hashscale */
 	const struct op_read *read;
 	const struct op_wait *wait;

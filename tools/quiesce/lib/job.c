@@ -6,6 +6,7 @@
  * messages to descriptor 3.  A child that is silent for too long is killed.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +16,23 @@
 #include "tool.h"
 
 extern char **environ;
+
+/* The C library of the child reads it when it starts; what the user has set stays. */
+#define TUNABLES "GLIBC_TUNABLES"
+#define MORE_STATIC_TLS "glibc.rtld.optional_static_tls=16384"
+
+static int start_child(const struct job *job, struct process *child, char *const argv[], int in)
+{
+	bool more = job->op->static_tls && !getenv(TUNABLES);
+	int err;
+
+	if (more)
+		setenv(TUNABLES, MORE_STATIC_TLS, 0);
+	err = process_start(child, argv, environ, in, MESSAGE_FD);
+	if (more)
+		unsetenv(TUNABLES);
+	return err;
+}
 
 static int start(const struct job *job, struct process *child)
 {
@@ -26,7 +44,7 @@ static int start(const struct job *job, struct process *child)
 	snprintf(wire.type, sizeof(wire.type), "%s", job->op->name);
 	if (!process_pipe(to))
 		return -errno;
-	err = process_start(child, argv, environ, to[0], MESSAGE_FD);
+	err = start_child(job, child, argv, to[0]);
 	close(to[0]);
 	if (!err && TEMP_FAILURE_RETRY(write(to[1], &wire, sizeof(wire))) != sizeof(wire))
 		err = -EPIPE;

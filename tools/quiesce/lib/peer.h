@@ -9,6 +9,10 @@
 struct peer_module {
 	char stamp[32]; /* PEER_STAMP: a hash of the headers that both sides were compiled with */
 	const struct op *const *types, *const *end;
+	const char *(*missing)(void); /* NULL, or as peer_missing() */
 };
+
+/* A module that opens its library itself defines it: returns the reason why the library is not here; NULL: it is. */
+const char *peer_missing(void) __attribute__((weak, visibility("hidden")));
 
 #endif

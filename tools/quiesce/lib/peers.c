@@ -57,6 +57,7 @@ static const char *text(const char *format, ...)
 static const char *load(const struct peer *peer)
 {
 	const struct peer_module *module;
+	const char *missing;
 	char name[64], path[PLACE_MAX];
 	void *handle;
 
@@ -69,6 +70,9 @@ static const char *load(const struct peer *peer)
 	module = dlsym(handle, "quiesce_peer");
 	if (!module || strncmp(module->stamp, PEER_STAMP, sizeof(module->stamp)))
 		return text("its module belongs to another build of quiesce: %s", path);
+	missing = module->missing ? module->missing() : NULL;
+	if (missing)
+		return text("needs %s, which cannot be loaded: %s", peer->library, missing);
 	types_add(module->types, module->end);
 	return NULL;
 }

@@ -229,6 +229,14 @@ static bool measure(const struct job *job, struct window *w)
 	return retirescale_all_freed(retired, retirescale_freed(w->op) - watch.freed, retirescale_command.scenarios[w->scenario].name);
 }
 
+static void dispose(const struct op *op, void *object)
+{
+	if (object && op->reclaim->dispose)
+		op->reclaim->dispose(object);
+	else
+		free(object);
+}
+
 bool retirescale_cell(const struct job *job, int scenario, int producers, bool timed)
 {
 	static void *pointer;
@@ -254,7 +262,7 @@ bool retirescale_cell(const struct job *job, int scenario, int producers, bool t
 	}
 	good = measure(job, w);
 	op_thread_exit(w->op);
-	(w->op->reclaim->free ? w->op->reclaim->free : free)(pointer); /* the last object; no other thread is left */
+	dispose(w->op, pointer); /* the last object; no other thread is left */
 	pointer = NULL;
 	free(ticks);
 	free(w);

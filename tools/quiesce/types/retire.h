@@ -35,8 +35,8 @@ struct op_reclaim {
 	void (*drain)(void);
 	/* Called once after all threads have drained.  NULL: not needed. */
 	void (*barrier)(void);
-	/* Frees an object that was never retired.  NULL: free(). */
-	void (*free)(void *object);
+	/* Frees the last object, which was never retired.  NULL: free(). */
+	void (*dispose)(void *object);
 	/* The number of objects that were ever freed.  NULL: retire_free() counts them. */
 	uint64_t (*freed)(void);
 	/* For --scan; NULL: the type takes no part.  Occupies @nr slots, in contexts; false: there are not so many.

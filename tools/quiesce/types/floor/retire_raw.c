@@ -7,63 +7,47 @@
 #include <unistd.h>
 
 #include "registry.h"
-#include "types/retire.h"
-
-/* ---- the batch of a thread: filled, then freed, except for protected objects: at most one for each slot ---- */
 
 #define MAX_SLOTS 256
-
-static __thread struct retire_object **batch;
-static __thread size_t nr_batched;
-
-static void thread_enter(void)
-{
-	size_t size = (retire_params.batch + MAX_SLOTS) * sizeof(struct retire_object *);
-
-	batch = malloc(size);
-	if (!batch)
-		abort();
-	memset(batch, 0, size); /* makes the kernel allocate the pages */
-	nr_batched = 0;
-}
-
-OP_FUNCTION(free_batched, free(batch))
+#define BATCH_ROOM MAX_SLOTS /* protected objects stay in a batch, at most one for each slot */
+#define BATCH_FREE(object) retire_free(object)
+#include "types/retire_batch.h"
 
 /* ---- allocate a batch, free it ---- */
 
-static void free_all(void)
-{
-	for (size_t i = 0; i < nr_batched; i++)
-		retire_free(batch[i]);
-	nr_batched = 0;
-}
+RETIRE_PRODUCE(malloc_free, retire_alloc, batch_put)
 
-static inline void put(struct retire_object *o)
-{
-	batch[nr_batched++] = o;
-	if (quiesce_unlikely(nr_batched == retire_params.batch))
-		free_all();
-}
-
-RETIRE_PRODUCE(malloc_free, retire_alloc, put)
-
-/* Nothing protects the object, so it is not accessed. */
-static void read_address(void **where)
-{
-	retire_sum += (uintptr_t)quiesce_load_relaxed(where);
-}
-
-static void nothing(void)
-{
-}
-
-static const struct op_reclaim malloc_free_reclaim = {
-	RETIRE_PRODUCERS(malloc_free), .read = read_address, .hold = read_address, .release = nothing, .drain = free_all,
-};
-
-TYPE(raw_malloc_free, .rank = 100, .groups = RUN_TABLE | REPORT,
+TYPE(raw_malloc_free, .rank = 100, .groups = PEER_ALLOC | RUN_TABLE | REPORT,
 	.what = "floor: allocate a batch, free it; readers touch nothing",
-	.reclaim = &malloc_free_reclaim, .thread_enter = thread_enter, .thread_exit = free_batched);
+	.reason = "the objects of a batch stay in the caches, and wait for no reader",
+	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(malloc_free), BATCH_READERS, .drain = batch_drain }, BATCH_THREADS);
+
+/* ---- a ring: each object frees the one that came as many before as a batch has ---- */
+
+static void drain_ring(void)
+{
+	for (size_t i = 0; i < retire_params.batch; i++)
+		if (batch[i])
+			retire_free(batch[i]);
+	memset(batch, 0, retire_params.batch * sizeof(*batch));
+}
+
+static inline void put_ring(struct retire_object *o)
+{
+	struct retire_object **at = &batch[nr_batched];
+
+	if (quiesce_likely(*at != NULL))
+		retire_free(*at);
+	*at = o;
+	if (quiesce_unlikely(++nr_batched == retire_params.batch))
+		nr_batched = 0;
+}
+
+RETIRE_PRODUCE(ring, retire_alloc, put_ring)
+
+TYPE(raw_malloc_ring, .rank = 105, .groups = RUN_TABLE,
+	.what = "floor: allocate, and free the object that is a batch older; readers touch nothing",
+	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(ring), BATCH_READERS, .drain = drain_ring }, BATCH_THREADS);
 
 /* ---- one hazard slot for each thread, one membarrier for each batch ---- */
 
@@ -84,7 +68,7 @@ static int asym_init(enum op_fence fence)
 
 static void asym_enter(void)
 {
-	thread_enter();
+	batch_enter();
 	for (slot_index = 0; slot_index < MAX_SLOTS; slot_index++) {
 		uint32_t none = 0;
 
@@ -100,7 +84,7 @@ static void asym_enter(void)
 	abort(); /* more threads than the tool starts */
 }
 
-OP_FUNCTION(asym_exit, quiesce_store_release(RAW, &slots[slot_index].taken, 0u); free_batched())
+OP_FUNCTION(asym_exit, quiesce_store_release(RAW, &slots[slot_index].taken, 0u); batch_exit())
 
 /* Scans the slots; stores the protected objects to @ret_held and returns their number. */
 static size_t read_slots(const struct retire_object *ret_held[MAX_SLOTS])

@@ -80,7 +80,7 @@ static uint64_t rcu_freed(void)
 TYPE(slab_kfree_rcu, .rank = 620, .groups = RUN_TABLE | REPORT,
 	.what = "kfree_rcu() of quiesce, objects of a cache",
 	.reclaim = &(const struct op_reclaim){
-		RETIRE_PRODUCERS(rcu), RETIRE_READERS, .barrier = rcu_await, .free = free_published, .freed = rcu_freed,
+		RETIRE_PRODUCERS(rcu), RETIRE_READERS, .barrier = rcu_await, .dispose = free_published, .freed = rcu_freed,
 	}, OURS, .thread_enter = enter);
 
 /* ---- kfree_hazptr() ---- */
@@ -130,7 +130,7 @@ TYPE(slab_kfree_hazptr, .rank = 525, .groups = RUN_TABLE | REPORT,
 	.what = "kfree_hazptr() of quiesce, objects of a cache",
 	.reclaim = &(const struct op_reclaim){
 		RETIRE_PRODUCERS(hazptr), .read = hazptr_read, .hold = hazptr_hold, .release = hazptr_release, .barrier = hazptr_await,
-		.free = free_published, .freed = hazptr_freed,
+		.dispose = free_published, .freed = hazptr_freed,
 	}, OURS, .thread_enter = hazptr_enter, .thread_exit = hazptr_exit);
 
 /* ---- type-safe objects ---- */
@@ -145,7 +145,7 @@ RETIRE_PRODUCE(type_safe, alloc_type_safe, FREE_TYPE_SAFE)
 
 TYPE(slab, .rank = 630, .groups = RUN_TABLE | REPORT,
 	.what = "objects of a type-safe cache of quiesce, which are freed at once",
-	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(type_safe), RETIRE_READERS, .free = free_published },
+	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(type_safe), RETIRE_READERS, .dispose = free_published },
 	OURS, .thread_enter = enter);
 
 /* ---- the cache alone ---- */
@@ -196,5 +196,5 @@ TYPE(raw_slab_free, .rank = 105,
 	.what = "floor: allocate a batch of a cache of quiesce, free it; readers touch nothing",
 	.reclaim = &(const struct op_reclaim){
 		RETIRE_PRODUCERS(batch), .read = read_address, .hold = read_address, .release = nothing, .drain = free_all,
-		.free = free_published,
+		.dispose = free_published,
 	}, .thread_enter = batch_enter, .thread_exit = batch_exit);
