@@ -138,9 +138,9 @@ struct shazptr_guard quiesce_shazptr_protect_detached(void **where)
 	return quiesce__shazptr_protect_detached(where);
 }
 
-void *quiesce_hazptr_protect_masked(hazptr_t *slot, void **where, uintptr_t marks)
+void *quiesce_hazptr_protect_masked(hazptr_t *slot, void **where, uintptr_t marks, size_t offset)
 {
-	return quiesce__hazptr_protect(slot, where, 0, marks);
+	return quiesce__hazptr_protect(slot, where, offset, marks);
 }
 
 void *quiesce_counted_protect(hazptr_t *slot, void **where, size_t offset)

@@ -110,7 +110,7 @@ QUIESCE_API void quiesce_hazptr_free_batch(struct hazptr_context *ctx, hazptr_t 
 QUIESCE_API void quiesce_synchronize_hazptr(const void *ptr);
 QUIESCE_API void *quiesce_hazptr_protect(hazptr_t *slot, void **where, size_t offset);
 QUIESCE_API void *quiesce_hazptr_tryprotect(hazptr_t *slot, void **where, size_t offset);
-QUIESCE_API void *quiesce_hazptr_protect_masked(hazptr_t *slot, void **where, uintptr_t marks);
+QUIESCE_API void *quiesce_hazptr_protect_masked(hazptr_t *slot, void **where, uintptr_t marks, size_t offset);
 
 /* quiesce/hazptr_retire.h: @bytes is the size of an object; QUIESCE_OBJECT_BYTES where it is not known. */
 QUIESCE_API void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);

@@ -170,11 +170,16 @@ QUIESCE_FAST void hazptr_free(struct hazptr_context *ctx, hazptr_t *slot)
 #define hazptr_tryprotect(...) QUIESCE__HAZPTR(quiesce__hazptr_tryprotect, __VA_ARGS__)
 
 /** hazptr_protect_masked(slot, where, marks) - hazptr_protect() of a pointer with marks in low bits.
+ *  hazptr_protect_masked(slot, where, marks, field) - protect by the address of a field.
  * @marks: bits that may be set and are not part of the address, such as 1 in lists that mark nodes
  *   before they unlink them.
- * Return: the value at @where, marks included; without an address nothing is protected. */
-#define hazptr_protect_masked(slot, where, marks) \
-	QUIESCE_CAST(quiesce__type_at(where), quiesce__hazptr_protect((slot), quiesce__untyped(where), 0, (marks)))
+ * @where: a pointer to a pointer; if links are words of another type, such as uintptr_t, a variable:
+ *   struct node **where = (struct node **)(void *)&node->link.
+ * @field: a member of the object behind the address without marks, such as its hazptr_head.
+ * Return: the value at @where, marks included; without an address nothing is protected (or, with a
+ *   @field, an address that no object has). */
+#define hazptr_protect_masked(...) \
+	QUIESCE__HAZPTR_MASKED_PICK(__VA_ARGS__, QUIESCE__HAZPTR_MASKED_4, QUIESCE__HAZPTR_MASKED_3, 0, 0)(__VA_ARGS__)
 
 /** hazptr_set - protect an address that is known by other means.
  * @slot: the caller's; its former protection ends.

@@ -23,6 +23,7 @@ struct hazptr_head {
 
 QUIESCE_API void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
 QUIESCE_API void quiesce_call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
+QUIESCE_API void quiesce_kfree_hazptr(void *object, size_t offset, size_t bytes);
 QUIESCE_API void quiesce_hazptr_retire(void *object, void (*deleter)(void *object), size_t bytes);
 QUIESCE_API void quiesce__call_hazptr_debug(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
 QUIESCE_API void quiesce__call_hazptr_inline_debug(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
@@ -105,7 +106,8 @@ QUIESCE_PLAIN void call_hazptr_inline_sized(struct hazptr_head *head, void (*fun
 
 /** kfree_hazptr - free() @ptr once no slot protects its head.
  * @ptr: from malloc(), or NULL: no effect.
- * @field: its struct hazptr_head, less than 4096 bytes from its start.
+ * @field: its struct hazptr_head, less than 4096 bytes from its start: also one of a member, such as
+ *   base.node.hazptr, and in C++ one of a base.
  *
  * Calls free(), in batches, in this call or in the helper, and no callback of the program.
  * Context: as call_hazptr(); free() may take locks of the allocator.  Garbage is bounded as for
@@ -118,6 +120,23 @@ QUIESCE_PLAIN void call_hazptr_inline_sized(struct hazptr_head *head, void (*fun
 			QUIESCE__CALL_HAZPTR(&quiesce__gone->field,                                                         \
 					     quiesce__kfree_func(quiesce__gone, field, struct hazptr_head), sizeof(*quiesce__gone)); \
 	})
+
+/** kfree_hazptr_head - kfree_hazptr() where the type of the object is not known, as in a generic
+ * container.
+ * @head: the object's hazptr_head; NULL: the call does nothing.
+ * @offset: the distance of @head from the start of the object, which is from malloc(); less than 4096
+ *   (otherwise it is reported, and the object is not freed).
+ * @bytes: the size of the object.
+ * Context, cost: as kfree_hazptr(). */
+QUIESCE_PLAIN void kfree_hazptr_head(struct hazptr_head *head, size_t offset, size_t bytes)
+{
+	if (!head)
+		return;
+	if (quiesce_unlikely(offset >= QUIESCE_KFREE_OFFSET_MAX))
+		quiesce_kfree_hazptr(head, offset, bytes); /* reports it */
+	else
+		QUIESCE__CALL_HAZPTR(head, quiesce__kfree_at(struct hazptr_head, offset), bytes);
+}
 
 /** hazptr_retire - call @deleter(@object) once no slot protects @object, which needs no hazptr_head.
  * @object: the address that readers protect, which they can no longer find.  Not NULL (reported).

@@ -321,7 +321,8 @@ QUIESCE_PLAIN void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
 
 /** kfree_rcu - free() an object after a grace period, without a callback.
  * @ptr: the object, from malloc(); NULL: the call does nothing.
- * @field: its member struct rcu_head, less than 4096 bytes from its start.
+ * @field: its member struct rcu_head, less than 4096 bytes from its start: also one of a member,
+ *   such as base.node.rcu, and in C++ one of a base.
  *
  * Context: that of call_rcu().
  * Cost: that of call_rcu().  The thread itself frees the objects that it has retired, once
@@ -336,6 +337,22 @@ QUIESCE_PLAIN void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
 			QUIESCE__CALL_RCU(&quiesce__gone->field, quiesce__kfree_func(quiesce__gone, field, struct rcu_head), \
 					  sizeof(*quiesce__gone));                                             \
 	})
+
+/** kfree_rcu_head - kfree_rcu() where the type of the object is not known, as in a generic container.
+ * @head: the object's rcu_head; NULL: the call does nothing.
+ * @offset: the distance of @head from the start of the object, which is from malloc(); less than 4096
+ *   (otherwise it is reported, and the object is not freed).
+ * @bytes: as for call_rcu_sized(), the size of the object.
+ * Context, cost: as kfree_rcu(). */
+QUIESCE_PLAIN void kfree_rcu_head(struct rcu_head *head, size_t offset, size_t bytes)
+{
+	if (!head)
+		return;
+	if (quiesce_unlikely(offset >= QUIESCE_KFREE_OFFSET_MAX))
+		quiesce_kfree_rcu(head, offset, bytes); /* reports it */
+	else
+		QUIESCE__CALL_RCU(head, quiesce__kfree_at(struct rcu_head, offset), bytes);
+}
 
 /** kfree_rcu_mightsleep - free() an object that has no rcu_head, after a grace period.
  * @ptr: the object, from malloc(); NULL: the call does nothing.

@@ -66,6 +66,15 @@ HASHTABLE_TYPE_STRING(by_text, struct object, text);
 static struct hashtable table = HASHTABLE_INIT(&by_number_type);
 static struct hashmap map = HASHMAP_INIT;
 
+struct derived : object { /* the heads are in a base, so that the layout is not a standard one */
+	int more;
+};
+template<class T> static void free_both(T *p, T *q)
+{
+	kfree_rcu(p, rcu);
+	kfree_hazptr(q, hazptr);
+}
+
 static struct object *volatile shared;
 static const struct object *constant;
 static struct object *plain;
@@ -90,9 +99,11 @@ int pointers(struct object *fresh, hazptr_t *slot)
 		kfree_rcu(q, rcu);
 	kfree_rcu_mightsleep(p);
 	kfree_hazptr(fresh, hazptr);
+	free_both(static_cast<derived *>(nullptr), static_cast<derived *>(nullptr));
 	p = hazptr_protect(slot, &shared);
 	p = hazptr_protect(slot, &plain, hazptr);
 	p = hazptr_protect_masked(slot, &shared, 1);
+	p = hazptr_protect_masked(slot, &plain, 1, hazptr);
 	p = hazptr_tryprotect(slot, &plain, rcu);
 	c = hazptr_tryprotect(slot, &constant);
 	p = counted_protect(slot, &plain, counted);

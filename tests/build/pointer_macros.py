@@ -92,6 +92,7 @@ TABLES = pointers.Tables(
         "hazptr_tryprotect": "hazptr_tryprotect(slot, {w})",
         "hazptr_tryprotect of a field": "hazptr_tryprotect(slot, {w}, hazptr)",
         "hazptr_protect_masked": "hazptr_protect_masked(slot, {w}, 1)",
+        "hazptr_protect_masked of a field": "hazptr_protect_masked(slot, {w}, 1, hazptr)",
         "counted_protect": "counted_protect(slot, {w}, counted)",
         "counted_tryprotect": "counted_tryprotect(slot, {w}, counted)",
         "counted_load": "counted_load({w}, counted)",

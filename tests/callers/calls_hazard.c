@@ -66,6 +66,7 @@ static bool use_slot(struct world *w, hazptr_t *slot)
 	bool ok = is_alive(o);
 
 	ok = ok && hazptr_protect_masked(slot, &other, (uintptr_t)1) == other;
+	ok = ok && hazptr_protect_masked(slot, &other, (uintptr_t)1, hazptr) == other;
 	ok = ok && is_alive(hazptr_tryprotect(slot, &w->retired));
 	hazptr_set(slot, w->fixed[1]);
 	hazptr_clear(slot);

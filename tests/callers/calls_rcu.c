@@ -106,6 +106,7 @@ static bool call_kfree_rcu(struct world *w)
 {
 	for (int i = 0; i < 40; i++)
 		kfree_rcu(object_new(w), rcu);
+	kfree_rcu_head(&object_new(w)->rcu, offsetof(struct object, rcu), sizeof(struct object));
 	return true;
 }
 
@@ -187,7 +188,7 @@ const struct call calls_rcu[] = {
 	CALL(cond_synchronize, "cond_synchronize_rcu", WAITS | IN_CALLBACK | AT_THREAD_END),
 	CALL(call_rcu, "call_rcu call_rcu_sized", ANYWHERE),
 	CALL(call_rcu_often, "call_rcu", ANYWHERE),
-	CALL(kfree_rcu, "kfree_rcu", ANYWHERE),
+	CALL(kfree_rcu, "kfree_rcu kfree_rcu_head", ANYWHERE),
 	CALL(kfree_mightsleep, "kfree_rcu_mightsleep", WAITS | NOT_IN_READER | IN_CALLBACK | AT_THREAD_END),
 	CALL(barrier, "rcu_barrier", WAITS | NOT_IN_READER | FOR_CALLBACKS | AT_THREAD_END),
 	CALL(throttle, "rcu_throttle", WAITS | NOT_IN_READER | IN_CALLBACK | AT_THREAD_END),

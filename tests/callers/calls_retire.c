@@ -38,6 +38,7 @@ static bool call_batches(struct world *w)
 static bool call_kfree_hazptr(struct world *w)
 {
 	kfree_hazptr(object_new(w), hazptr);
+	kfree_hazptr_head(&object_new(w)->hazptr, offsetof(struct object, hazptr), sizeof(struct object));
 	return true;
 }
 
@@ -119,7 +120,7 @@ const struct call calls_retire[] = {
 	CALL(call_hazptr, "call_hazptr call_hazptr_sized", ANYWHERE),
 	CALL(call_hazptr_inline, "call_hazptr_inline call_hazptr_inline_sized", ANYWHERE),
 	CALL(batches, "call_hazptr call_hazptr_inline hazptr_retire", ANYWHERE),
-	CALL(kfree_hazptr, "kfree_hazptr", ANYWHERE),
+	CALL(kfree_hazptr, "kfree_hazptr kfree_hazptr_head", ANYWHERE),
 	CALL(retire, "hazptr_retire hazptr_retire_sized", ANYWHERE),
 	CALL(retire_protected, "hazptr_retire", ANYWHERE | MAY_FAIL),
 	CALL(hazptr_wait, "hazptr_barrier", WAITS | FOR_CALLBACKS | AT_THREAD_END),

@@ -151,6 +151,8 @@ static void nothing_is_freed(struct world *w)
 	kfree_rcu(none, rcu);
 	kfree_rcu_mightsleep(none);
 	kfree_hazptr(none, hazptr);
+	kfree_rcu_head(NULL, 0, 0);
+	kfree_hazptr_head(NULL, 0, 0);
 	hazptr_free(NULL, NULL);
 	synchronize_hazptr(none);
 	synchronize_shazptr(none);

@@ -77,6 +77,43 @@ static void the_head_may_be_far_inside(void **state)
 	freed_when_let_go(more, hazptr_barrier);
 }
 
+struct outer {
+	long payload[7];
+	struct {
+		int kind;
+		struct inner node;
+	} base;
+};
+
+static void the_head_may_be_in_a_member(void **state)
+{
+	struct outer *o = malloc(sizeof *o);
+
+	(void)state;
+	watch(o);
+	kfree_hazptr(o, base.node.hazptr);
+	hazptr_barrier();
+	assert_int_equal(flag_get(&nr_freed), 1);
+}
+
+/* As a generic container does, which knows the head and where it is. */
+static void the_type_need_not_be_known(void **state)
+{
+	struct outer *o = malloc(sizeof *o);
+	struct hazptr_head *head = &o->base.node.hazptr;
+	hazptr_t *slot = slot_with(NULL, head);
+
+	(void)state;
+	kfree_hazptr_head(NULL, 8, 0);
+	watch(o);
+	kfree_hazptr_head(head, (size_t)((char *)head - (char *)o), sizeof *o);
+	hazptr_try_barrier();
+	assert_int_equal(flag_get(&nr_freed), 0);
+	hazptr_free(NULL, slot);
+	hazptr_barrier();
+	assert_int_equal(flag_get(&nr_freed), 1);
+}
+
 static int nr_asked;
 
 static struct inner *next_object(struct inner *o)
@@ -105,6 +142,8 @@ int main(int argc, char **argv)
 		TEST(the_head_may_be_first),
 		TEST(the_head_may_be_inside),
 		TEST(the_head_may_be_far_inside),
+		TEST(the_head_may_be_in_a_member),
+		TEST(the_type_need_not_be_known),
 		TEST(the_pointer_is_asked_for_once),
 	};
 

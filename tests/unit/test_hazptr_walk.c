@@ -56,6 +56,41 @@ static void marks_are_returned_and_not_protected(void **state)
 	hazptr_free(NULL, slot);
 }
 
+/* As in a list whose links carry marks, and whose nodes have their heads inside. */
+static void marked_objects_are_protected_by_a_field(void **state)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct thing *current = marked(p, 1);
+	uintptr_t word = (uintptr_t)q | 2;
+	struct thing **link = (struct thing **)(void *)&word;
+
+	(void)state;
+	assert_ptr_equal(hazptr_protect_masked(slot, &current, 1, other), marked(p, 1));
+	assert_int_equal(slot_value(slot), &p->other);
+	waits_until(hazptr_clear, slot, &p->other);
+	assert_ptr_equal(hazptr_protect_masked(slot, link, 3, other), marked(q, 2));
+	assert_int_equal(slot_value(slot), &q->other);
+	assert_ptr_equal(hazptr_protect_masked(slot, &current, 1, hazptr), marked(p, 1)); /* the first field is the object */
+	assert_int_equal(slot_value(slot), p);
+	hazptr_free(NULL, slot);
+}
+
+static void a_marked_object_stays_while_its_field_is_protected(void **state)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+	struct thing *t = test_calloc(1, sizeof *t), *current = marked(t, 1);
+
+	(void)state;
+	hazptr_protect_masked(slot, &current, 1, other);
+	call_hazptr(&t->other, other_run);
+	hazptr_try_barrier();
+	assert_int_equal(runs_of(t), 0);
+	hazptr_free(NULL, slot);
+	hazptr_barrier();
+	assert_int_equal(runs_of(t), 1);
+	test_free(t);
+}
+
 /* While a waiter scans, protections take the slow path. */
 static void marks_are_masked_while_a_caller_waits(void **state)
 {
@@ -69,6 +104,8 @@ static void marks_are_masked_while_a_caller_waits(void **state)
 	assert_waits(&w);
 	assert_ptr_equal(hazptr_protect_masked(slot, &current, 1), marked(p, 1));
 	assert_int_equal(slot_value(slot), p);
+	assert_ptr_equal(hazptr_protect_masked(slot, &current, 1, other), marked(p, 1));
+	assert_int_equal(slot_value(slot), &p->other);
 	flag_set(&flag);
 	hazptr_clear(held);
 	waiter_end(&w);
@@ -256,6 +293,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(an_address_is_protected_until_another_is),
 		TEST(marks_are_returned_and_not_protected),
+		TEST(marked_objects_are_protected_by_a_field),
+		TEST(a_marked_object_stays_while_its_field_is_protected),
 		TEST(marks_are_masked_while_a_caller_waits),
 		TEST(an_array_is_as_many_slots),
 		TEST(an_array_leaves_out_slots_in_use),

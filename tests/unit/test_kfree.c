@@ -92,6 +92,54 @@ static void the_head_may_be_far_inside(void **state)
 	freed_after_readers(o, kfree_rcu(o, rcu));
 }
 
+struct outer {
+	long payload[7];
+	struct {
+		int kind;
+		struct inner node;
+	} base;
+};
+
+static void the_head_may_be_in_a_member(void **state)
+{
+	struct outer *o = malloc(sizeof *o);
+
+	(void)state;
+	freed_after_readers(o, kfree_rcu(o, base.node.rcu));
+}
+
+/* As a generic container does, which knows the head and where it is. */
+static void free_generic(struct rcu_head *head, size_t offset)
+{
+	kfree_rcu_head(head, offset, 500);
+}
+
+static void the_type_need_not_be_known(void **state)
+{
+	struct outer *o = malloc(sizeof *o);
+	struct first *first = malloc(sizeof *first);
+
+	(void)state;
+	freed_after_readers(o, free_generic(&o->base.node.rcu, offsetof(struct outer, base.node.rcu)));
+	freed_after_readers(first, free_generic(&first->rcu, 0));
+	free_generic(NULL, 8);
+}
+
+static void sizes_are_those_of_the_caller(void **state)
+{
+	struct outer *o = malloc(sizeof *o);
+	struct held h;
+
+	(void)state;
+	rcu_barrier();
+	held_begin(&h, NULL);
+	free_generic(&o->base.node.rcu, offsetof(struct outer, base.node.rcu));
+	assert_int_equal(stats_now().garbage_bytes, 500);
+	held_end(&h);
+	rcu_barrier();
+	wait_until(stats_now().garbage_bytes == 0);
+}
+
 static void no_head_is_needed_to_sleep(void **state)
 {
 	long *o = malloc(sizeof *o);
@@ -214,6 +262,9 @@ int main(int argc, char **argv)
 		TEST(the_head_may_be_first),
 		TEST(the_head_may_be_inside),
 		TEST(the_head_may_be_far_inside),
+		TEST(the_head_may_be_in_a_member),
+		TEST(the_type_need_not_be_known),
+		TEST(sizes_are_those_of_the_caller),
 		TEST(no_head_is_needed_to_sleep),
 		TEST(sizes_are_those_of_the_objects),
 		TEST(many_are_freed_from_a_section),

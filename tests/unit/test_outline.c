@@ -70,7 +70,9 @@ static void marked_pointers(void **state)
 	hazptr_t *slot = quiesce_hazptr_alloc(NULL);
 
 	(void)state;
-	assert_ptr_equal(quiesce_hazptr_protect_masked(slot, &where, 1), where);
+	assert_ptr_equal(quiesce_hazptr_protect_masked(slot, &where, 1, 8), where);
+	assert_int_equal(slot->value, (uintptr_t)&object + 8);
+	assert_ptr_equal(quiesce_hazptr_protect_masked(slot, &where, 1, 0), where);
 	assert_int_equal(slot->value, (uintptr_t)&object);
 	quiesce_hazptr_set(slot, &thing);
 	assert_int_equal(slot->value, (uintptr_t)&thing);

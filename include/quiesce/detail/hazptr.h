@@ -145,6 +145,13 @@ QUIESCE_FAST void *quiesce__hazptr_protect(struct hazptr_slot *slot, void **wher
 #define QUIESCE__HAZPTR_PICK(a, b, c, name, ...) name
 #define QUIESCE__HAZPTR(fn, ...) QUIESCE__HAZPTR_PICK(__VA_ARGS__, QUIESCE__HAZPTR_3, QUIESCE__HAZPTR_2, 0)(fn, __VA_ARGS__)
 
+#define QUIESCE__HAZPTR_MASKED_4(slot, where, marks, field)                             \
+	QUIESCE_CAST(quiesce__type_at(where),                                           \
+		     quiesce__hazptr_protect((slot), quiesce__untyped(where), offsetof(__typeof__(**(where)), field), (marks)))
+#define QUIESCE__HAZPTR_MASKED_3(slot, where, marks) \
+	QUIESCE_CAST(quiesce__type_at(where), quiesce__hazptr_protect((slot), quiesce__untyped(where), 0, (marks)))
+#define QUIESCE__HAZPTR_MASKED_PICK(a, b, c, d, name, ...) name
+
 /* Take the first @nr slots of a line that no other thread or context owns, all or none. */
 QUIESCE_FAST bool quiesce__hazptr_take_row(struct hazptr_slot *row, size_t nr)
 {
