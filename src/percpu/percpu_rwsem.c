@@ -49,8 +49,7 @@
 #else
 #define QUEUE_SLEEPS_FOREVER 0
 #endif
-#define SPIN_PAUSES 4u
-#define SPINS 1000u /* for a clock that stands still; more than fit into QUIESCE_SPIN_NS */
+#define DRAIN_SPIN_NS (12u * QUIESCE_SPIN_NS) /* longer than it takes most threads to wake up */
 #define CHUNK 1024u /* number of locks that share a fence */
 enum { ENTERED = QUIESCE_RWSEM_ENTERED, LEFT = QUIESCE_RWSEM_LEFT };
 
@@ -78,15 +77,31 @@ static uint64_t inside(const struct percpu_rw_semaphore *sem)
 	return quiesce__rwsem_inside(sem);
 }
 
+static bool is_drained(void *sem)
+{
+	return !inside(sem);
+}
+
+static bool is_granted(void *waiter)
+{
+	const struct quiesce__rwsem_waiter *w = waiter;
+
+	/* PW3: acquire, pairs with PW3 in grant() */
+	return quiesce_load_acquire(PW3, &w->state) == GRANTED;
+}
+
 /* ---- the queue; under the lock ---- */
 
 static void enqueue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w)
 {
-	if (sem->first)
+	if (sem->first) {
+		w->nr = sem->last->nr + 1;
 		sem->last->next = w;
-	else
+	} else {
 		sem->first = w;
+	}
 	sem->last = w;
+	w->ahead = w->nr - sem->first->nr;
 }
 
 static void dequeue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w)
@@ -104,7 +119,7 @@ static void dequeue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waite
 
 static void grant(struct quiesce__rwsem_waiter *w)
 {
-	/* PW3: release, pairs with PW3 in wait_in_queue() */
+	/* PW3: release, pairs with PW3 in is_granted() */
 	quiesce_store_release(PW3, &w->state, GRANTED);
 }
 
@@ -150,7 +165,13 @@ static uint64_t time_until_check(void)
 	return !limit || QUEUE_SLEEPS_FOREVER ? PLATFORM_FOREVER : limit / QUIESCE_STALL_CHECKS + 1;
 }
 
-/* Sleep until @w is granted the lock; false if @deadline came first.  Readers sleep on one shared word, so that one
+/* Most sections of writers are short.  With more waiters ahead than CPUs spinning would only take the CPU from the holder. */
+static bool spin_in_queue(const struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w, uint64_t deadline)
+{
+	return w->ahead < quiesce__percpu_nr_sets(&sem->percpu) && quiesce__wait_spin_for(is_granted, w, QUIESCE_SPIN_NS, deadline);
+}
+
+/* Wait until @w is granted the lock; false if @deadline came first.  Readers sleep on one shared word, so that one
  * wake-up serves all: a wake-up for each of them would let the woken readers take the waker's CPU. */
 static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w, uint64_t deadline)
 {
@@ -158,13 +179,14 @@ static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem
 	uint32_t *word = w->writer ? &w->state : &sem->wake_seq;
 	bool granted;
 
+	if (spin_in_queue(sem, w, deadline))
+		return true;
 	for (;;) {
 		/* PW3: acquire, pairs with PW3 in admit_readers() */
 		uint32_t seen = quiesce_load_acquire(PW3, word);
 		uint64_t ns;
 
-		/* PW3: acquire, pairs with PW3 in grant() */
-		if (quiesce_load_acquire(PW3, &w->state) == GRANTED)
+		if (is_granted(w))
 			return true;
 		if (quiesce__wait_policy_take_report(&stalls, platform_now_ns()))
 			quiesce__rwsem_report_queue(sem, w, &stalls);
@@ -300,29 +322,15 @@ void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem)
 
 /* ---- writers ---- */
 
-/* Most sections are short, so a writer spins for some microseconds before it sleeps. */
-static bool spin_until_drained(const struct percpu_rw_semaphore *sem)
-{
-	uint64_t end = 0;
-
-	for (uint32_t i = 0; i < SPINS && (!end || platform_now_ns() < end); i++) {
-		if (!inside(sem))
-			return true;
-		if (!end)
-			end = platform_now_ns() + QUIESCE_SPIN_NS;
-		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
-			quiesce_cpu_relax();
-	}
-	return false;
-}
-
 /* The caller owns block: sleep until the readers that entered before have left; false if @deadline came first. */
 static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 {
 	struct quiesce__wait_policy p = { .start = 0 };
 	uint32_t *word = quiesce__waitq_of(sem);
 
-	if (QUIESCE_MUTANT(rwsem_no_drain) || spin_until_drained(sem))
+	/* The readers inside may be about to wake up.  A writer that slept as well would be woken late by them, while they
+	 * queue and fall asleep again: each section of a writer would take two wake-ups. */
+	if (QUIESCE_MUTANT(rwsem_no_drain) || quiesce__wait_spin_for(is_drained, sem, DRAIN_SPIN_NS, deadline))
 		return true;
 	p.start = platform_now_ns();
 	for (;;) {

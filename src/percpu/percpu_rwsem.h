@@ -12,6 +12,8 @@ enum { QUIESCE_RWSEM_ENTERED, QUIESCE_RWSEM_LEFT }; /* indexes of the counter wo
 
 struct quiesce__rwsem_waiter {
 	struct quiesce__rwsem_waiter *next;
+	uint64_t nr;    /* one more than that of the waiter in front */
+	uint64_t ahead; /* number of waiters in front at first, or more if some had given up */
 	uint32_t state;
 	bool writer;
 };

@@ -20,6 +20,7 @@
 #include "wait_policy.h"
 
 #define SPINS 16u
+#define SPINS_FOR 4000u /* for a clock that stands still; more than fit into 50 us */
 #define SPIN_PAUSES 8u
 #define WINDOW_NS 1000000u
 #define PAUSE_EXPEDITED 1u     /* times the window */
@@ -29,6 +30,23 @@
 #define BACKOFF_MIN_NS 16000000u
 #define BACKOFF_EXPEDITED_NS 4000000u /* a time slice of other threads that may be scheduled first */
 #define BACKOFF_MAX_NS 100000000u
+
+bool quiesce__wait_spin_for(bool (*over)(void *wait), void *wait, uint64_t ns, uint64_t deadline)
+{
+	uint64_t end;
+
+	if (over(wait))
+		return true;
+	end = platform_now_ns() + ns;
+	end = deadline < end ? deadline : end;
+	for (uint32_t i = 0; i < SPINS_FOR && platform_now_ns() < end; i++) {
+		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
+			quiesce_cpu_relax();
+		if (over(wait))
+			return true;
+	}
+	return false;
+}
 
 bool quiesce__wait_spin(bool (*over)(void *wait), void *wait)
 {

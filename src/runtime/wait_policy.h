@@ -17,6 +17,8 @@
 
 /* Spin until @over returns true, but not for long: most sections are short. */
 bool quiesce__wait_spin(bool (*over)(void *wait), void *wait);
+/* Spin until @over returns true, for @ns at most, or until @deadline if that comes first. */
+bool quiesce__wait_spin_for(bool (*over)(void *wait), void *wait, uint64_t ns, uint64_t deadline);
 
 struct quiesce__wait_policy {
 	struct quiesce__yield *yield; /* the primitive's request: which readers yield, and until when */

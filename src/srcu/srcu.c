@@ -43,8 +43,6 @@
 #include "runtime/wait_policy.h"
 #include "runtime/waitq.h"
 
-#define SPIN_PAUSES 8u
-#define SPINS 1000u /* for a clock that stands still; more than fit into QUIESCE_SPIN_NS */
 #define LEFT 2u /* place of the counts of sections that have left, behind those of sections that have entered */
 #define FORCE_NORMAL_NS 50000u
 #define PAUSE_RATIO 4u /* readers yield at most a fifth of the time for normal waits */
@@ -376,19 +374,9 @@ static bool sleep_once(struct wait *w)
 	return check_readers(w->ssp, w->u);
 }
 
-static bool spin_until_over(struct srcu_struct *ssp, struct quiesce__srcu_usage *u)
+static bool is_over(void *ssp)
 {
-	uint64_t end = 0;
-
-	for (uint32_t i = 0; i < SPINS && (!end || platform_now_ns() < end); i++) {
-		if (check_readers(ssp, u))
-			return true;
-		if (!end)
-			end = platform_now_ns() + QUIESCE_SPIN_NS;
-		for (uint32_t k = 0; k < SPIN_PAUSES; k++)
-			quiesce_cpu_relax();
-	}
-	return false;
+	return check_readers(ssp, quiesce__srcu_usage(ssp));
 }
 
 static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_usage *u, const char *call, bool expedited)
@@ -413,7 +401,7 @@ static void lead(struct srcu_struct *ssp, struct quiesce__srcu_usage *u, uint64_
 {
 	while (!quiesce__srcu_done(u, number)) {
 		begin(u);
-		if (!spin_until_over(ssp, u))
+		if (!quiesce__wait_spin_for(is_over, ssp, QUIESCE_SPIN_NS, PLATFORM_FOREVER))
 			wait_for_readers(ssp, u, call, expedited);
 		complete(ssp, u);
 	}

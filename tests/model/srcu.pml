@@ -20,7 +20,7 @@
  *
  * Source: src/srcu/srcu.c begin u->begun + 1 ; quiesce_store_relaxed(&u->begun ; u->seen = 0 ; quiesce_fence_heavy_shared(SR1)
  * Source: src/srcu/srcu.c check_readers quiesce__srcu_inside(ssp, i) ; u->seen |= 1u << i ; quiesce_store_relaxed(&ssp->idx, !active_index(ssp))
- * Source: src/srcu/srcu.c lead begin(u) ; spin_until_over(ssp, u) ; wait_for_readers( ; complete(ssp, u)
+ * Source: src/srcu/srcu.c lead begin(u) ; quiesce__wait_spin_for(is_over, ssp ; wait_for_readers( ; complete(ssp, u)
  */
 #ifndef NR
 #define NR 2

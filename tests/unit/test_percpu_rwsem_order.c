@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_percpu_rwsem_order.c - which waiter gets a contended percpu_rwsem: turns, bounds, bursts, and the memory that many locks leave. */
+#include <sched.h>
+#include <sys/resource.h>
+
+#include "../sanitized.h"
 #include "rwsems.h"
 
 static struct percpu_rw_semaphore sem;
@@ -497,6 +501,82 @@ static void the_last_holder_frees_the_lock(void **state)
 	}
 }
 
+/* ---- how often a thread sleeps ---- */
+
+static struct {
+	struct percpu_rw_semaphore sem;
+	int ends, nr_reads;
+} beside = { .sem = PERCPU_RWSEM_INIT };
+
+static void pin_to(size_t cpu)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+}
+
+/* The first two CPUs that this thread may use; returns how many of them there are. */
+static int two_cpus(const cpu_set_t *allowed, size_t cpus[2])
+{
+	int nr = 0;
+
+	for (size_t cpu = 0; cpu < CPU_SETSIZE && nr < 2; cpu++)
+		if (CPU_ISSET(cpu, allowed))
+			cpus[nr++] = cpu;
+	return nr;
+}
+
+static void *reader_without_a_pause(void *cpu)
+{
+	pin_to(*(size_t *)cpu);
+	while (!flag_get(&beside.ends)) {
+		percpu_down_read(&beside.sem);
+		percpu_up_read(&beside.sem);
+		count_up(&beside.nr_reads);
+	}
+	return NULL;
+}
+
+static long sleeps(void)
+{
+	struct rusage r;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &r), 0);
+	return r.ru_nvcsw;
+}
+
+/* A reader and a writer on two CPUs take turns, and neither sleeps for most turns of the other. */
+static void short_sections_take_turns_awake(void **state)
+{
+	enum { SECTIONS = 3000 };
+	cpu_set_t allowed;
+	size_t cpus[2];
+	pthread_t thread;
+	long before;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+	if (SANITIZED || two_cpus(&allowed, cpus) < 2)
+		return; /* with one CPU a thread that waits has to sleep */
+	pin_to(cpus[0]);
+	thread_must(pthread_create(&thread, NULL, reader_without_a_pause, &cpus[1]));
+	wait_until(flag_get(&beside.nr_reads));
+	before = sleeps();
+	for (int i = 0; i < SECTIONS; i++) {
+		percpu_down_write(&beside.sem);
+		percpu_up_write(&beside.sem);
+	}
+	before = sleeps() - before;
+	flag_set(&beside.ends);
+	pthread_join(thread, NULL);
+	assert_int_equal(sched_setaffinity(0, sizeof allowed, &allowed), 0);
+	print_message("# %ld sleeps in %d sections, %d reads\n", before, SECTIONS, beside.nr_reads);
+	assert_true(before < SECTIONS / 2);
+	percpu_free_rwsem(&beside.sem);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -505,6 +585,7 @@ int main(int argc, char **argv)
 		TEST(a_writer_that_gives_up_lets_readers_in),
 		TEST(no_reader_overtakes_a_writer),
 		TEST(neither_side_starves),
+		TEST(short_sections_take_turns_awake),
 		TEST(many_are_closed_for_one_membarrier),
 		TEST(timeouts_that_come_with_the_lock),
 		TEST(a_burst_pays_once),
