@@ -64,6 +64,7 @@
 #define QUIESCE_SLAB_H
 
 #include <quiesce/detail/sheaf.h>
+#include <quiesce/rcu.h>
 
 #include <string.h>
 
@@ -112,15 +113,16 @@ QUIESCE_PLAIN struct kmem_cache *kmem_cache_create(const char *name, size_t size
 }
 
 /** KMEM_CACHE - make a cache of objects of struct @type, with its name, size and alignment. */
-#define KMEM_CACHE(type, flags) kmem_cache_create(#type, sizeof(struct type), __alignof__(struct type), (flags), QUIESCE_NO_POINTER)
+#define KMEM_CACHE(type, flags) \
+	kmem_cache_create(#type, sizeof(struct type), __alignof__(struct type), (flags), QUIESCE_NO_POINTER)
 
 /** kmem_cache_destroy - free @cache, none of whose objects is in use.
  * @cache: NULL: no effect.
  *
  * Objects that were given to kfree_rcu(), kfree_hazptr() and the like count as freed: the call
  * waits for them, by rcu_barrier() and hazptr_barrier().  So where there are such objects it is
- * not in a section, has no guard of one of them, and is not in a callback.  Type-safe memory goes back to the system after a grace period, which it does not
- * wait for.
+ * not in a section, has no guard of one of them, and is not in a callback.  Type-safe memory goes
+ * back to the system after a grace period, which it does not wait for.
  * Context: a thread; no other thread uses @cache any more.
  * Misuse: objects in use: reported (QUIESCE_MISUSE_IN_USE), and the cache stays as it is. */
 QUIESCE_PLAIN void kmem_cache_destroy(struct kmem_cache *cache)

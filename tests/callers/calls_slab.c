@@ -99,8 +99,8 @@ static bool call_slab_end(struct world *w)
 enum { ANYWHERE = IN_READER | IN_CALLBACK | AT_THREAD_END };
 
 const struct call calls_slab[] = {
-	CALL(slab_use, "KMEM_CACHE kmem_cache_create kmem_cache_alloc kmem_cache_zalloc kmem_cache_free kmem_cache_size kmem_cache_get_stats"
-	     " kfree", ANYWHERE | MAY_FAIL),
+	CALL(slab_use, "KMEM_CACHE kmem_cache_create kmem_cache_alloc kmem_cache_zalloc kmem_cache_free kmem_cache_size"
+	     " kmem_cache_get_stats kfree", ANYWHERE | MAY_FAIL),
 	CALL(slab_rows, "kmem_cache_alloc_bulk kmem_cache_free_bulk kmem_cache_shrink", ANYWHERE | MAY_FAIL),
 	CALL(slab_end, "kmem_cache_destroy", WAITS | FOR_CALLBACKS | NOT_IN_READER | MAY_FAIL),
 	END_OF_CALLS,
