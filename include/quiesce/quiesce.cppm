@@ -23,6 +23,7 @@ module;
 #include <quiesce/percpu_rwsem.hpp>
 #include <quiesce/rcu.hpp>
 #include <quiesce/shazptr.hpp>
+#include <quiesce/slab.hpp>
 #include <quiesce/srcu.hpp>
 
 export module quiesce;
@@ -51,9 +52,11 @@ using quiesce::rcu_reader;
 using quiesce::rcu_retire;
 using quiesce::rcu_synchronize;
 
-/* srcu.hpp, shazptr.hpp, percpu_rwsem.hpp */
+/* srcu.hpp, shazptr.hpp, slab.hpp, percpu_rwsem.hpp */
 using quiesce::percpu_shared_mutex;
 using quiesce::shazptr;
+using quiesce::slab_allocated;
+using quiesce::slab_allocator;
 using quiesce::srcu_domain;
 using quiesce::srcu_reader;
 using quiesce::srcu_section;

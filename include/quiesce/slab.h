@@ -92,6 +92,7 @@ QUIESCE_API size_t quiesce_kmem_cache_size(const struct kmem_cache *cache);
 QUIESCE_API size_t quiesce_kmem_cache_alloc_bulk(struct kmem_cache *cache, size_t nr, void **ret_objects);
 QUIESCE_API void quiesce_kmem_cache_free_bulk(struct kmem_cache *cache, size_t nr, void **objects);
 QUIESCE_API void quiesce_kfree(const void *object);
+QUIESCE_API struct kmem_cache *quiesce__kmem_cache_of_size(uint32_t layout, size_t size, size_t align); /* slab.hpp */
 QUIESCE_API void *quiesce__kmem_cache_alloc_slow(struct kmem_cache *cache);
 QUIESCE_API void quiesce__kmem_cache_free_slow(struct kmem_cache *cache, void *object);
 QUIESCE_API void quiesce__kmem_cache_free_debug(struct kmem_cache *cache, void *object);

@@ -61,6 +61,7 @@ PLAIN = {
 PLAIN_CPP = {
     "rcu": "extern config *fresh; void use(int limit);",
     "hazptr": "extern config *fresh; void use(int limit);",
+    "slab": "",
     "ds/hashmap": "void use(double price);",
     "ds/hashtable": "void use(int visits);",
     "ds/idr": "struct session : quiesce::rcu_obj_base<session> {}; extern session *s; void use(session &s);",
@@ -140,7 +141,7 @@ def main():
     for stem, before in PLAIN_CPP.items():
         outside, code = apart("\n".join(opening_lines(f"{stem}.hpp", (root / f"include/quiesce/{stem}.hpp").read_text())))
         check_cpp(tap, f"{stem}.hpp", root / "include", f"#include <quiesce/{stem}.hpp>\n#include <quiesce/rcu.hpp>\n"
-                  f"#include <cstdint>\n#include <memory>\n#include <mutex>\n#include <optional>\n#include <semaphore>\n#include <string>\n"
+                  f"#include <atomic>\n#include <cstdint>\n#include <list>\n#include <memory>\n#include <mutex>\n#include <optional>\n#include <semaphore>\n#include <string>\n"
                   f"{outside}{before}\n"
                   f"void example();\nvoid example()\n{{\n{code}\n}}\n")
     return tap.finish()

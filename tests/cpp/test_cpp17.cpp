@@ -13,11 +13,13 @@
 #include <quiesce/percpu_rwsem.hpp>
 #include <quiesce/rcu.hpp>
 #include <quiesce/shazptr.hpp>
+#include <quiesce/slab.hpp>
 #include <quiesce/srcu.hpp>
 
 #include "tap.hpp"
 
 #include <atomic>
+#include <list>
 #include <mutex>
 #include <shared_mutex>
 
@@ -179,8 +181,20 @@ static void queues_and_lists()
 	CHECK(n == 3123 && jobs.dequeue() == &items[0] && mail.dequeue() == &items[0]);
 }
 
+struct cached : quiesce::slab_allocated<cached>, counts<quiesce::rcu_obj_base<cached>> { using counts::counts; };
+
+static void caches()
+{
+	std::list<int, quiesce::slab_allocator<int>> list(3, 7);
+
+	(new cached(1))->retire();
+	delete new cached(2);
+	quiesce::rcu_barrier();
+	CHECK(alive == 0 && list.back() == 7);
+}
+
 int main()
 {
 	return run_tests({ TEST(hazard_pointers), TEST(regions), TEST(guards_and_locks), TEST(counted_pointers), TEST(numbers),
-			   TEST(queues_and_lists) });
+			   TEST(queues_and_lists), TEST(caches) });
 }
