@@ -75,6 +75,7 @@ struct percpu_rw_semaphore {
 	uint32_t block;               /* a writer is inside, or next */
 	uint32_t wake_seq;            /* futex of queued readers; changes when some are admitted */
 	uint32_t owner_tid;           /* thread id of the writer that owns @block; for reports */
+	uint64_t woken_on;            /* a bit for each CPU, modulo 64, where an admitted reader had slept */
 } __attribute__((__aligned__(QUIESCE_CACHELINE)));
 
 /* ---- private: the code that the calls below inline ---- */
@@ -111,7 +112,7 @@ QUIESCE_FAST void quiesce__percpu_up_read(struct percpu_rw_semaphore *sem)
 
 #if defined(__cplusplus)
 #define QUIESCE__RWSEM_SYNC { 0, 0, 0, { 0 }, &quiesce_rwsem_sync, nullptr, { nullptr, nullptr } }
-#define PERCPU_RWSEM_INIT { 0, { nullptr }, { 0 }, QUIESCE__RWSEM_SYNC, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0, 0 }
+#define PERCPU_RWSEM_INIT { 0, { nullptr }, { 0 }, QUIESCE__RWSEM_SYNC, { 0, 0 }, nullptr, nullptr, nullptr, { 0 }, 0, 0, 0, 0 }
 #else
 /** PERCPU_RWSEM_INIT - static initialiser of an unlocked lock; its counters are allocated at first
  * use.
@@ -147,7 +148,7 @@ QUIESCE_PLAIN void percpu_free_rwsem(struct percpu_rw_semaphore *sem) { quiesce_
 /** percpu_down_read - acquire the lock for reading.
  *
  * Context: may sleep, if a writer is inside or queued; not recursive; not in a signal handler,
- *   where percpu_down_read_trylock() may be used.
+ *   where percpu_down_read_trylock() may be used.  Spins for some microseconds before it sleeps.
  * Cost: while readers are fast, a restartable sequence of eight instructions; in a burst of writes
  *   a call, a sequence and a locked instruction; with full fences a call and a locked instruction.
  * Orders: everything that earlier writers did under the lock happens before what follows. */
@@ -195,8 +196,8 @@ QUIESCE_FAST void percpu_up_read(struct percpu_rw_semaphore *sem) { quiesce__per
  * Context: may sleep; not in a signal handler, and not while the thread holds the lock (a
  *   deadlock, which the debug build reports).  In a section of RCU it delays every updater of RCU.
  * Cost: the first after 5 to 20 ms without a write: one membarrier (with full fences a fence), and
- *   a sum over all CPUs, which reads a line of each twice; later ones the sum only.  Sleeps while
- *   readers are inside.
+ *   a sum over all CPUs, which reads a line of each twice; later ones the sum only.  While readers
+ *   are inside it repeats the sum for up to 50 us, then sleeps.
  * Orders: everything done under the lock earlier happens before what follows. */
 QUIESCE_PLAIN void percpu_down_write(struct percpu_rw_semaphore *sem)
 {

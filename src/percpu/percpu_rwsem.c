@@ -25,7 +25,6 @@
  *     belongs to the library.
  * I5. open is not 0 only while the rcu_sync state is idle: both change under the lock of rcu_sync.
  * I6. All-zero memory is a valid lock.  Only writers use the operations of its rcu_sync, and each sets them before it enters.
- * I7. percpu_down_write_many(): each lock in the array has entered rcu_sync as often as it will exit.
  *
  * PW1  open read, then reader counted, in one step | closed, sequences restarted, then counts read
  *      reader counted, then block read             | block set, then counts read
@@ -50,7 +49,6 @@
 #define QUEUE_SLEEPS_FOREVER 0
 #endif
 #define DRAIN_SPIN_NS (12u * QUIESCE_SPIN_NS) /* longer than it takes most threads to wake up */
-#define CHUNK 1024u /* number of locks that share a fence */
 enum { ENTERED = QUIESCE_RWSEM_ENTERED, LEFT = QUIESCE_RWSEM_LEFT };
 
 enum { WAITING, GRANTED };
@@ -88,6 +86,11 @@ static bool is_granted(void *waiter)
 
 	/* PW3: acquire, pairs with PW3 in grant() */
 	return quiesce_load_acquire(PW3, &w->state) == GRANTED;
+}
+
+static uint64_t cpu_bit(void)
+{
+	return 1ull << platform_cpu() % 64;
 }
 
 /* ---- the queue; under the lock ---- */
@@ -128,16 +131,19 @@ static void grant(struct quiesce__rwsem_waiter *w)
 static bool admit_readers(struct percpu_rw_semaphore *sem)
 {
 	struct quiesce__rwsem_waiter *w, *next;
+	uint64_t woken_on = 0;
 	bool any = false;
 
 	for (w = sem->first; w && !w->writer; w = next) {
 		next = w->next;
+		woken_on |= quiesce_load_relaxed(&w->slept_on); /* Relaxed: a hint. */
 		if (!QUIESCE_MUTANT(rwsem_grant_uncounted))
 			quiesce__percpu_add(&sem->percpu, sem->shared, ENTERED);
 		grant(w);
 		any = true;
 	}
 	sem->first = w;
+	quiesce_store_relaxed(&sem->woken_on, woken_on); /* Relaxed: a hint. */
 	if (any)
 		/* PW3: release, pairs with PW3 in wait_in_queue() */
 		quiesce_store_release(PW3, &sem->wake_seq, sem->wake_seq + 1);
@@ -192,6 +198,7 @@ static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem
 			quiesce__rwsem_report_queue(sem, w, &stalls);
 		ns = time_until(deadline, time_until_check());
 		if (ns) {
+			quiesce_store_relaxed(&w->slept_on, cpu_bit()); /* Relaxed: a hint. */
 			platform_futex_wait(word, seen, ns);
 			continue;
 		}
@@ -322,15 +329,23 @@ void quiesce__percpu_up_read_slow(struct percpu_rw_semaphore *sem)
 
 /* ---- writers ---- */
 
+/* Most sections are short.  If a reader inside has just been woken, a writer that slept as well would be woken late by it, while it
+ * queues and falls asleep again: each section of a writer would take two wake-ups.  But where the reader needs this CPU a
+ * spinning writer only delays it. */
+static uint64_t drain_spin_ns(const struct percpu_rw_semaphore *sem)
+{
+	uint64_t woken_on = quiesce_load_relaxed(&sem->woken_on); /* Relaxed: a hint. */
+
+	return !woken_on ? QUIESCE_SPIN_NS : woken_on & cpu_bit() ? 0 : DRAIN_SPIN_NS;
+}
+
 /* The caller owns block: sleep until the readers that entered before have left; false if @deadline came first. */
 static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 {
 	struct quiesce__wait_policy p = { .start = 0 };
 	uint32_t *word = quiesce__waitq_of(sem);
 
-	/* The readers inside may be about to wake up.  A writer that slept as well would be woken late by them, while they
-	 * queue and fall asleep again: each section of a writer would take two wake-ups. */
-	if (QUIESCE_MUTANT(rwsem_no_drain) || quiesce__wait_spin_for(is_drained, sem, DRAIN_SPIN_NS, deadline))
+	if (QUIESCE_MUTANT(rwsem_no_drain) || quiesce__wait_spin_for(is_drained, sem, drain_spin_ns(sem), deadline))
 		return true;
 	p.start = platform_now_ns();
 	for (;;) {
@@ -350,7 +365,7 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 }
 
 /* I6: set the operations of an all-zero lock before its first use. */
-static void ensure_ops(struct percpu_rw_semaphore *sem)
+void quiesce__rwsem_ensure_ops(struct percpu_rw_semaphore *sem)
 {
 	/* Relaxed throughout: all writers store the same value. */
 	if (quiesce_unlikely(!quiesce_load_relaxed(&sem->rss.ops)) && !QUIESCE_MUTANT(rwsem_ops_unset))
@@ -402,8 +417,7 @@ static void end_write(struct percpu_rw_semaphore *sem)
 		quiesce_rcu_sync_exit(&sem->rss);
 }
 
-/* The caller has entered rcu_sync, so readers take the slow path. */
-static bool write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
+bool quiesce__rwsem_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
 {
 	if (!begin_write(sem, deadline)) {
 		quiesce_rcu_sync_exit(&sem->rss);
@@ -425,78 +439,14 @@ static bool down_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	/* A try that would fail does not push readers onto the slow path. */
 	if (!deadline && inside(sem))
 		return false;
-	ensure_ops(sem);
+	quiesce__rwsem_ensure_ops(sem);
 	quiesce_rcu_sync_enter(&sem->rss);
-	return write_until(sem, deadline);
+	return quiesce__rwsem_write_until(sem, deadline);
 }
 
 void quiesce_percpu_down_write(struct percpu_rw_semaphore *sem)
 {
 	down_write_until(sem, PLATFORM_FOREVER);
-}
-
-/* ---- several at once ---- */
-
-static bool begin_enter(struct percpu_rw_semaphore *sem)
-{
-	ensure_ops(sem);
-	return quiesce__rcu_sync_enter_begin(&sem->rss);
-}
-
-/* Enter rcu_sync of all locks, with one fence for those whose readers are still on the fast path. */
-static void enter_all(struct percpu_rw_semaphore *const *sems, size_t nr)
-{
-	bool first[CHUNK];
-	struct percpu_rw_semaphore *any = NULL;
-
-	for (size_t i = 0; i < nr; i++) {
-		first[i] = sems[i] && begin_enter(sems[i]);
-		any = first[i] ? sems[i] : any;
-	}
-	if (any)
-		quiesce__rcu_sync_wait(&any->rss);
-	/* Finish these before waiting for any other enter: other threads may wait for them. */
-	for (size_t i = 0; i < nr; i++)
-		if (first[i])
-			quiesce__rcu_sync_enter_end(&sems[i]->rss, true);
-	for (size_t i = 0; i < nr; i++)
-		if (sems[i] && !first[i])
-			quiesce__rcu_sync_enter_end(&sems[i]->rss, false);
-}
-
-/* True if this call has acquired the lock at @i before.  A lock that the thread already held, or that another
- * thread is to release, does not count. */
-static bool acquired_before(struct percpu_rw_semaphore *const *sems, size_t i)
-{
-	if (quiesce_likely(!quiesce_percpu_is_write_locked_by_me(sems[i])))
-		return false;
-	for (size_t k = 0; k < i; k++)
-		if (sems[k] == sems[i] && !QUIESCE_MUTANT(rwsem_many_twice))
-			return true;
-	return false;
-}
-
-/* Acquire the lock at @i, or exit rcu_sync once if it is not acquired (I7). */
-static void write_next(struct percpu_rw_semaphore *const *sems, size_t i)
-{
-	if (quiesce_unlikely(!sems[i])) {
-		quiesce__misuse(QUIESCE_MISUSE_NULL, "percpu_down_write_many() with NULL among the locks");
-	} else if (quiesce_unlikely(acquired_before(sems, i))) {
-		if (!QUIESCE_MUTANT(rwsem_many_kept))
-			quiesce_rcu_sync_exit(&sems[i]->rss);
-		quiesce__misuse(QUIESCE_MISUSE_TWICE, "percpu_down_write_many() of %p twice: it is acquired once", (void *)sems[i]);
-	} else {
-		write_until(sems[i], PLATFORM_FOREVER);
-	}
-}
-
-void quiesce_percpu_down_write_many(struct percpu_rw_semaphore *const *sems, size_t nr)
-{
-	quiesce__init();
-	for (size_t i = 0; i < nr; i += CHUNK)
-		enter_all(sems + i, nr - i < CHUNK ? nr - i : CHUNK);
-	for (size_t i = 0; i < nr; i++)
-		write_next(sems, i);
 }
 
 bool quiesce_percpu_down_write_timeout(struct percpu_rw_semaphore *sem, uint64_t timeout_ns)

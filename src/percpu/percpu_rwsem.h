@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* percpu_rwsem.h - declarations that percpu_rwsem.c, percpu_rwsem_debug.c and percpu_rwsem_report.c share. */
+/* percpu_rwsem.h - declarations that percpu_rwsem.c, percpu_rwsem_debug.c, percpu_rwsem_many.c and
+ * percpu_rwsem_report.c share. */
 #ifndef QUIESCE_SRC_PERCPU_RWSEM_H
 #define QUIESCE_SRC_PERCPU_RWSEM_H
 
@@ -14,6 +15,7 @@ struct quiesce__rwsem_waiter {
 	struct quiesce__rwsem_waiter *next;
 	uint64_t nr;    /* one more than that of the waiter in front */
 	uint64_t ahead; /* number of waiters in front at first, or more if some had given up */
+	uint64_t slept_on; /* bit of the CPU where the waiter last fell asleep; 0: it has not slept */
 	uint32_t state;
 	bool writer;
 };
@@ -23,6 +25,11 @@ static inline uint64_t quiesce__rwsem_inside(const struct percpu_rw_semaphore *s
 	return quiesce__percpu_inside(&sem->percpu, sem->shared, QUIESCE_RWSEM_ENTERED, QUIESCE_RWSEM_LEFT);
 }
 
+/* Set the operations of an all-zero lock before its first use by a writer. */
+void quiesce__rwsem_ensure_ops(struct percpu_rw_semaphore *sem);
+/* Acquire the lock for writing; false if @deadline came first.  The caller has entered rcu_sync, so readers take the slow
+ * path; a call that fails has exited it. */
+bool quiesce__rwsem_write_until(struct percpu_rw_semaphore *sem, uint64_t deadline);
 /* Do the work of percpu_up_write(), which was called at @caller. */
 void quiesce__rwsem_up_write(struct percpu_rw_semaphore *sem, const void *caller);
 
