@@ -26,6 +26,11 @@ void op_rcu_stats(struct op_stats *ret)
 	(void)ret;
 }
 
+uint64_t op_hazptr_waiting(void)
+{
+	return 0;
+}
+
 /* Poison the object, so that a late reader goes astray. */
 static void bury(struct hazptr_head *head)
 {

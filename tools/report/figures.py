@@ -20,7 +20,7 @@ import report  # noqa: E402
 
 WALKS = ["walkscale", "--threads=1,2,16", "--json"]
 WALK_FIELDS = ("type", "structure", "keys", "updates", "threads", "unit", "n", "min", "p50", "max", "to_exchange", "to_exchange_low",
-               "to_exchange_high", "waiting")
+               "to_exchange_high", "waiting", "waiting_mean")
 
 
 def lines_of(rows):

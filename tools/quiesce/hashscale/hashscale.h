@@ -45,7 +45,8 @@ enum hash_metric {
 	HASH_RESIZE_MS,     /* duration of one resize */
 	HASH_WARM,          /* cell: operations of all threads before the window */
 	HASH_WINDOW_S,      /* planned length of the window */
-	HASH_WAITING        /* cell of walkscale: largest number of removed elements that were not freed yet */
+	HASH_WAITING,       /* cell: largest number of removed elements that were not freed yet, and the mean of the samples */
+	HASH_WAITING_MEAN
 };
 
 /* ---- hashscale_keys.c ---- */

@@ -316,34 +316,38 @@ static struct hash_tally tally_of(const struct window *w, int nr)
 	return sum;
 }
 
-/* Returns the largest number of removed elements that were not freed yet. */
-static uint64_t watch(struct window *w)
+/* Samples the number of removed elements that are not freed yet until the window is over, and sends the most and the mean. */
+static void watch(struct window *w)
 {
-	uint64_t end = now_ns() + (uint64_t)(w->cell->seconds * 1e9), most = 0;
+	const struct hash_cell *c = w->cell;
+	uint64_t end = now_ns() + (uint64_t)(c->seconds * 1e9), most = 0, sum = 0, samples = 0;
 
-	while (now_ns() < end) {
-		uint64_t now = w->cell->op->hash->waiting();
+	do {
+		uint64_t now = c->op->hash->waiting();
 
 		most = now > most ? now : most;
+		sum += now;
+		samples++;
 		sleep_ns(POLL_NS);
-	}
-	return most;
+	} while (now_ns() < end);
+	job_send_metric(c->scenario, HASH_WAITING, c->threads, c->job->round, (double)most);
+	job_send_metric(c->scenario, HASH_WAITING_MEAN, c->threads, c->job->round, (double)sum / (double)samples);
 }
 
-static void send_waiting(const struct hash_cell *c, uint64_t most)
+/* Without updates lookups are left alone; walks may have a reader that stays beside. */
+static bool is_watched(const struct hash_cell *c)
 {
-	job_send_metric(c->scenario, HASH_WAITING, c->threads, c->job->round, (double)most);
+	return c->op->hash->waiting && !has_resizer(c) && (c->updates > 0 || c->op->walk);
 }
 
 static void wait_for_end(struct window *w)
 {
-	if (w->cell->op->hash->waiting) {
-		send_waiting(w->cell, watch(w));
-		quiesce_store_relaxed(&w->phase, (uint32_t)OVER);
-	} else if (!has_resizer(w->cell)) {
+	if (is_watched(w->cell))
+		watch(w);
+	else if (!has_resizer(w->cell))
 		sleep_ns((uint64_t)(w->cell->seconds * 1e9));
+	if (!has_resizer(w->cell))
 		quiesce_store_relaxed(&w->phase, (uint32_t)OVER);
-	}
 	while (!is_over(w))
 		sleep_ns(POLL_NS);
 }

@@ -144,6 +144,9 @@ const struct column hashscale_columns[] = {
 	{ "warm_up", "operations of all threads before the measurement, and duration of the measurement. There are at least as many "
 	  "operations as keys, unless ten seconds were over or all threads look up the same key", COLUMN_NUMBER, .metric = HASH_WARM },
 	{ "window_s", NULL, COLUMN_NUMBER, .metric = HASH_WINDOW_S },
+	{ "waiting", "removed elements that were not freed yet, at most, and the mean of samples taken every half millisecond; "
+	  "medians over rounds; `null` without updates, and for types that do not count them", COLUMN_NUMBER, .metric = HASH_WAITING },
+	{ "waiting_mean", NULL, COLUMN_NUMBER, .metric = HASH_WAITING_MEAN },
 	{ 0 }
 };
 
@@ -204,7 +207,7 @@ static const char *resize_remark(const struct row *row)
 	V("of ideal", 8, efficiency, .percent = true), V("slower", 7, slowdown), V("article", 8, article, .percent = true)
 #define REST \
 	V("ratio", 9, "to_base"), V("", 6, "to_base_low"), V("interval", 6, "to_base_high"), V("bytes", 8, "element_bytes"), \
-	V("empty", 9, "empty_bytes"), V("fill ns", 8, "fill_ns"), { 0 }
+	V("empty", 9, "empty_bytes"), V("fill ns", 8, "fill_ns"), V("waiting", 9, "waiting"), V("mean", 9, "waiting_mean"), { 0 }
 static const struct view alone[] = { VIEW_MILLIONS, IDEAL(NULL, NULL, NULL), REST };
 static const struct view beside[] = { VIEW_MILLIONS, IDEAL("efficiency", "slowdown", "article_efficiency"), REST };
 static const struct view resizes[] = {

@@ -33,6 +33,7 @@ _Static_assert(SCENARIO_RETIRE_END <= MAX_SCENARIOS, "scenarios are bits");
 enum retire_metric {
 	RETIRE_GARBAGE_FIRST = 1, /* most objects retired and not yet freed, in the first half of the window */
 	RETIRE_GARBAGE_SECOND, /* most garbage in the second half */
+	RETIRE_GARBAGE_MEAN,   /* mean garbage of all samples */
 	RETIRE_DRAIN,          /* ms from the end of the window until all objects are freed */
 	RETIRE_CAPPED,         /* 1: the window ended early, because there was too much garbage */
 	RETIRE_CALLS,          /* number of calls timed, in a window of their own; the following metrics are ns */

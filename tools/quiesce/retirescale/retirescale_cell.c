@@ -118,6 +118,7 @@ struct watch {
 	uint64_t retired, freed; /* counts before the window */
 	uint64_t peak[2];        /* most garbage in each half of the window */
 	bool seen[2];
+	uint64_t sum, samples;
 	bool capped;
 };
 
@@ -140,6 +141,8 @@ static void watch_window(struct window *w, struct watch *watch, uint64_t length_
 		uint64_t there = garbage(w, watch);
 
 		watch->seen[half] = true;
+		watch->sum += there;
+		watch->samples++;
 		if (there > watch->peak[half])
 			watch->peak[half] = there;
 		watch->capped = there * retire_params.bytes > CAP_BYTES;
@@ -185,6 +188,7 @@ static void report_rate(const struct job *job, const struct window *w, const str
 		if (watch->seen[half])
 			job_send_metric(w->scenario, half ? RETIRE_GARBAGE_SECOND : RETIRE_GARBAGE_FIRST, w->producers,
 				 job->round, (double)watch->peak[half]);
+	job_send_metric(w->scenario, RETIRE_GARBAGE_MEAN, w->producers, job->round, (double)watch->sum / (double)watch->samples);
 	job_send_metric(w->scenario, RETIRE_DRAIN, w->producers, job->round,
 		 (double)(ended - last_of(w->end_ns, w->producers)) / 1e6);
 	job_send_metric(w->scenario, RETIRE_CAPPED, w->producers, job->round, watch->capped);

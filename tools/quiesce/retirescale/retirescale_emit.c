@@ -55,6 +55,7 @@ const struct column retirescale_columns[] = {
 	{ "garbage_first", "garbage in the first and in the second half of the window",
 	  COLUMN_COUNT, .metric = RETIRE_GARBAGE_FIRST, .most = true },
 	{ "garbage_second", NULL, COLUMN_COUNT, .metric = RETIRE_GARBAGE_SECOND, .most = true },
+	{ "garbage_mean", "the mean of the samples of garbage, median over rounds", COLUMN_NUMBER, .metric = RETIRE_GARBAGE_MEAN },
 	{ "capped", "1: in some round the window ended early, because there were 128 MB of garbage",
 	  COLUMN_COUNT, .metric = RETIRE_CAPPED, .most = true },
 	{ "drain_ms", "time from the end of the window until all objects were freed, median", COLUMN_NUMBER, .metric = RETIRE_DRAIN },
@@ -103,7 +104,7 @@ ROW_TEXT(calls_capped, row_most(row, RETIRE_CALL_CAPPED) > 0 ? "  capped" : "")
 
 #define RATES \
 	VIEW_MILLIONS, V("CPU ns", 7, "cpu_ns"), V("x raw", 7, "to_raw"), V("x liburcu", 9, "to_liburcu"), \
-	 V("peak", 9, "garbage"), V("peak KiB", 9, "garbage_bytes", .scale = 1.0 / 1024)
+	 V("peak", 9, "garbage"), V("mean", 9, "garbage_mean"), V("peak KiB", 9, "garbage_bytes", .scale = 1.0 / 1024)
 static const struct view rates[] = { RATES, V("drain ms", 8, "drain_ms"), { 0 } };
 static const struct view stalled[] = {
 	RATES, V("1st half", 9, "garbage_first"), V("2nd half", 9, "garbage_second"), V("drain ms", 8, "drain_ms"), { 0 }

@@ -60,7 +60,7 @@ struct hash_op {
 	bool (*resize)(void *table, uint64_t nr_keys);
 	bool read_only; /* true: no insert or remove beside lookups, only before them */
 	bool grows;     /* true: the table goes on growing in the background when it has its elements */
-	/* For walkscale: the current number of removed elements of all threads that are not freed yet. */
+	/* The current number of removed elements of all threads that are not freed yet.  NULL: it is not known. */
 	uint64_t (*waiting)(void);
 	/* For walkscale: begins an operation of a reader, calls @stay, and ends the operation. */
 	void (*stall)(void *table, void (*stay)(void *arg), void *stay_arg);

@@ -99,21 +99,6 @@ static inline bool walk_change(uintptr_t *word, uintptr_t old, uintptr_t fresh)
 	return __atomic_compare_exchange_n(word, &old, fresh, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
-/* Counts for walk_waiting(); schemes whose library counts do without it. */
-static inline void walk_note_retired(void)
-{
-	struct retire_tally *tally = retire_tally();
-
-	quiesce_store_relaxed(&tally->retired, tally->retired + 1);
-}
-
-static inline uint64_t walk_tally_waiting(void)
-{
-	uint64_t freed = retire_all_freed(), retired = retire_all_retired();
-
-	return retired > freed ? retired - freed : 0;
-}
-
 /* walk_create.c.  destroy() frees the nodes that are linked. */
 void *walk_create_list(uint64_t nr_keys);
 void *walk_create_map(uint64_t nr_keys);

@@ -94,7 +94,7 @@ static __attribute__((noinline)) void reclaim(struct record *r)
 static inline void walk_retire(struct walk_node *node)
 {
 	mine->retired[mine->nr++] = node;
-	walk_note_retired();
+	retire_note();
 	if (quiesce_unlikely(mine->nr >= retire_params.batch))
 		reclaim(mine);
 }
@@ -144,4 +144,4 @@ static void walk_barrier(void)
 }
 
 #define walk_stats NULL
-#define walk_waiting walk_tally_waiting
+#define walk_waiting retire_waiting

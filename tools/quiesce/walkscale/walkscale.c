@@ -83,7 +83,9 @@ static const struct column columns[] = {
 	  COLUMN_NUMBER, .value = to_exchange },
 	{ "to_exchange_low", NULL, COLUMN_NUMBER, .value = to_exchange_low },
 	{ "to_exchange_high", NULL, COLUMN_NUMBER, .value = to_exchange_high },
-	{ "waiting", "removed elements that were not freed yet, at most; median over rounds", COLUMN_NUMBER, .metric = HASH_WAITING },
+	{ "waiting", "removed elements that were not freed yet, at most, and the mean of the samples; medians over rounds",
+	  COLUMN_NUMBER, .metric = HASH_WAITING },
+	{ "waiting_mean", NULL, COLUMN_NUMBER, .metric = HASH_WAITING_MEAN },
 	{ 0 }
 };
 
@@ -102,13 +104,14 @@ static void title(FILE *out, const struct row *first)
 {
 	fprintf(out, "\nwalkscale %s, %d thread%s%s: million operations/s of all threads, median over rounds;\n"
 		     "ratios to the same structure with an exchange for each protection, 95 %% intervals; 'ns': a CPU's time for an "
-		     "operation;\n'waiting': removed elements, at most\n", hashscale_title(first->cell->scenario), first->cell->threads,
-		first->cell->threads > 1 ? "s" : "", plan->stall ? " and one that stays inside" : "");
+		     "operation;\n'waiting': removed elements, at most, and in the mean\n", hashscale_title(first->cell->scenario),
+		first->cell->threads, first->cell->threads > 1 ? "s" : "", plan->stall ? " and one that stays inside" : "");
 }
 
 static const struct view views[] = {
 	VIEW_MILLIONS, V("ns", 9, NULL, .value = operation_ns),
-	V("ratio", 9, "to_exchange"), V("", 6, "to_exchange_low"), V("interval", 6, "to_exchange_high"), V("waiting", 9, "waiting"), { 0 }
+	V("ratio", 9, "to_exchange"), V("", 6, "to_exchange_low"), V("interval", 6, "to_exchange_high"), V("waiting", 9, "waiting"),
+	V("mean", 9, "waiting_mean"), { 0 }
 };
 static const struct table_form tables[] = { { part, title, views, row_remark }, { 0 } };
 

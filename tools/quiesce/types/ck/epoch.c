@@ -96,7 +96,7 @@ static void end_node(ck_epoch_entry_t *entry)
 
 static inline void walk_retire(struct walk_node *node)
 {
-	walk_note_retired();
+	retire_note();
 	call((ck_epoch_entry_t *)(void *)&node->head, end_node);
 }
 
@@ -106,5 +106,5 @@ OP_FUNCTION(walk_thread_exit, drain(); thread_exit(); retire_tally_leave())
 #define walk_thread_enter thread_enter
 #define walk_barrier drain
 #define walk_stats NULL
-#define walk_waiting walk_tally_waiting
+#define walk_waiting retire_waiting
 #include "types/walk_types.h"

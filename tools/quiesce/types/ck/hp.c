@@ -132,7 +132,7 @@ static inline __attribute__((always_inline)) uintptr_t walk_protect(struct walk_
 
 static inline void walk_retire(struct walk_node *node)
 {
-	walk_note_retired();
+	retire_note();
 	ck_hp_free(record, (ck_hp_hazard_t *)(void *)&node->head, node, node);
 }
 
@@ -147,5 +147,5 @@ OP_FUNCTION(walk_thread_exit, drain(); thread_exit(); retire_tally_leave())
 #define walk_thread_enter thread_enter
 #define walk_barrier drain
 #define walk_stats NULL
-#define walk_waiting walk_tally_waiting
+#define walk_waiting retire_waiting
 #include "types/walk_types.h"

@@ -19,7 +19,7 @@ static void walk_retire(struct walk_node *node)
 {
 	node->head.scheme[0] = mine;
 	mine = &node->head;
-	walk_note_retired();
+	retire_note();
 }
 
 static void walk_thread_exit(void)
@@ -50,5 +50,5 @@ static void walk_barrier(void)
 #define walk_thread_enter NULL
 #define walk_init NULL
 #define walk_stats NULL
-#define walk_waiting walk_tally_waiting
+#define walk_waiting retire_waiting
 #include "types/walk_types.h"

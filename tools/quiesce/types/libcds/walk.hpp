@@ -50,7 +50,7 @@ void end_node(void *node)
 
 inline void walk_retire(walk_node *node)
 {
-	walk_note_retired();
+	retire_note();
 	WALK_GC::retire(node, end_node);
 }
 
@@ -61,4 +61,4 @@ OP_FUNCTION(walk_barrier, WALK_GC::scan())
 } // namespace
 
 #define walk_stats nullptr
-#define walk_waiting walk_tally_waiting
+#define walk_waiting retire_waiting

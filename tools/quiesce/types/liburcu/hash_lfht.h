@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "types/hash.h"
+#include "types/retire.h"
 #include "registry.h"
 
 struct lfht_node {
@@ -29,7 +30,13 @@ static int lfht_match(struct cds_lfht_node *node, const void *key)
 
 static void lfht_free(struct rcu_head *head)
 {
-	free(caa_container_of(head, struct lfht_node, rcu));
+	retire_free(caa_container_of(head, struct lfht_node, rcu));
+}
+
+static inline void lfht_retire(struct lfht_node *n)
+{
+	retire_note();
+	FLAVOUR(call_rcu)(&n->rcu, lfht_free);
 }
 
 #define LFHT_BY_HAND 1024 /* number of elements of the first resize by hand, which each doubling repeats */
@@ -88,7 +95,7 @@ static void lfht_destroy(void *table)
 	FLAVOUR(read_lock)();
 	cds_lfht_for_each_entry(t, &iter, n, node)
 		if (!cds_lfht_del(t, &n->node))
-			FLAVOUR(call_rcu)(&n->rcu, lfht_free);
+			lfht_retire(n);
 	FLAVOUR(read_unlock)();
 	FLAVOUR(barrier)();
 	FLAVOUR(thread_offline)(); /* the worker may be waiting for readers */
@@ -144,7 +151,7 @@ static bool lfht_remove(struct cds_lfht *t, uint64_t key)
 	removed = cds_lfht_iter_get_node(&iter) && !cds_lfht_del(t, cds_lfht_iter_get_node(&iter));
 	if (removed) {
 		n = caa_container_of(cds_lfht_iter_get_node(&iter), struct lfht_node, node);
-		FLAVOUR(call_rcu)(&n->rcu, lfht_free);
+		lfht_retire(n);
 	}
 	FLAVOUR(read_unlock)();
 	return removed;
@@ -160,6 +167,7 @@ static void lfht_enter(void)
 static void lfht_exit(void)
 {
 	FLAVOUR(unregister_thread)();
+	retire_tally_leave();
 }
 
 static void lfht_barrier(void)
@@ -167,5 +175,5 @@ static void lfht_barrier(void)
 	FLAVOUR(barrier)();
 }
 
-#define LFHT_OPS .destroy = lfht_destroy, .run = lfht_run, .barrier = lfht_barrier
+#define LFHT_OPS .destroy = lfht_destroy, .run = lfht_run, .barrier = lfht_barrier, .waiting = retire_waiting
 #define LFHT_THREADS .thread_enter = lfht_enter, .thread_exit = lfht_exit

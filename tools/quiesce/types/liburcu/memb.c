@@ -88,7 +88,7 @@ static void end_node(struct rcu_head *head)
 
 static inline void walk_retire(struct walk_node *node)
 {
-	walk_note_retired();
+	retire_note();
 	urcu_memb_call_rcu((struct rcu_head *)(void *)&node->head, end_node);
 }
 
@@ -98,5 +98,5 @@ OP_FUNCTION(walk_thread_exit, thread_exit(); retire_tally_leave())
 #define walk_thread_enter thread_enter
 #define walk_barrier retire_barrier
 #define walk_stats NULL
-#define walk_waiting walk_tally_waiting
+#define walk_waiting retire_waiting
 #include "types/walk_types.h"

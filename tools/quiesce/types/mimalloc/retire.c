@@ -23,4 +23,5 @@ RETIRE_PRODUCE(batch, allocate, batch_put)
 TYPE(mimalloc_free, .rank = 1400, .groups = PEER_ALLOC | RUN_TABLE,
 	.what = "mimalloc: allocate a batch, free it; readers touch nothing",
 	.reason = "a free list for each page of 64 KiB, which its thread pops and pushes without a count or a restartable sequence",
-	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(batch), BATCH_READERS, .drain = batch_drain, .dispose = mi_free }, BATCH_THREADS);
+	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(batch), BATCH_READERS, .drain = batch_drain, .dispose = mi_free },
+	BATCH_THREADS);

@@ -74,7 +74,8 @@ OP_FUNCTION(rcu_end, rcu_barrier())
 
 #define TABLE .create = create, .destroy = destroy, .mapped = mapped, .grows = true
 
-static const struct hash_op hashtable_hash = { TABLE, .run = hashtable_rcu_run, .barrier = rcu_end, .resize = resize };
+static const struct hash_op hashtable_hash = { TABLE, .run = hashtable_rcu_run, .barrier = rcu_end, .resize = resize,
+	.waiting = op_rcu_waiting };
 TYPE(hashtable, .rank = 320, .groups = RUN_SIX | RUN_TABLE | REPORT, .peers = PEER_TABLE,
 	.what = "hashtable of quiesce, grown by itself: objects without an rcu_head, RCU, kfree_rcu_mightsleep()",
 	OURS, .hash = &hashtable_hash, .thread_enter = rcu_first_section);
@@ -133,7 +134,8 @@ static bool hashtable_update_remove(struct hashtable *t, uint64_t key)
 
 HASH_RUN(hashtable_update, struct hashtable)
 
-static const struct hash_op hashtable_update_hash = { TABLE, .run = hashtable_update_run, .barrier = rcu_end };
+static const struct hash_op hashtable_update_hash = { TABLE, .run = hashtable_update_run, .barrier = rcu_end,
+	.waiting = op_rcu_waiting };
 TYPE(hashtable_update, .rank = 330,
 	.what = "hashtable of quiesce, inserts and removes by functions: hashtable_update()",
 	OURS, .hash = &hashtable_update_hash, .thread_enter = rcu_first_section);
@@ -183,7 +185,8 @@ static void slot_enter(void)
 OP_FUNCTION(slot_exit, hazptr_free(NULL, slot))
 OP_FUNCTION(both_end, hazptr_barrier(); rcu_barrier())
 
-static const struct hash_op hashtable_hazptr_hash = { TABLE, .run = hashtable_hazptr_run, .barrier = both_end, .resize = resize };
+static const struct hash_op hashtable_hazptr_hash = { TABLE, .run = hashtable_hazptr_run, .barrier = both_end, .resize = resize,
+	.waiting = op_hazptr_waiting };
 TYPE(hashtable_hazptr, .rank = 340,
 	.what = "hashtable of quiesce, objects with a hazptr_head, protected by a hazard pointer, kfree_hazptr()",
 	OURS, .hash = &hashtable_hazptr_hash, .thread_enter = slot_enter, .thread_exit = slot_exit);

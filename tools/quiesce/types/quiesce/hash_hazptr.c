@@ -141,6 +141,7 @@ HASH_RUN(hazptr, struct chain_table)
 
 static const struct hash_op hazptr_hash = {
 	.create = chain_create, .destroy = hazptr_destroy, .run = hazptr_run, .barrier = barrier, .mapped = chain_mapped,
+	.waiting = op_hazptr_waiting,
 };
 TYPE(hazptr, .rank = 410, .groups = REPORT,
 	.what = "chains, hazard pointers of quiesce: each node protected; a spinlock in each bucket for updates, kfree_hazptr()",

@@ -35,7 +35,8 @@ HASH_RUN(rcu, struct chain_table)
 
 TYPE(rcu, .rank = 400, .groups = RUN_TABLE | REPORT, .peers = PEER_TABLE,
 	.what = "chains, RCU of quiesce; a spinlock in each bucket for updates, kfree_rcu()",
-	OURS, .hash = &(const struct hash_op){ CHAIN_TABLE, .run = rcu_run, .barrier = barrier }, .thread_enter = rcu_first_section);
+	OURS, .hash = &(const struct hash_op){ CHAIN_TABLE, .run = rcu_run, .barrier = barrier, .waiting = op_rcu_waiting },
+	.thread_enter = rcu_first_section);
 
 /* ---- chains without a grace period ---- */
 

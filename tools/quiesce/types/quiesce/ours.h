@@ -12,6 +12,9 @@ extern "C" {
 #endif
 int op_rcu_init(enum op_fence fence);
 void op_rcu_stats(struct op_stats *ret);
+/* The objects that wait for a grace period, and for a scan of hazard pointers. */
+uint64_t op_rcu_waiting(void);
+uint64_t op_hazptr_waiting(void);
 #ifdef __cplusplus
 }
 #endif

@@ -36,6 +36,22 @@ void op_rcu_stats(struct op_stats *ret)
 	ret->blocked = stats.shazptr_blocked;
 }
 
+uint64_t op_rcu_waiting(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof(stats));
+	return stats.garbage_objects;
+}
+
+uint64_t op_hazptr_waiting(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof(stats));
+	return stats.hazptr_retired - stats.hazptr_reclaimed;
+}
+
 OP_FUNCTION(wait_plain, synchronize_rcu())
 OP_FUNCTION(wait_expedited, synchronize_rcu_expedited())
 
@@ -161,14 +177,7 @@ static inline void walk_retire(struct walk_node *node)
 	kfree_rcu(&node->head, rcu);
 }
 
-static uint64_t walk_waiting(void)
-{
-	struct quiesce_stats stats;
-
-	quiesce_get_stats(&stats, sizeof(stats));
-	return stats.garbage_objects;
-}
-
+#define walk_waiting op_rcu_waiting
 #define walk_init op_rcu_init
 #define walk_thread_enter rcu_first_section
 #define walk_barrier retire_barrier

@@ -58,13 +58,6 @@ static void walk_thread_enter(void)
 OP_FUNCTION(walk_thread_exit, hazptr_free_array(NULL, mine, WALK_SLOTS))
 OP_FUNCTION(walk_barrier, hazptr_barrier())
 
-static uint64_t walk_waiting(void)
-{
-	struct quiesce_stats stats;
-
-	quiesce_get_stats(&stats, sizeof(stats));
-	return stats.hazptr_retired - stats.hazptr_reclaimed;
-}
-
+#define walk_waiting op_hazptr_waiting
 #define walk_stats op_rcu_stats
 #include "types/walk_types.h"
