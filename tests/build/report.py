@@ -34,7 +34,7 @@ def document():
     return {"schema": 1, "report": 1, "quick": True, "date": "2026-01-01", "version": "0.1.0", "notes": ["something was <left> out"],
             "host": {"cpu": "CPU", "cores": 2, "kernel": "6.18", "build": "release"},
             "peers": ["liburcu", "ck"],
-            "types": [{"subcommand": "refscale", "type": name, "groups": groups} for name, groups in (
+            "types": [{"subcommand": "refscale", "type": name, "groups": groups, **({"reason": "a slot in hand"} if name == "ck_hp" else {})} for name, groups in (
                 ("rcu", ["FAMILY_ALL"]), ("liburcu_memb", ["FAMILY_ALL", "PEER_RCU"]), ("hazptr", ["FAMILY_OBJECT"]),
                 ("ck_hp", ["FAMILY_OBJECT", "PEER_HAZPTR"]), ("libcds_hp", ["FAMILY_OBJECT", "PEER_HAZPTR"]))],
             "cases": [{"name": "timers", "what": "ids", "document": None, "honesty": "small", "built": True}],
@@ -91,7 +91,7 @@ def check_page(tap, script, tmp):
     page = (tmp / "page" / "index.html").read_text() if run.returncode == 0 else ""
     pictures = len(list((tmp / "page").glob("*.svg"))), len(list((tmp / "page").glob("*.png")))
     tap.result(pictures == (5, 5) and page.count("<svg") == 5, "a page of given figures has its pictures", f"{pictures}\n{diagnosis(run)}")
-    texts = ("best peer: liburcu_memb 2.00 ns (2.0x), ck_hp 0.50 ns (faster: 0.50x)", "Where others are faster", "&lt;left&gt;", "24", "Case study: timers", "quick run")
+    texts = ("best peer: liburcu_memb 2.00 ns (2.0x), ck_hp 0.50 ns (faster: 0.50x)", "Where others are faster", "a slot in hand", "&lt;left&gt;", "24", "Case study: timers", "quick run")
     tap.result(all(t in page for t in texts), "its texts", [t for t in texts if t not in page])
 
 

@@ -3,11 +3,9 @@
 
 Definitions and peers are those of `quiesce run` (tools/quiesce/run/run_headline.c).
 """
-import math
-
-FASTER = 0.95  # a peer is faster if its figure is below this part of ours: single runs differ by up to 5 %
 TAIL = 10  # a 99th percentile is mentioned from this multiple of the median on
 
+SUBCOMMANDS = {"reads": "refscale", "waits": "rcuscale", "retires": "retirescale", "tables": "hashscale"}
 DEFINITIONS = {
     "Read": "CPU time of a section with two loads, one thread.",
     "Wait": "until readers have left, beside 64 busy readers of other objects.",
@@ -49,41 +47,52 @@ def duration(ns):
 
 
 def cell(document, figure, name):
-    """(median, 99th percentile) of the type @name in the cell of @figure, in nanoseconds; None: it was not measured."""
+    """(median, 99th percentile, half of the spread) of the type @name in the cell of @figure, in nanoseconds; None: it was not measured."""
     _, part, scenario, _, threads, keys, _ = figure
     for row in document["parts"].get(part, {}).get("rows", []):
         here = (row["type"], row["threads"], row.get("keys")) == (name, threads, keys) and (keys or row["scenario"] == scenario)
         if here and row["p50"] and not row.get("updates"):
             if row["unit"].endswith("/s"):
-                return 1e9 * threads / row["p50"], None
-            scale = {"ns": 1, "us": 1e3}[row["unit"]]
-            return scale * row["p50"], scale * row["p99"] if row.get("p99") else None
+                median, tail = 1e9 * threads / row["p50"], None
+            else:
+                scale = {"ns": 1, "us": 1e3}[row["unit"]]
+                median, tail = scale * row["p50"], scale * row["p99"] if row.get("p99") else None
+            return median, tail, median * (row.get("spread") or 0) / 2
     return None
 
 
-def best_peer(document, figure):
-    """(name, median, 99th percentile) of the fastest peer."""
-    peers = dict.fromkeys(t["type"] for t in document["types"] if figure[-1] in t["groups"])
-    found = [(name, *cell(document, figure, name)) for name in peers if cell(document, figure, name)]
-    return min(found, key=lambda f: f[1], default=None)
+def peers_of(document, figure):
+    """[(name, median, 99th percentile, half of the spread)] of the peers, the fastest first."""
+    names = dict.fromkeys(t["type"] for t in document["types"] if figure[-1] in t["groups"])
+    return sorted(((name, *cell(document, figure, name)) for name in names if cell(document, figure, name)), key=lambda f: f[1])
 
 
-def text(median, tail):
+def is_ahead(peer, mine):
+    """True if the peer is better by more than half of both spreads, and visibly: this is the rule of `quiesce run`."""
+    return mine[0] - peer[1] > max(peer[3] + mine[2], 0.005 * mine[0])
+
+
+def reason(document, figure, name):
+    """Why the peer @name can be ahead, in its own words; None: no reason is known."""
+    return next((t.get("reason") for t in document["types"] if (t["subcommand"], t["type"]) == (SUBCOMMANDS[figure[1]], name)), None)
+
+
+def text(median, tail, _spread):
     return duration(median) + (f" (p99 {duration(tail)})" if tail and tail >= TAIL * median else "")
 
 
-def factor(ratio):
-    return f"{'faster: ' if ratio < FASTER else ''}{ratio:.{2 if ratio < 0.995 else 1 if ratio < 9.95 else 0}f}x"
+def factor(ratio, ahead):
+    return f"{'faster: ' if ahead else ''}{ratio:.{2 if ratio < 0.995 else 1 if ratio < 9.95 else 0}f}x"
 
 
 def line(document, label):
     ours, peers = [], []
     for figure in LINES[label]:
-        mine, peer = cell(document, figure, figure[3]), best_peer(document, figure)
+        mine, peer = cell(document, figure, figure[3]), next(iter(peers_of(document, figure)), None)
         if mine:
             ours.append(f"{figure[0]} {text(*mine)}".strip())
         if mine and peer:
-            peers.append(f"{peer[0]} {text(*peer[1:])} ({factor(peer[1] / mine[0])})")
+            peers.append(f"{peer[0]} {text(*peer[1:])} ({factor(peer[1] / mine[0], is_ahead(peer, mine))})")
     if not ours:
         return None
     return {"name": label, "text": ", ".join(ours) + ("; best peer: " + ", ".join(peers) if peers else "; no peer is installed"),
@@ -95,13 +104,14 @@ def headline(document):
 
 
 def faster(document):
-    """The cells in which the best peer is faster: [{what, here, peer, takes, ratio}]."""
+    """The cells of these lines in which a peer is ahead: [{what, here, peer, takes, ratio, reason}]."""
     rows = []
     for label, figures in {**LINES, **MORE}.items():
         for figure in figures:
-            mine, peer = cell(document, figure, figure[3]), best_peer(document, figure)
-            ratio = peer[1] / mine[0] if mine and peer else math.inf
-            if ratio < FASTER:
+            mine = cell(document, figure, figure[3])
+            peer = next((peer for peer in peers_of(document, figure) if mine and is_ahead(peer, mine)), None)
+            if peer:
                 rows.append({"what": ", ".join(filter(None, (label, figure[0]))), "here": duration(mine[0]), "peer": peer[0],
-                             "takes": duration(peer[1]), "ratio": f"{ratio:.2f}x"})
+                             "takes": duration(peer[1]), "ratio": f"{peer[1] / mine[0]:.2f}x",
+                             "reason": reason(document, figure, peer[0]) or "no reason is known"})
     return rows
