@@ -325,9 +325,12 @@ QUIESCE_PLAIN void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
  *   such as base.node.rcu, and in C++ one of a base.
  *
  * Context: that of call_rcu().
- * Cost: that of call_rcu().  The thread itself frees the objects that it has retired, once
- *   their grace period is over, some 32 at every 16th call, so that memory returns to the
- *   thread that allocated it; the worker frees objects that their thread has left for 10 ms.
+ * Cost: that of call_rcu(), and of the free() of an object that was retired earlier.  The thread
+ *   itself frees the objects that it has retired, once their grace period is over: one in each
+ *   call, so that the allocator can use the memory again at once, and two or four where many have
+ *   gathered.  If the worker is late, a call in 4000 may run a grace period, unless it is in a
+ *   section, or there are more than 1000 threads.  The worker frees objects that their thread
+ *   has left for 10 ms.
  *   Where fewer than 64 objects are retired in 50 ms they share a grace period: the last of
  *   them is freed in about 0.1 s. */
 #define kfree_rcu(ptr, field)                                                                                          \

@@ -256,7 +256,7 @@ void quiesce__free_without_worker(void)
 {
 	if (quiesce_likely(!lacks_worker()))
 		return;
-	if (!(quiesce__self()->state & QUIESCE_TLS_CALLBACKS) && !quiesce__nothing_queued())
+	if (!(quiesce__self()->state & (QUIESCE_TLS_CALLBACKS | QUIESCE_TLS_IN_HEAP)) && !quiesce__nothing_queued())
 		quiesce__pass_make_here(false);
 }
 
@@ -266,6 +266,11 @@ static struct {
 	uint32_t waiting; /* number of callers that wait for less garbage */
 	uint32_t word;    /* futex of these callers; it changes when garbage is below the ceiling */
 } throttle;
+
+bool quiesce__throttled(void)
+{
+	return quiesce_load_relaxed(&throttle.waiting) != 0; /* Relaxed: the sleep of a caller is timed. */
+}
 
 void quiesce__throttle_wake(void)
 {

@@ -45,6 +45,8 @@ static inline bool quiesce__garbage_above_ceiling(void)
 /* Sleep in the program's @call until the garbage is below the ceiling, at most @max_ns.  At a @safe_point the caller runs callbacks if no
  * thread can be started that would; elsewhere it does not wait in that case. */
 void quiesce__throttle(const char *call, uint64_t max_ns, bool safe_point);
+/* True if a caller waits for less garbage. */
+bool quiesce__throttled(void);
 /* Wake the callers that wait for less garbage, if it is below the ceiling now. */
 void quiesce__throttle_wake(void);
 /* Report the garbage of RCU, if a report is due. */

@@ -14,7 +14,8 @@
  *     owners execute a full fence, and the exchange that marks the queue is the pass's fence.
  *     The owner may be preempted between marking its queue listed and pushing it.  A pass that finds such a queue carries it over: the
  *     next pass takes it, pushed or not, so that a barrier for what was queued in it does not wait until the owner runs.
- * I5. A pass that a caller waits for frees the ready objects of all queues; other passes leave them to the owners for some time.
+ * I5. A pass that a caller waits for frees the ready objects of all queues.  Other passes free only those of owners that have exited, or
+ *     have stopped retiring, also above the ceiling: an owner that goes on retiring frees as much as it retires.
  * I6. A pass visits only queues that were listed, carried over, or left unfreed; it never walks all queues.
  * I7. quiesce__pass.lock guards all that a pass has, except queues whose callbacks other reclaimers are running.  If a callback ends the
  *     holder's thread, the pass stays unfinished; its queues are listed again once these reclaimers are done.  The next pass has a higher
@@ -27,6 +28,7 @@
  * CB6  queue written, then pushed              | list taken, then queues read
  * CB7  callback queued, then begun read        | begun raised, then lists taken and waiting read
  * CB8  again set, then lock tried              | lock released, then again read
+ * OF1, OF2, OF3  see queue.c
  */
 #include "queue.h"
 #include "rcu.h"
@@ -35,7 +37,16 @@
 #include "spill.h"
 
 #define FREE_CHUNK 64u
-#define OWNER_NS 10000000u /* time for which ready objects are left to their owner */
+#define OWNER_NS 10000000u /* time from one visit to queues whose ready objects are left to their owners to the next one */
+#define OWNER_MIN_NS 1000000u /* that time above half of the ceiling */
+#define OWNER_VISITS 16u   /* an owner that would need more than so many visits to free what is ready counts as stopped */
+#if defined(QUIESCE_SIM)
+#define POLLS 0u
+#else
+#define POLLS 100u         /* about the time of a free() */
+#endif
+#define POLL_MIN_NS 50000u /* sleep of a thread that waits for a free() of an owner, which is preempted: leave the CPU to it */
+#define POLL_MAX_NS 1000000u
 
 struct quiesce__pass quiesce__pass;
 
@@ -76,7 +87,7 @@ static void count_visit(void)
 /* Add to the pass a queue that was just marked unlisted, or carried over, and take its snapshot. */
 static void take_unlisted(struct quiesce__queue *queue)
 {
-	uint64_t before, taken;
+	uint64_t before, frees_before, taken;
 
 	if (!queue->in_pass) {
 		queue->in_pass = true;
@@ -86,10 +97,12 @@ static void take_unlisted(struct quiesce__queue *queue)
 	count_visit();
 	if (work.runs_callbacks) /* spilled objects may be callbacks, so all of them count as callbacks */
 		quiesce__spill_take(&queue->spill);
-	before = queue->callbacks_snap.nr + queue->frees_snap.nr;
+	before = queue->callbacks_snap.nr;
+	/* Relaxed: a policy: objects that the owner has polled for are not worth a pass. */
+	frees_before = quiesce__newer(queue->frees_snap.nr, quiesce_load_relaxed(&queue->polled_ready.nr));
 	quiesce__take_snapshot(&queue->callbacks_snap, &queue->callbacks);
 	quiesce__take_snapshot(&queue->frees_snap, &queue->frees);
-	taken = queue->callbacks_snap.nr + queue->frees_snap.nr - before;
+	taken = queue->callbacks_snap.nr - before + queue->frees_snap.nr - frees_before;
 	if (taken > work.max_taken)
 		work.max_taken = taken;
 	/* While the queue has an owner, the check of I4 needs the heavy fence of a grace period. */
@@ -145,21 +158,21 @@ static void take_all(void)
 static void publish_ready(struct quiesce__queue *queue)
 {
 	quiesce_store_relaxed(&queue->ready_bytes, queue->frees_snap.bytes); /* Relaxed: a sum. */
-	/* CB2: release, pairs with CB2 in quiesce__free_ready() */
+	/* CB2: release, pairs with CB2 in next_goal() */
 	quiesce_store_release(CB2, &queue->ready, queue->frees_snap.nr);
 }
 
 /* True if a ready object is to be freed, or the owner is in free(). */
 static bool has_ready(const struct quiesce__queue *queue)
 {
-	/* CB4: acquire, pairs with CB4 in quiesce__free_ready() */
-	return quiesce_load_acquire(CB4, &queue->freed) != queue->ready;
+	/* CB4: acquire, pairs with CB4 in free_ready() and free_one_or_more() and quiesce__end_free() */
+	return (int64_t)(queue->ready - quiesce_load_acquire(CB4, &queue->freed)) > 0;
 }
 
-/* Free all ready objects, in chunks; the caller holds the lock of @queue. */
+/* Free all ready objects, in chunks; the right to do so is revoked from the owner, or there is none. */
 static void free_all_ready(struct quiesce__queue *queue)
 {
-	while (queue->freeing.taken != queue->ready) {
+	while ((int64_t)(queue->ready - queue->freeing.taken) > 0) {
 		quiesce__gate_enter(&quiesce__pass_holder->in_gate);
 		quiesce__free_ready(queue, FREE_CHUNK);
 		quiesce__gate_leave(&quiesce__pass_holder->in_gate);
@@ -167,18 +180,49 @@ static void free_all_ready(struct quiesce__queue *queue)
 	quiesce__queue_report_freed(queue);
 }
 
-/* Free the ready objects in place of the owner.  If the owner is freeing some, wait for it; or, unless @wait, leave all to it. */
+static bool owner_is_busy(const struct quiesce__queue *queue)
+{
+	/* OF2: acquire, pairs with OF2 in quiesce__free_paced() and quiesce__end_free() */
+	return quiesce_load_acquire(OF2, &queue->busy);
+}
+
+/* Wait until the owner, which does not begin to free any more, is out of free().  It may be preempted there, so the caller sleeps. */
+static void await_owner(const struct quiesce__queue *queue)
+{
+	uint64_t ns = POLL_MIN_NS;
+
+	for (uint32_t i = POLLS; i && owner_is_busy(queue); i--)
+		quiesce_cpu_relax();
+	while (owner_is_busy(queue)) {
+		uint32_t never = 0;
+
+		platform_futex_wait(&never, 0, ns);
+		ns = ns < POLL_MAX_NS ? 2 * ns : ns;
+	}
+}
+
+/* Free the ready objects in place of the owner, to which the right to do so is revoked, and give it back.  If the owner is freeing one,
+ * wait for it; or, unless @wait, leave all to it. */
 static void free_for_owner(struct quiesce__queue *queue, bool wait)
 {
-	if (wait)
-		quiesce__lock(&queue->lock);
-	else if (!quiesce__trylock(&queue->lock))
-		return;
-	free_all_ready(queue);
-	quiesce__unlock(&queue->lock);
+	if (wait && !QUIESCE_MUTANT(cb_owner_unawaited))
+		await_owner(queue);
+	if (wait || !owner_is_busy(queue))
+		free_all_ready(queue);
+	/* OF3: release, pairs with OF3 in quiesce__free_paced() */
+	quiesce_store_release(OF3, &queue->revoked, 0);
 }
 
 /* ---- queues after the grace period ---- */
+
+/* True if garbage is above half of the ceiling, or a caller has found it above the ceiling. */
+static bool is_under_pressure(void)
+{
+	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */
+
+	return quiesce_load_relaxed(&quiesce__worker.urgent) || /* Relaxed: a best-effort hint. */
+	       quiesce__garbage_above(ceiling / 2);
+}
 
 /* Leave the ready objects to the owner of @queue until the next visit. */
 static void leave_to_owner(struct quiesce__queue *queue)
@@ -186,7 +230,8 @@ static void leave_to_owner(struct quiesce__queue *queue)
 	if (queue->unfreed)
 		return;
 	if (!work.unfreed)
-		quiesce_store_relaxed(&work.visit_at, platform_now_ns() + OWNER_NS); /* Relaxed: the end of the pass is a release. */
+		/* Relaxed: the end of the pass is a release. */
+		quiesce_store_relaxed(&work.visit_at, platform_now_ns() + (is_under_pressure() ? OWNER_MIN_NS : OWNER_NS));
 	queue->seen_taken = quiesce_load_relaxed(&queue->freeing.taken); /* Relaxed: a hint. */
 	queue->unfreed = true;
 	queue->next_unfreed = work.unfreed;
@@ -234,7 +279,7 @@ static void relist_or_free(struct quiesce__queue *queue)
 }
 
 /* Reclaim @queue, the first of @work.queues.  It remains the first until its callbacks have run, since one may end the thread (I7). */
-static void reclaim_queue(struct quiesce__queue *queue, bool callbacks, bool all)
+static void reclaim_queue(struct quiesce__queue *queue, bool callbacks)
 {
 	bool more_ready = queue->ready != queue->frees_snap.nr;
 
@@ -243,14 +288,14 @@ static void reclaim_queue(struct quiesce__queue *queue, bool callbacks, bool all
 		quiesce__run_callbacks(queue);
 	work.queues = queue->next_in_pass;
 	queue->in_pass = false;
-	if (all || queue->gone)
+	if (queue->gone)
 		free_for_owner(queue, true);
 	else if (more_ready)
 		leave_to_owner(queue);
 	relist_or_free(queue);
 }
 
-static void reclaim(bool callbacks, bool all)
+static void reclaim(bool callbacks)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 
@@ -260,32 +305,57 @@ static void reclaim(bool callbacks, bool all)
 		quiesce__share_callbacks(work.queues);
 	}
 	while (work.queues)
-		reclaim_queue(work.queues, callbacks, all);
+		reclaim_queue(work.queues, callbacks);
 	self->state &= ~QUIESCE_TLS_IN_CALLBACK;
 }
 
-/* Free the ready objects of an unfreed queue if @all, or if its owner has exited, or has freed none since the last visit; true if some are
- * left to the owner. */
-static bool visit(struct quiesce__queue *queue, bool all)
+/* True if the owner of an unfreed queue has stopped retiring, or retires too slowly for what is ready. */
+static bool owner_stopped(const struct quiesce__queue *queue)
 {
 	uint64_t taken = quiesce_load_relaxed(&queue->freeing.taken); /* Relaxed: a hint. */
 
-	count_visit();
-	if (all || queue->gone || taken == queue->seen_taken)
-		free_for_owner(queue, all || queue->gone);
-	return has_ready(queue);
+	if (QUIESCE_MUTANT(cb_stopped_unseen))
+		return false;
+	return (int64_t)((taken - queue->seen_taken) * OWNER_VISITS) <= (int64_t)(queue->ready - taken);
 }
 
-static void visit_unfreed(bool all)
+/* Revoke from the owners of unfreed queues the right to free: from all of them if @all, else from those that have stopped.  Return the list
+ * of their queues, and leave the others to their owners. */
+static struct quiesce__queue *revoke_unfreed(bool all)
 {
-	struct quiesce__queue *queue, *next = work.unfreed;
+	struct quiesce__queue *queue, *next = work.unfreed, *revoked = NULL;
 
 	work.unfreed = NULL;
 	quiesce_store_relaxed(&work.visit_at, PLATFORM_FOREVER); /* Relaxed: the end of the pass is a release. */
 	while ((queue = next)) {
 		next = queue->next_unfreed;
 		queue->unfreed = false;
-		if (visit(queue, all))
+		count_visit();
+		if (!has_ready(queue)) {
+			relist_or_free(queue);
+		} else if (all || queue->gone || owner_stopped(queue)) {
+			quiesce_store_relaxed(&queue->revoked, 1); /* Relaxed: the fence follows. */
+			queue->next_unfreed = revoked;
+			revoked = queue;
+		} else {
+			leave_to_owner(queue);
+		}
+	}
+	return revoked;
+}
+
+/* Free the ready objects of all unfreed queues if @all, else of those whose owners have exited or stopped. */
+static void visit_unfreed(bool all)
+{
+	struct quiesce__queue *queue, *next = revoke_unfreed(all);
+
+	if (next)
+		/* OF1: pairs with OF1 in quiesce__free_paced() */
+		quiesce_fence_heavy(OF1);
+	while ((queue = next)) {
+		next = queue->next_unfreed;
+		free_for_owner(queue, all || queue->gone);
+		if (has_ready(queue))
 			leave_to_owner(queue);
 		else
 			relist_or_free(queue);
@@ -329,15 +399,6 @@ static void pass_end(uint64_t number, bool callbacks)
 	quiesce__throttle_wake();
 }
 
-/* True if garbage is above half of the ceiling, or a caller has found it above the ceiling. */
-static bool is_under_pressure(void)
-{
-	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */
-
-	return quiesce_load_relaxed(&quiesce__worker.urgent) || /* Relaxed: a best-effort hint. */
-	       quiesce__garbage_above(ceiling / 2);
-}
-
 /* Return the urgency of the grace period.  If no caller waits for the pass, readers are not disturbed until garbage is above half of the
  * ceiling. */
 static enum quiesce__urgency urgency(bool pressure)
@@ -363,13 +424,14 @@ static void make_pass(bool callbacks)
 	uint64_t number = pass_begin();
 	bool pressure = is_under_pressure();
 	/* Relaxed: CB7 orders it.  All ready objects are freed if a caller waits (I5). */
-	bool all = pressure || quiesce_load_relaxed(&quiesce__pass.waiting) || !(quiesce__self()->state & QUIESCE_TLS_WORKER);
+	bool all = quiesce_load_relaxed(&quiesce__pass.waiting) || quiesce__throttled() ||
+		   !(quiesce__self()->state & QUIESCE_TLS_WORKER);
 
 	work.runs_callbacks = callbacks;
 	take_all();
 	if (work.needs_gp)
 		wait_for_readers(pressure);
-	reclaim(callbacks, all);
+	reclaim(callbacks);
 	if (all || platform_now_ns() >= quiesce__visit_due())
 		visit_unfreed(all);
 	pass_end(number, callbacks);
@@ -455,8 +517,14 @@ void quiesce__pass_make_here(bool callbacks)
 /* List a queue of the parent for the last time.  The thread that has forked begins a new queue, and starts a worker when it lists that. */
 static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 {
-	quiesce__lock_reset(&queue->lock, false);
 	queue->nr_run = queue->running.taken;
+	queue->row_left = 0;
+	queue->goal.nr = queue->freeing.taken;
+	queue->polled_ready.nr = queue->freeing.taken; /* grace periods of the parent do not count */
+	queue->revoked = 0;
+	/* A free() that the survivor is in ends in the child. */
+	queue->busy = queue->busy && quiesce__fork_survivor && quiesce__fork_survivor->queue == queue &&
+		      !QUIESCE_MUTANT(cb_child_unawaited);
 	queue->unfreed = queue->carried = false;
 	queue->in_pass = queue->in_pass && in_callback;
 	queue->gone = true;

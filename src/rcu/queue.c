@@ -6,12 +6,22 @@
  * I2. A thread that reclaims reports afterwards; an owner that queues reports at most one quantum (report_bytes) later.  A report
  *     exchanges the share for the bytes that wait in the queue, and is repeated if fewer bytes wait by then (GB1).  So a share exceeds
  *     the bytes that wait by at most one quantum, which its owner has freed and not reported yet; and an owner that frees its last object
- *     reports in any case, so the share of an empty queue is 0.
+ *     reports in any case, so the share of an empty queue is 0.  The size of a single object is not stored: the freed ones of those up to
+ *     the goal count with the average, the last one as the rest.
  * I3. An object of kfree_rcu() counts in @taken before it is freed, so that the child of a fork does not free it again, and in @freed
- *     after free() has returned.  A queue whose two counts differ stays unfreed, so rcu_barrier() makes a pass, which waits for the lock
- *     of the queue, and so for an owner that is in free().
+ *     after free() has returned.  A queue whose two counts differ stays unfreed, so rcu_barrier() makes a pass, which waits until the
+ *     owner is out of free().
+ * I4. One thread has the right to free what is ready: the owner, or the holder of a pass that has revoked it.  The owner sets @busy,
+ *     executes a light fence, and frees only if it does not see @revoked.  The pass sets @revoked, executes a heavy fence, one for all
+ *     its queues, and waits until the owner is not busy.  The owner executes no locked operation, and a pass revokes only where it has
+ *     something to free: for a caller that waits, or because the owner has stopped retiring.
+ * I5. An owner frees one object for each that it retires, and never more than PACE_MAX: an allocator keeps few objects of a size at hand,
+ *     and takes its slow way for the others.
  *
  * GB1  bytes queued or reclaimed, then the share | the share, then the bytes that wait read again
+ * OF1  busy set, then revoked read               | revoked set, then busy read
+ * OF2  freed by the owner, then not busy         | busy read, then freed by a pass
+ * OF3  freed by a pass, then not revoked         | revoked read, then freed by the owner
  * CB2, CB3, CB4, CB6  see pass.c
  * CB5  see spill.c
  */
@@ -23,6 +33,7 @@
 #define REPORT_MIN 1024u
 #define REPORT_MAX 65536u
 #define PREFETCH 8u
+#define PACE_MAX 4u /* objects freed in one call at most: allocators keep about twice as many of a size at hand */
 
 struct quiesce__queues quiesce__queues = { .report_bytes = REPORT_MAX };
 
@@ -70,6 +81,7 @@ QUIESCE_COLD struct quiesce__queue *quiesce__queue_new(struct quiesce_tls_v1 *se
 	quiesce__heap_end(self);
 	if (!queue)
 		return NULL;
+	queue->pace = 1;
 	quiesce__lock(&quiesce__queues.lock);
 	add_to_all(queue);
 	quiesce__unlock(&quiesce__queues.lock);
@@ -190,19 +202,6 @@ void quiesce__queue_report(struct quiesce__queue *queue)
 
 /* ---- freeing ---- */
 
-/* Free the objects whose addresses are in @nr consecutive slots. */
-static void free_row(struct quiesce__consume *from, const uintptr_t *slot, uint32_t nr)
-{
-	for (uint32_t i = 0; i < nr; i++) {
-		uintptr_t item = quiesce_load_relaxed(&slot[i]); /* Relaxed: CB1 orders it. */
-
-		if (i + PREFETCH < nr)
-			__builtin_prefetch((void *)quiesce_load_relaxed(&slot[i + PREFETCH]), 1); /* Relaxed: a hint. */
-		quiesce_store_relaxed(&from->taken, from->taken + 1); /* Relaxed: under the lock.  Before free(): I3. */
-		quiesce__object_free((void *)item);
-	}
-}
-
 void quiesce__queue_report_freed(struct quiesce__queue *queue)
 {
 	if (queue->reported_freed == queue->freeing.bytes_out)
@@ -219,35 +218,131 @@ static bool report_is_due(const struct quiesce__queue *queue)
 	       (queue->freeing.taken == quiesce_load_relaxed(&queue->frees.queued) && !QUIESCE_MUTANT(cb_emptied_unreported));
 }
 
-void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
+/* Number of objects that the owner is to free for each one that it retires.  Where more are ready than it queues in the time of a pass or
+ * two, their number falls. */
+static uint32_t pace(uint64_t nr)
+{
+	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */
+
+	if (quiesce__garbage_above(ceiling / 2))
+		return PACE_MAX;
+	return nr > 2 * QUIESCE_WELL_FILLED ? 2 : 1;
+}
+
+/* Load what is ready, or what the @owner has polled for; false: nothing that has not been taken. */
+static bool next_goal(struct quiesce__queue *queue, bool owner)
+{
+	uint64_t taken = queue->freeing.taken;
+	/* CB2: acquire, pairs with CB2 in publish_ready() */
+	struct quiesce__snapshot ready = { .nr = quiesce_load_acquire(CB2, &queue->ready) };
+
+	/* Relaxed: these belong to this @ready or to a later one, and those beyond this one are not counted again. */
+	ready.bytes = quiesce_load_relaxed(&queue->ready_bytes);
+	if (owner && (int64_t)(queue->polled_ready.nr - ready.nr) > 0)
+		ready = queue->polled_ready;
+	if ((int64_t)(ready.nr - taken) <= 0)
+		return false;
+	queue->goal = ready;
+	return true;
+}
+
+/* Begin the next row of ready objects; false: there is none. */
+static bool next_row(struct quiesce__queue *queue, bool owner)
 {
 	struct quiesce__consume *from = &queue->freeing;
-	/* CB2: acquire, pairs with CB2 in publish_ready() */
-	uint64_t ready = quiesce_load_acquire(CB2, &queue->ready);
 
-	if (QUIESCE_MUTANT(cb_free_unfinished))
-		quiesce_store_relaxed(&queue->freed, ready); /* Relaxed: a planted bug. */
-	quiesce__heap_begin(quiesce__self());
-	while (nr && from->taken != ready) {
-		uint32_t row;
-		uintptr_t *slot = quiesce__consume_at(from, &queue->frees, ready, &row);
+	if (from->taken == queue->goal.nr && !next_goal(queue, owner))
+		return false;
+	queue->pace = pace(queue->goal.nr - from->taken);
+	queue->row = quiesce__consume_at(from, &queue->frees, queue->goal.nr, &queue->row_nr);
+	queue->row_left = queue->row_nr;
+	return true;
+}
 
-		row = row < nr ? row : nr;
-		free_row(from, slot, row);
-		nr -= row;
-	}
-	quiesce__heap_end(quiesce__self());
-	/* CB4: release, pairs with CB4 in has_ready() and add_queue() */
-	quiesce_store_release(CB4, &queue->freed, from->taken);
-	if (from->taken != ready)
-		return;
-	/* Relaxed: the bytes belong to this @ready or to a later one, and those beyond this one are not counted again. */
-	quiesce_store_relaxed(&from->bytes_out, quiesce_load_relaxed(&queue->ready_bytes));
+/* Count the bytes of the row that has been freed, as so many of the average of those up to the goal, and report if that is due. */
+static void end_row(struct quiesce__queue *queue)
+{
+	struct quiesce__consume *from = &queue->freeing;
+	uint64_t left = queue->goal.nr - from->taken, bytes = queue->goal.bytes - from->bytes_out;
+
+	if (left)
+		bytes = bytes / (left + queue->row_nr) * queue->row_nr;
+	quiesce_store_relaxed(&from->bytes_out, from->bytes_out + bytes); /* Relaxed: a sum. */
 	if (report_is_due(queue))
 		quiesce__queue_report_freed(queue);
 }
 
+/* Free the next object of the row. */
+static inline void free_one(struct quiesce__queue *queue)
+{
+	uintptr_t *slot = queue->row++;
+
+	if (--queue->row_left >= PREFETCH)
+		__builtin_prefetch((void *)quiesce_load_relaxed(&slot[PREFETCH]), 1); /* Relaxed: a hint. */
+	/* Relaxed: written with the right to free.  Before free(): I3. */
+	quiesce_store_relaxed(&queue->freeing.taken, queue->freeing.taken + 1);
+	quiesce__object_free((void *)quiesce_load_relaxed(slot)); /* Relaxed: CB1 orders it. */
+}
+
+static QUIESCE_COLD void free_ready(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, uint32_t nr, bool owner)
+{
+	if (QUIESCE_MUTANT(cb_free_unfinished))
+		quiesce_store_relaxed(&queue->freed, quiesce_load_relaxed(&queue->ready)); /* Relaxed: a planted bug. */
+	quiesce__heap_begin(self);
+	for (; nr && (quiesce_likely(queue->row_left) || next_row(queue, owner)); nr--) {
+		free_one(queue);
+		if (quiesce_unlikely(!queue->row_left))
+			end_row(queue);
+	}
+	quiesce__heap_end(self);
+	/* CB4: release, pairs with CB4 in has_ready() and add_queue() */
+	quiesce_store_release(CB4, &queue->freed, queue->freeing.taken);
+}
+
+void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
+{
+	free_ready(quiesce__self(), queue, nr, false);
+}
+
+/* Free as many objects as the pace is: as a rule one, which is not the last of its row. */
+static inline void free_one_or_more(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
+{
+	if (quiesce_unlikely(queue->pace != 1 || queue->row_left < 2)) {
+		free_ready(self, queue, queue->pace, true);
+		return;
+	}
+	quiesce__heap_begin(self);
+	free_one(queue);
+	quiesce__heap_end(self);
+	/* CB4: release, pairs with CB4 in has_ready() and add_queue() */
+	quiesce_store_release(CB4, &queue->freed, queue->freeing.taken);
+}
+
+void quiesce__free_paced(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
+{
+	if (self->state & QUIESCE_TLS_IN_HEAP) /* the allocator makes this call, and may hold its locks */
+		return;
+	quiesce_store_relaxed(&queue->busy, 1); /* Relaxed: the fence follows. */
+	/* OF1: pairs with OF1 in visit_unfreed() */
+	quiesce_fence_mode(OF1);
+	/* OF3: acquire, pairs with OF3 in free_for_owner() */
+	if (quiesce_likely(!quiesce_load_acquire(OF3, &queue->revoked)))
+		free_one_or_more(self, queue);
+	/* OF2: release, pairs with OF2 in owner_is_busy() */
+	quiesce_store_release(OF2, &queue->busy, 0);
+}
+
 /* ---- the end of an owner ---- */
+
+void quiesce__end_free(struct quiesce__queue *queue)
+{
+	if (quiesce_likely(!queue->busy) || QUIESCE_MUTANT(cb_ended_busy))
+		return;
+	/* CB4: release, pairs with CB4 in has_ready() and add_queue() */
+	quiesce_store_release(CB4, &queue->freed, queue->freeing.taken);
+	/* OF2: release, pairs with OF2 in owner_is_busy() */
+	quiesce_store_release(OF2, &queue->busy, 0);
+}
 
 /* True if all that was queued has been taken; the caller is the owner. */
 static bool is_empty(const struct quiesce__queue *queue)
@@ -300,7 +395,7 @@ static void add_queue(struct quiesce_stats *stats, const struct quiesce__queue *
 	/* CB4: acquire, pairs with CB4 in run_row() */
 	uint64_t run = quiesce_load_acquire(CB4, &queue->nr_run);
 
-	/* CB4: acquire, pairs with CB4 in quiesce__free_ready() */
+	/* CB4: acquire, pairs with CB4 in free_ready() and free_one_or_more() and quiesce__end_free() */
 	run += quiesce_load_acquire(CB4, &queue->freed);
 	stats->callbacks_run += run;
 	/* Relaxed: a statistic. */

@@ -2,8 +2,9 @@
 /* queue.h - a thread's queue of retired objects, and the lists of the queues that are not empty.
  *
  * A queue has two sequences of addresses: callbacks, which are run in a pass, and objects for free().  A pass publishes how many of
- * these are ready, which means that their grace period is over.  The owner of the queue, which retires, frees a few ready objects now
- * and then; a later pass frees the ready objects of an owner that has stopped retiring.
+ * these are ready, which means that their grace period is over.  The owner of the queue frees a ready object for each one that it
+ * retires; a later pass frees the ready objects of an owner that has stopped retiring.  Where passes are late the owner polls grace
+ * periods for itself.
  *
  *   owner:  append -> if the queue is not listed, list it, and wake the worker if it sleeps
  *   pass:   take the lists -> mark each queue unlisted, take its snapshot -> grace period -> publish what is ready, run callbacks
@@ -12,7 +13,7 @@
  * I1. A queue that is not empty is listed; or it is in the pass in progress; or it is carried over to the next pass, because its owner
  *     has marked it listed but may not have pushed it yet (CB3, and the heavy fence of the pass's grace period); or it is unfreed: all
  *     objects in it are ready, and left to its owner.
- * I2. Each ready object was queued before the snapshot of a pass whose grace period is over.
+ * I2. Each ready object was queued before the snapshot of a pass, or of its owner, and then a grace period began that is over.
  */
 #ifndef QUIESCE_QUEUE_H
 #define QUIESCE_QUEUE_H
@@ -45,15 +46,23 @@ struct quiesce__queue {
 	uint64_t full_at;       /* number of addresses ever queued at which the queue is worth a pass at once */
 	int64_t until_check;    /* bytes until the owner frees ready objects and reports; below 0: now */
 	uint32_t shard;         /* shard to whose list the queue is pushed */
+	uint64_t cookie;        /* the owner polls this grace period, which makes the objects of @polled ready; 0: it polls none */
+	struct quiesce__snapshot polled, polled_ready; /* objects for free() that the owner polls for, and those that it found ready */
 	/* Passes write these, and the owner loads them in each call. */
 	uint32_t listed __attribute__((aligned(QUIESCE_CACHELINE))); /* QUIESCE_UNLISTED, ... */
+	uint32_t revoked;     /* a pass frees the ready objects, and the owner does not */
 	uint64_t ready;       /* number of objects for free(), ever, whose grace period is over */
 	uint64_t ready_bytes; /* bytes of these objects */
 	struct quiesce__queue *next_listed; /* next queue in the shard's list; written by the thread that pushes this queue */
-	/* The holder of @lock writes these: the owner, which frees a few objects, or the holder of a pass. */
-	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE)));
+	uint32_t busy __attribute__((aligned(QUIESCE_CACHELINE))); /* the owner frees, unless it sees @revoked; only it writes this */
+	/* The thread that has the right to free writes these: the owner while it is busy, or a pass that has revoked that. */
+	uint32_t row_left;       /* objects of the row that are not taken */
+	uint32_t row_nr;         /* objects of the row */
+	uint32_t pace;           /* objects that the owner frees in each call */
+	uintptr_t *row;          /* address of the next object of the row */
 	struct quiesce__consume freeing;
-	uint64_t freed;          /* number of objects whose free() has returned; read without the lock */
+	uint64_t freed;          /* number of objects whose free() has returned; read by others */
+	struct quiesce__snapshot goal; /* @ready and @ready_bytes when they were last loaded, or @polled_ready: the rows end there */
 	uint64_t reported_freed; /* bytes freed, at the last report by a thread that frees */
 	/* The holder of a pass writes these, except @running and @run, which the reclaimer that has the queue writes. */
 	struct quiesce__consume running __attribute__((aligned(QUIESCE_CACHELINE)));
@@ -122,9 +131,28 @@ static inline void quiesce__queue_report_own(struct quiesce__queue *queue)
 	quiesce__queue_report(queue);
 }
 
-/* Free at most @nr ready objects; the caller holds the lock of @queue. */
+/* The greater one of two numbers that count objects, and wrap. */
+static inline uint64_t quiesce__newer(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a - b) > 0 ? a : b;
+}
+
+/* True if an object for free() seems to be ready; the caller is the owner. */
+static inline bool quiesce__may_free(const struct quiesce__queue *queue)
+{
+	uint64_t taken = quiesce_load_relaxed(&queue->freeing.taken); /* Relaxed: a hint. */
+
+	/* Relaxed: a hint. */
+	return (int64_t)(quiesce_load_relaxed(&queue->ready) - taken) > 0 || (int64_t)(queue->polled_ready.nr - taken) > 0;
+}
+
+/* Free at most @nr ready objects; the caller has the right to. */
 void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr);
-/* Report the bytes that were freed since the last such report, if any; the caller holds the lock of @queue. */
+/* Free as many ready objects as the pace of @queue is, unless a pass frees them; the caller is the owner. */
+void quiesce__free_paced(struct quiesce_tls_v1 *self, struct quiesce__queue *queue);
+/* End the free() that has ended the thread of the owner, if it is in one. */
+void quiesce__end_free(struct quiesce__queue *queue);
+/* Report the bytes that were freed since the last such report, if any; the caller has the right to free. */
 void quiesce__queue_report_freed(struct quiesce__queue *queue);
 
 /* True if the calling thread may have a queue of its own: its exit must be noticed, so that the queue can be taken back. */

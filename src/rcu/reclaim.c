@@ -2,7 +2,8 @@
 /* reclaim.c - deferred callbacks, the callers' side: queueing, and the owner's share of freeing.
  *
  *   call_rcu(), kfree_rcu():  append to the own queue -> if it is not listed, list it, and wake the worker if it sleeps
- *                             -> every 16th small object: free up to 32 objects whose grace period is over, report the garbage
+ *                             -> every 16th small object: report the garbage
+ *                             -> free one object whose grace period is over, if there is any
  *
  * I1. No caller waits here for a reader, a callback, the worker, or another thread's use of a queue, and no callback runs
  *     here: callers hold locks that readers and callbacks take.  Only the setting of quiesce_set_throttle() makes
@@ -13,7 +14,10 @@
  * I3. Garbage is bounded by calls of rcu_throttle(), which wait while the process has more than the ceiling.  For that each thread
  *     reports its bytes to the process-wide sum, in quanta that together are at most a quarter of the ceiling.
  * I4. A queue that is listed is not listed again until a pass takes it, so its owner would start no worker by listing it.  Therefore, while
- *     no worker is seen to run, each call of the owner reaches free_and_report(), which tries to start one, at intervals.
+ *     no worker is seen to run, each call of the owner reaches check(), which tries to start one, at intervals.
+ * I5. An owner for which many objects for free() wait does not depend on the worker: it notes how many it has queued, then a cookie, and
+ *     when the grace period of that is over, it frees so many.  It takes part in the grace period itself if that is late, as a
+ *     poller, which waits for no reader.
  *
  * The barrier ledger of both sides is in pass.c.
  *
@@ -24,16 +28,21 @@
 #include "queue.h"
 #include "rcu.h"
 #include "runtime/object.h"
+#include "runtime/pace.h"
+#include "runtime/readers.h"
 
 #if defined(QUIESCE_SIM)
 #define CHECK_BYTES 8192
-#define FREE_AT_ONCE 2u
 #else
 #define CHECK_BYTES 65536 /* bytes that an owner queues from one check of its queue to the next */
-#define FREE_AT_ONCE 32u
 #endif
+#define LATE (1 * QUIESCE_WELL_FILLED) /* objects of one thread for which a pass is late */
+#define POLL_READERS 1000u /* most threads whose words an owner loads for that: the others are more than a call should take */
+#define POLL_NS 50000u  /* time from one poll of a thread with so many objects to that of another one */
 #define CHECK_OBJECT 4096 /* bytes added to the size of each object there, so that 16 small objects are enough */
 #define FILLED (4 * QUIESCE_WELL_FILLED) /* objects for which an owner wakes the worker from batching, whose time adapts to fewer */
+
+static uint64_t next_poll; /* time from which an owner may take part in a grace period */
 
 /* Have the worker expedite the next grace period, because garbage is above the ceiling. */
 static void expedite(void)
@@ -76,16 +85,40 @@ static void wake_if_filled(struct quiesce__queue *queue)
 		quiesce__worker_wake();
 }
 
-/* Free some ready objects, unless a pass is freeing them. */
-static void free_some(const struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
+/* Number of objects for free() for which the owner does not know a grace period that is over. */
+static uint64_t nr_waiting(const struct quiesce__queue *queue)
 {
-	if (self->state & QUIESCE_TLS_IN_HEAP) /* the allocator makes this call, and may hold its locks */
+	return queue->frees.queued - quiesce__newer(queue->polled_ready.nr, quiesce_load_relaxed(&queue->ready)); /* Relaxed: a policy. */
+}
+
+/* True if the grace period that the owner polls is over; if that is overdue, the owner takes part in it. */
+static bool polled_is_over(const struct quiesce__queue *queue)
+{
+	if (quiesce__rcu_cookie_done(queue->cookie))
+		return true;
+	if (QUIESCE_MUTANT(cb_polled_early))
+		return true;
+	if (rcu_read_lock_held() || quiesce__readers_nr() > POLL_READERS || !quiesce__pace_claim(&next_poll, POLL_NS))
+		return false;
+	quiesce__rcu_try_gp(queue->cookie);
+	return quiesce__rcu_cookie_done(queue->cookie);
+}
+
+/* Where the worker is late, because it has no CPU, the owner of a long queue polls grace periods for itself. */
+static void poll(struct quiesce__queue *queue)
+{
+	if (queue->cookie) {
+		if (!polled_is_over(queue))
+			return;
+		queue->polled_ready.bytes = queue->polled.bytes;
+		quiesce_store_relaxed(&queue->polled_ready.nr, queue->polled.nr); /* Relaxed: passes read it for their policy. */
+		queue->cookie = 0;
+		queue->full_at = queue->callbacks.queued + queue->frees.queued + FILLED;
+	}
+	if (nr_waiting(queue) < LATE)
 		return;
-	/* Relaxed: a hint. */
-	if (quiesce_load_relaxed(&queue->ready) == quiesce_load_relaxed(&queue->freeing.taken) || !quiesce__trylock(&queue->lock))
-		return;
-	quiesce__free_ready(queue, FREE_AT_ONCE);
-	quiesce__unlock(&queue->lock);
+	queue->polled = (struct quiesce__snapshot){ queue->frees.queued, queue->frees.bytes };
+	queue->cookie = quiesce__rcu_cookie();
 }
 
 /* Try to start a worker, and have the next call of the owner try again (I4). */
@@ -97,11 +130,12 @@ static QUIESCE_COLD void try_worker(struct quiesce__queue *queue)
 	quiesce__worker_ensure();
 }
 
-/* Free ready objects of the calling owner, wake the worker, and report, each if it is due; called once in CHECK_BYTES. */
-static QUIESCE_COLD void free_and_report(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
+/* Wake the worker, and report the calling owner's garbage, each if it is due; called once in CHECK_BYTES. */
+static QUIESCE_COLD void check(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
 	queue->until_check = CHECK_BYTES - CHECK_OBJECT;
-	free_some(self, queue);
+	if (!(self->state & QUIESCE_TLS_IN_HEAP)) /* else the allocator makes this call, and may hold its locks */
+		poll(queue);
 	wake_if_filled(queue);
 	report(self, queue);
 	if (quiesce_unlikely(!quiesce__worker_runs()))
@@ -137,18 +171,40 @@ static QUIESCE_COLD void list(struct quiesce__queue *queue, bool callback)
 		queue->until_check = 0; /* check the queue in this call (I4) */
 }
 
+/* True if the queue must be listed, or be listed as one that has a callback. */
+static inline bool must_list(const struct quiesce__queue *queue, bool callback)
+{
+	/* Relaxed: CB3 orders it. */
+	return quiesce_load_relaxed(&queue->listed) < (callback ? QUIESCE_LISTED : QUIESCE_LISTED_FREES);
+}
+
+static inline void free_if_ready(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
+{
+	if (quiesce__may_free(queue))
+		quiesce__free_paced(self, queue);
+}
+
+static QUIESCE_COLD void finish_slowly(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, bool callback)
+{
+	if (must_list(queue, callback))
+		list(queue, callback);
+	if (queue->until_check < 0)
+		check(self, queue);
+	free_if_ready(self, queue);
+}
+
+/* The calls here come last, so that the callers need no frame. */
 static inline void finish_append(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, bool callback, size_t bytes)
 {
 	/* If the load of @listed misses that a pass has unlisted the queue, the pass sees what was appended; if the pass misses that, the
 	 * load sees that the queue is unlisted. */
 	/* CB3: pairs with CB3 in take_queue() */
 	quiesce_fence_mode(CB3);
-	/* Relaxed: CB3 orders it. */
-	if (quiesce_unlikely(quiesce_load_relaxed(&queue->listed) < (callback ? QUIESCE_LISTED : QUIESCE_LISTED_FREES)))
-		list(queue, callback);
 	queue->until_check -= (int64_t)(bytes + CHECK_OBJECT);
-	if (quiesce_unlikely(queue->until_check < 0))
-		free_and_report(self, queue);
+	if (quiesce_unlikely(must_list(queue, callback) || queue->until_check < 0))
+		finish_slowly(self, queue, callback);
+	else
+		free_if_ready(self, queue);
 }
 
 /* ---- without memory ---- */
@@ -186,14 +242,26 @@ static inline struct quiesce__queue *own_queue(struct quiesce_tls_v1 *self)
 	return quiesce_likely(self->queue != NULL) ? self->queue : quiesce__queue_new(self);
 }
 
-static inline bool append(struct quiesce__queue *queue, struct rcu_head *head, uintptr_t func, size_t bytes)
+/* Append the object of @head to that sequence of addresses of @queue which its function belongs to; the address fits. */
+static inline void append(struct quiesce__queue *queue, struct rcu_head *head, uintptr_t func, size_t bytes)
 {
 	if (func <= QUIESCE_KFREE_OFFSET_MAX)
-		return quiesce__append_item(&queue->frees, (uintptr_t)head - (func - 1), bytes);
-	return quiesce__append_item(&queue->callbacks, (uintptr_t)head, bytes);
+		quiesce__append_item(&queue->frees, (uintptr_t)head - (func - 1), bytes);
+	else
+		quiesce__append_item(&queue->callbacks, (uintptr_t)head, bytes);
 }
 
-void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
+static inline struct quiesce__append *append_to(struct quiesce__queue *queue, uintptr_t func)
+{
+	return func <= QUIESCE_KFREE_OFFSET_MAX ? &queue->frees : &queue->callbacks;
+}
+
+static inline bool ensure_room(struct quiesce__append *to)
+{
+	return quiesce__append_fits(to) || quiesce__append_segment(to);
+}
+
+static QUIESCE_COLD void call_slowly(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct quiesce__queue *queue;
@@ -205,12 +273,29 @@ void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head)
 	quiesce__init();
 	head->func = func;
 	queue = own_queue(self);
-	if (quiesce_unlikely(!queue))
+	if (quiesce_unlikely(!queue)) {
 		spill_to_shard(self, head, bytes);
-	else if (quiesce_likely(append(queue, head, (uintptr_t)func, bytes)))
+	} else if (quiesce_likely(ensure_room(append_to(queue, (uintptr_t)func)))) {
+		append(queue, head, (uintptr_t)func, bytes);
 		finish_append(self, queue, (uintptr_t)func > QUIESCE_KFREE_OFFSET_MAX, bytes);
-	else
+	} else {
 		spill(self, queue, head, bytes);
+	}
+}
+
+void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	struct quiesce__queue *queue = self->queue;
+
+	if (quiesce_unlikely(!head || !func || !quiesce__is_intact() || !queue ||
+			     !quiesce__append_fits(append_to(queue, (uintptr_t)func)))) {
+		call_slowly(head, func, bytes);
+		return;
+	}
+	head->func = func;
+	append(queue, head, (uintptr_t)func, bytes);
+	finish_append(self, queue, (uintptr_t)func > QUIESCE_KFREE_OFFSET_MAX, bytes);
 }
 
 void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
@@ -224,7 +309,8 @@ void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
 		return;
 	quiesce__init();
 	queue = own_queue(self);
-	if (quiesce_likely(queue && quiesce__append_item(&queue->frees, (uintptr_t)object, bytes))) {
+	if (quiesce_likely(queue && ensure_room(&queue->frees))) {
+		quiesce__append_item(&queue->frees, (uintptr_t)object, bytes);
 		finish_append(self, queue, false, bytes);
 		if (quiesce_unlikely(quiesce__garbage_above_ceiling()) && quiesce__may_sleep(self))
 			quiesce__throttle("kfree_rcu_mightsleep", PLATFORM_FOREVER, false);
@@ -242,6 +328,7 @@ void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self)
 	if (!queue)
 		return;
 	self->queue = NULL;
+	quiesce__end_free(queue);
 	quiesce__queue_report_own(queue);
 	if (quiesce__queue_end(queue))
 		wake_if_asleep();

@@ -55,17 +55,20 @@ struct quiesce__snapshot {
 /* Append a segment; false: there is no memory, or the allocator itself makes this call. */
 bool quiesce__append_segment(struct quiesce__append *to);
 
-/* Append an address; false: there is no memory. */
-static inline bool quiesce__append_item(struct quiesce__append *to, uintptr_t item, size_t bytes)
+/* True if the last segment has a free slot. */
+static inline bool quiesce__append_fits(const struct quiesce__append *to)
 {
-	if (quiesce_unlikely(to->at == to->end) && !quiesce__append_segment(to))
-		return false;
+	return quiesce_likely(to->at != to->end);
+}
+
+/* Append an address, which fits. */
+static inline void quiesce__append_item(struct quiesce__append *to, uintptr_t item, size_t bytes)
+{
 	/* Relaxed: CB1 publishes both. */
 	quiesce_store_relaxed(to->at++, item);
 	quiesce_store_relaxed(&to->bytes, to->bytes + bytes);
 	/* CB1: release, pairs with CB1 in quiesce__take_snapshot() */
 	quiesce_store_release(CB1, &to->queued, to->queued + 1);
-	return true;
 }
 
 static inline void quiesce__take_snapshot(struct quiesce__snapshot *ret, const struct quiesce__append *end)

@@ -85,14 +85,20 @@ static inline void quiesce__heap_end(struct quiesce_tls_v1 *self)
 	self->state &= ~QUIESCE_TLS_IN_HEAP;
 }
 
+/* True if process-wide state is initialised, and this is no child that still has to reinitialise it. */
+static inline bool quiesce__is_intact(void)
+{
+	/* IN1: acquire, pairs with IN1 in quiesce__fork_init() and survivor_reenter() */
+	return quiesce_load_acquire(IN1, quiesce_load_relaxed(&quiesce__fork_canary)); /* Relaxed: a fixed address. */
+}
+
 void quiesce__init_slow(void);
 
 /* Every call that uses process-wide state begins with this: it initialises the library, and reinitialises it
  * in a child that was forked without fork handlers.  Signal-safe; works before any constructor has run. */
 static inline void quiesce__init(void)
 {
-	/* IN1: acquire, pairs with IN1 in quiesce__fork_init() and survivor_reenter() */
-	if (quiesce_unlikely(!quiesce_load_acquire(IN1, quiesce_load_relaxed(&quiesce__fork_canary)))) /* Relaxed: a fixed address. */
+	if (quiesce_unlikely(!quiesce__is_intact()))
 		quiesce__init_slow();
 }
 

@@ -63,7 +63,7 @@ void quiesce__fork_init(void)
 
 	if (watched)
 		canary = watched;
-	/* IN1: release, pairs with IN1 in quiesce__init() */
+	/* IN1: release, pairs with IN1 in quiesce__is_intact() */
 	quiesce_store_release(IN1, &canary->intact, 1);
 	quiesce_store_relaxed(&quiesce__fork_canary, &canary->intact); /* Relaxed: a caller that misses the store takes the slow path. */
 }
@@ -114,7 +114,7 @@ static void survivor_reenter(struct quiesce_tls_v1 *self)
 	quiesce__each_subsystem(fork_survivor, self);
 	quiesce_store_relaxed(&quiesce__fork_survivor, self); /* Relaxed: other threads only compare it with themselves. */
 	quiesce_store_relaxed(&canary->by, NULL); /* Relaxed: see the first store to it. */
-	/* IN1: release, pairs with IN1 in quiesce__init() */
+	/* IN1: release, pairs with IN1 in quiesce__is_intact() */
 	quiesce_store_release(IN1, &canary->intact, 1);
 }
 

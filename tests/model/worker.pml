@@ -23,7 +23,8 @@
  *   WAKE_QUIET     the producer stores "awake" but does not wake
  *   STOP_UNCHECKED the stopped worker does not check again (with STOP)
  *
- * Source: src/rcu/reclaim.c finish_append quiesce_fence_mode(CB3) ; quiesce_load_relaxed(&queue->listed) ; list(queue, callback)
+ * Source: src/rcu/reclaim.c finish_append quiesce_fence_mode(CB3) ; must_list(queue, callback) ; finish_slowly(
+ * Source: src/rcu/reclaim.c finish_slowly list(queue, callback)
  * Source: src/rcu/reclaim.c wake_if_asleep quiesce_fence_full(CB9) ; quiesce_load_relaxed(&quiesce__worker.sleep) ; quiesce__worker_wake()
  * Source: src/rcu/pass.c take_queue quiesce_xchg(CB3, &queue->listed, QUIESCE_UNLISTED)
  * Source: src/rcu/worker.c worker_sleep quiesce_store_relaxed(&quiesce__worker.sleep, how) ; quiesce_fence_full(CB9) ; quiesce__queues_listed() ; platform_futex_wait(

@@ -42,7 +42,8 @@ void world_updater(void *nr);     /* replace, synchronize_rcu(), free; (intptr_t
 uint64_t world_wait_change(uint64_t *word, uint64_t old);
 
 extern const struct sim_scenario rcu_wait_scenarios[], rcu_gp_scenarios[], rcu_callback_scenarios[], rcu_queue_scenarios[],
-	rcu_paced_scenarios[], rcu_fork_scenarios[], rcu_exit_scenarios[], rcu_reclaimer_scenarios[], rcu_allocator_scenarios[],
+	rcu_owner_scenarios[], rcu_paced_scenarios[], rcu_fork_scenarios[],
+	rcu_exit_scenarios[], rcu_reclaimer_scenarios[], rcu_allocator_scenarios[],
 	rcu_sum_scenarios[], rcu_scan_scenarios[], rcu_holdout_scenarios[], first_call_scenarios[];
 
 #endif

@@ -5,6 +5,9 @@
  */
 #include "testing.h"
 
+#include <stdbool.h>
+#include <sys/wait.h>
+
 extern void __libc_free(void *p);
 
 static void *watched;
@@ -12,8 +15,29 @@ static int nr_freed;
 static __thread int frees_slowly; /* this thread waits in free() until go_on */
 static int is_freeing, go_on;     /* set by that thread in free(); set by the test to let it return */
 
+/* Objects of this array count how often they are freed. */
+enum { NR_COUNTED = 2048 };
+static struct counted {
+	struct rcu_head rcu;
+	int nr_freed;
+} counted[NR_COUNTED];
+static __thread int freed_here; /* number of these that this thread has freed */
+
+static bool count_freed(void *p)
+{
+	uintptr_t at = (uintptr_t)p - (uintptr_t)counted;
+
+	if (at >= sizeof counted)
+		return false;
+	count_up(&counted[at / sizeof *counted].nr_freed);
+	freed_here++;
+	return true;
+}
+
 void free(void *p)
 {
+	if (count_freed(p))
+		return;
 	if (p && frees_slowly && p == quiesce_load_relaxed(&watched)) { /* Relaxed: set before. */
 		flag_set(&is_freeing);
 		wait_until(flag_get(&go_on));
@@ -256,6 +280,100 @@ static void a_shutdown_waits_for_what_its_owner_is_freeing(void **state)
 	is_waited_for_by(call_shutdown);
 }
 
+/* ---- the pace ---- */
+
+static int nr_counted_freed(void)
+{
+	int nr = 0;
+
+	for (int i = 0; i < NR_COUNTED; i++) {
+		int n = flag_get(&counted[i].nr_freed);
+
+		assert_true(n <= 1);
+		nr += n;
+	}
+	return nr;
+}
+
+static void counted_begin(void)
+{
+	rcu_barrier();
+	for (int i = 0; i < NR_COUNTED; i++)
+		counted[i].nr_freed = 0;
+	freed_here = 0;
+}
+
+/* Retire counted objects from @first to before @end; return in how many calls exactly one object was freed. */
+static int retire_counted(int first, int end)
+{
+	int nr = 0;
+
+	for (int i = first; i < end; i++) {
+		int before = freed_here;
+
+		kfree_rcu(&counted[i], rcu);
+		assert_true(freed_here - before <= 4);
+		nr += freed_here - before == 1;
+	}
+	return nr;
+}
+
+/* Retire half of the objects; from then on the worker has 10 ms until it frees what is ready itself. */
+static void make_half_ready(void)
+{
+	uint64_t before;
+
+	counted_begin();
+	before = stats_now().grace_periods;
+	retire_counted(0, NR_COUNTED / 2);
+	wait_until(stats_now().grace_periods > before);
+	rest_ms(1);
+}
+
+static void one_is_freed_for_each_one_retired(void **state)
+{
+	enum { N = 500 };
+	int nr;
+
+	(void)state;
+	do {
+		make_half_ready();
+		nr = retire_counted(NR_COUNTED / 2, NR_COUNTED / 2 + N);
+	} while (nr < N); /* else the worker was late, or this thread was */
+	rcu_barrier();
+	assert_int_equal(nr_counted_freed(), NR_COUNTED / 2 + N);
+}
+
+static void what_an_owner_leaves_is_freed(void **state)
+{
+	(void)state;
+	make_half_ready();
+	freed_here = 0;
+	retire_counted(NR_COUNTED / 2, NR_COUNTED / 2 + 10);
+	wait_until(nr_counted_freed() == NR_COUNTED / 2 + 10);
+	assert_true(freed_here <= 40);
+}
+
+static void a_child_frees_each_once(void **state)
+{
+	int status;
+	pid_t child;
+
+	(void)state;
+	make_half_ready();
+	retire_counted(NR_COUNTED / 2, NR_COUNTED - 10);
+	child = fork();
+	if (!child) {
+		retire_counted(NR_COUNTED - 10, NR_COUNTED);
+		rcu_barrier();
+		_exit(nr_counted_freed() != NR_COUNTED);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	rcu_barrier();
+	assert_int_equal(nr_counted_freed(), NR_COUNTED - 10);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -270,6 +388,9 @@ int main(int argc, char **argv)
 		TEST(many_are_freed_from_a_section),
 		TEST(a_barrier_waits_for_what_its_owner_is_freeing),
 		TEST(a_shutdown_waits_for_what_its_owner_is_freeing),
+		TEST(one_is_freed_for_each_one_retired),
+		TEST(what_an_owner_leaves_is_freed),
+		TEST(a_child_frees_each_once),
 	};
 
 	testing_choose(argc, argv);

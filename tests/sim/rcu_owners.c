@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* rcu_owners.c - scenarios: owners free without a lock what is ready in their queues, until a pass revokes that. */
+#include "rcu/reclaim.h"
+#include "rcu_retired.h"
+
+#define NR_KNOWN 8
+
+static struct item *known[NR_KNOWN];
+static uint64_t nr_known;
+static int freed_by_owner;
+
+static void yield_some(uint32_t below)
+{
+	for (uint32_t k = sim_random(below); k; k--)
+		platform_yield();
+}
+
+static void sleep_some(int times)
+{
+	uint32_t never = 0;
+
+	for (int i = 0; i < times; i++)
+		platform_futex_wait(&never, 0, 3000000);
+}
+
+/* An object is freed at a time that no other thread expects. */
+static void free_later(void *object)
+{
+	if (in_call[sim_self()])
+		yield_some(6);
+	freed_by_owner += in_call[sim_self()];
+	world_free(object);
+}
+
+static void free_one(struct item *old)
+{
+	bool nested = in_call[sim_self()];
+
+	nr_queued++;
+	in_call[sim_self()] = true;
+	kfree_rcu(old, head);
+	in_call[sim_self()] = nested;
+}
+
+static void begin(void (*hook)(void *object))
+{
+	nr_known = 0;
+	freed_by_owner = 0;
+	sim_config()->free_hook = hook;
+	world_begin();
+}
+
+static void finish_owners(void)
+{
+	if (freed_by_owner)
+		sim_saw();
+	finish_all_run();
+}
+
+/* ---- a pass revokes while the owner frees ---- */
+
+static void frees_known(void *unused)
+{
+	(void)unused;
+	for (uint64_t i = 0; i < NR_KNOWN; i++) {
+		known[i] = world_replace();
+		free_one(known[i]);
+		quiesce_store_release(RU3, &nr_known, i + 1);
+		yield_some(12);
+	}
+}
+
+static void waits_for_known(void *unused)
+{
+	(void)unused;
+	for (int k = 0; k < 3; k++) {
+		uint64_t nr;
+
+		yield_some(40);
+		nr = quiesce_load_acquire(RU3, &nr_known);
+		rcu_barrier();
+		for (uint64_t i = 0; i < nr; i++)
+			sim_assert(sim_obj_is_free(known[i]->id));
+	}
+}
+
+static void setup_revoked(void)
+{
+	begin(free_later);
+	sim_spawn(frees_known, NULL, "owner");
+	sim_spawn(waits_for_known, NULL, "waiter");
+}
+
+/* ---- an owner that stops, and one that is slower than what is ready ---- */
+
+static void frees_and_stops(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < NR_KNOWN; i++)
+		free_one(world_replace());
+	sleep_some(1);
+	free_one(world_replace());
+	sleep_some(60);
+	sim_assert(world_nr_freed == nr_queued);
+}
+
+static void setup_owner_stops(void)
+{
+	begin(free_later);
+	sim_spawn(frees_and_stops, NULL, "owner");
+}
+
+/* ---- no worker: the owner polls ---- */
+
+static void frees_alone(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2 * NR_KNOWN; i++) {
+		free_one(world_replace());
+		sleep_some(1);
+	}
+	if (freed_by_owner)
+		sim_saw();
+	rcu_barrier();
+}
+
+static void setup_owner_polls(void)
+{
+	sim_config()->thread_start_failures = -1;
+	begin(free_later);
+	world_readers(2);
+	sim_spawn(frees_alone, NULL, "owner");
+}
+
+/* ---- a free() that forks, or that ends its thread ---- */
+
+static bool has_forked;
+
+static void free_and_fork(void *object)
+{
+	if (in_call[sim_self()] && !has_forked && !sim_random(3)) {
+		has_forked = true;
+		quiesce__fork_prepare();
+		sim_fork();
+		quiesce__fork_child();
+		free_one(world_replace());
+		yield_some(100);
+		sim_saw();
+	}
+	free_later(object);
+}
+
+static void frees_in_child_too(void *unused)
+{
+	(void)unused;
+	quiesce__init();
+	for (int i = 0; i < NR_KNOWN; i++) {
+		free_one(world_replace());
+		sleep_some(1);
+	}
+	rcu_barrier();
+	sim_assert(world_nr_freed == nr_queued);
+}
+
+static void setup_free_forks(void)
+{
+	has_forked = false;
+	begin(free_and_fork);
+	sim_spawn(frees_in_child_too, NULL, "owner");
+}
+
+static void free_and_end(void *object)
+{
+	bool own = in_call[sim_self()];
+
+	free_later(object);
+	if (own && !sim_random(3)) {
+		in_call[sim_self()] = false;
+		sim_exit();
+	}
+}
+
+static void setup_free_ends(void)
+{
+	begin(free_and_end);
+	sim_spawn(frees_known, NULL, "owner");
+	sim_spawn(waits_for_known, NULL, "waiter");
+}
+
+const struct sim_scenario rcu_owner_scenarios[] = {
+	{ .name = "revoked", .what = "rcu_barrier() beside an owner that frees", .setup = setup_revoked, .finish = finish_owners,
+	  .must_see = "an object that is freed by its owner" },
+	{ .name = "full_fence_revoked", .what = "... without membarrier", .setup = setup_revoked, .finish = finish_owners,
+	  .but = without_membarrier },
+	{ .name = "owner_stops", .what = "the worker frees what an owner leaves", .setup = setup_owner_stops, .finish = finish_all_run },
+	{ .name = "owner_polls", .what = "an owner polls for itself", .setup = setup_owner_polls, .finish = finish_all_run,
+	  .must_see = "an object that is freed by its owner" },
+	{ .name = "full_fence_owner_polls", .what = "... without membarrier", .setup = setup_owner_polls, .finish = finish_all_run,
+	  .but = without_membarrier },
+	{ .name = "free_forks", .what = "a free() of an owner forks", .setup = setup_free_forks, .finish = finish_all_run,
+	  .must_see = "a child" },
+	{ .name = "free_ends", .what = "a free() of an owner ends its thread", .setup = setup_free_ends, .finish = finish_owners },
+	{ .name = NULL },
+};
