@@ -98,8 +98,8 @@ static void take_unlisted(struct quiesce__queue *queue)
 	if (work.runs_callbacks) /* spilled objects may be callbacks, so all of them count as callbacks */
 		quiesce__spill_take(&queue->spill);
 	before = queue->callbacks_snap.nr;
-	/* Relaxed: a policy: objects that the owner has polled for are not worth a pass. */
-	frees_before = quiesce__newer(queue->frees_snap.nr, quiesce_load_relaxed(&queue->polled_ready.nr));
+	/* Relaxed: a policy: objects that the owner knows to be ready are not worth a pass. */
+	frees_before = quiesce__newer(queue->frees_snap.nr, quiesce_load_relaxed(&queue->known.nr));
 	quiesce__take_snapshot(&queue->callbacks_snap, &queue->callbacks);
 	quiesce__take_snapshot(&queue->frees_snap, &queue->frees);
 	taken = queue->callbacks_snap.nr - before + queue->frees_snap.nr - frees_before;
@@ -158,7 +158,7 @@ static void take_all(void)
 static void publish_ready(struct quiesce__queue *queue)
 {
 	quiesce_store_relaxed(&queue->ready_bytes, queue->frees_snap.bytes); /* Relaxed: a sum. */
-	/* CB2: release, pairs with CB2 in next_goal() */
+	/* CB2: release, pairs with CB2 in quiesce__queue_ready() */
 	quiesce_store_release(CB2, &queue->ready, queue->frees_snap.nr);
 }
 
@@ -518,9 +518,9 @@ void quiesce__pass_make_here(bool callbacks)
 static void list_in_child(struct quiesce__queue *queue, bool in_callback)
 {
 	queue->nr_run = queue->running.taken;
-	queue->row_left = 0;
+	queue->row = queue->row_end = queue->row_single = NULL;
 	queue->goal.nr = queue->freeing.taken;
-	queue->polled_ready.nr = queue->freeing.taken; /* grace periods of the parent do not count */
+	queue->known.nr = queue->freeing.taken; /* grace periods of the parent do not count */
 	queue->revoked = 0;
 	/* A free() that the survivor is in ends in the child. */
 	queue->busy = queue->busy && quiesce__fork_survivor && quiesce__fork_survivor->queue == queue &&

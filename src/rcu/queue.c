@@ -32,7 +32,6 @@
 
 #define REPORT_MIN 1024u
 #define REPORT_MAX 65536u
-#define PREFETCH 8u
 #define PACE_MAX 4u /* objects freed in one call at most: allocators keep about twice as many of a size at hand */
 
 struct quiesce__queues quiesce__queues = { .report_bytes = REPORT_MAX };
@@ -229,33 +228,24 @@ static uint32_t pace(uint64_t nr)
 	return nr > 2 * QUIESCE_WELL_FILLED ? 2 : 1;
 }
 
-/* Load what is ready, or what the @owner has polled for; false: nothing that has not been taken. */
-static bool next_goal(struct quiesce__queue *queue, bool owner)
-{
-	uint64_t taken = queue->freeing.taken;
-	/* CB2: acquire, pairs with CB2 in publish_ready() */
-	struct quiesce__snapshot ready = { .nr = quiesce_load_acquire(CB2, &queue->ready) };
-
-	/* Relaxed: these belong to this @ready or to a later one, and those beyond this one are not counted again. */
-	ready.bytes = quiesce_load_relaxed(&queue->ready_bytes);
-	if (owner && (int64_t)(queue->polled_ready.nr - ready.nr) > 0)
-		ready = queue->polled_ready;
-	if ((int64_t)(ready.nr - taken) <= 0)
-		return false;
-	queue->goal = ready;
-	return true;
-}
-
-/* Begin the next row of ready objects; false: there is none. */
+/* Begin the next row of ready objects: of those that the @owner knows, or that passes have found; false: there is none. */
 static bool next_row(struct quiesce__queue *queue, bool owner)
 {
 	struct quiesce__consume *from = &queue->freeing;
+	uint32_t nr;
 
-	if (from->taken == queue->goal.nr && !next_goal(queue, owner))
-		return false;
+	if (from->taken == queue->goal.nr) {
+		struct quiesce__snapshot ready = owner ? queue->known : quiesce__queue_ready(queue);
+
+		if ((int64_t)(ready.nr - from->taken) <= 0)
+			return false;
+		queue->goal = ready;
+	}
 	queue->pace = pace(queue->goal.nr - from->taken);
-	queue->row = quiesce__consume_at(from, &queue->frees, queue->goal.nr, &queue->row_nr);
-	queue->row_left = queue->row_nr;
+	queue->row = quiesce__consume_at(from, &queue->frees, queue->goal.nr, &nr);
+	queue->row_nr = nr;
+	queue->row_end = queue->row + nr;
+	queue->row_single = queue->pace == 1 ? queue->row_end - 1 : queue->row;
 	return true;
 }
 
@@ -277,8 +267,7 @@ static inline void free_one(struct quiesce__queue *queue)
 {
 	uintptr_t *slot = queue->row++;
 
-	if (--queue->row_left >= PREFETCH)
-		__builtin_prefetch((void *)quiesce_load_relaxed(&slot[PREFETCH]), 1); /* Relaxed: a hint. */
+	__builtin_prefetch((void *)quiesce_load_relaxed(&slot[QUIESCE_PREFETCH]), 1); /* Relaxed: a hint, and no address at the end. */
 	/* Relaxed: written with the right to free.  Before free(): I3. */
 	quiesce_store_relaxed(&queue->freeing.taken, queue->freeing.taken + 1);
 	quiesce__object_free((void *)quiesce_load_relaxed(slot)); /* Relaxed: CB1 orders it. */
@@ -289,9 +278,9 @@ static QUIESCE_COLD void free_ready(struct quiesce_tls_v1 *self, struct quiesce_
 	if (QUIESCE_MUTANT(cb_free_unfinished))
 		quiesce_store_relaxed(&queue->freed, quiesce_load_relaxed(&queue->ready)); /* Relaxed: a planted bug. */
 	quiesce__heap_begin(self);
-	for (; nr && (quiesce_likely(queue->row_left) || next_row(queue, owner)); nr--) {
+	for (; nr && (queue->row != queue->row_end || next_row(queue, owner)); nr--) {
 		free_one(queue);
-		if (quiesce_unlikely(!queue->row_left))
+		if (queue->row == queue->row_end)
 			end_row(queue);
 	}
 	quiesce__heap_end(self);
@@ -307,7 +296,7 @@ void quiesce__free_ready(struct quiesce__queue *queue, uint32_t nr)
 /* Free as many objects as the pace is: as a rule one, which is not the last of its row. */
 static inline void free_one_or_more(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
-	if (quiesce_unlikely(queue->pace != 1 || queue->row_left < 2)) {
+	if (quiesce_unlikely(queue->row >= queue->row_single)) {
 		free_ready(self, queue, queue->pace, true);
 		return;
 	}

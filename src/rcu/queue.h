@@ -47,7 +47,8 @@ struct quiesce__queue {
 	int64_t until_check;    /* bytes until the owner frees ready objects and reports; below 0: now */
 	uint32_t shard;         /* shard to whose list the queue is pushed */
 	uint64_t cookie;        /* the owner polls this grace period, which makes the objects of @polled ready; 0: it polls none */
-	struct quiesce__snapshot polled, polled_ready; /* objects for free() that the owner polls for, and those that it found ready */
+	struct quiesce__snapshot polled; /* objects for free() that the owner polls for */
+	struct quiesce__snapshot known;  /* objects for free() that the owner knows to be ready */
 	/* Passes write these, and the owner loads them in each call. */
 	uint32_t listed __attribute__((aligned(QUIESCE_CACHELINE))); /* QUIESCE_UNLISTED, ... */
 	uint32_t revoked;     /* a pass frees the ready objects, and the owner does not */
@@ -56,13 +57,13 @@ struct quiesce__queue {
 	struct quiesce__queue *next_listed; /* next queue in the shard's list; written by the thread that pushes this queue */
 	uint32_t busy __attribute__((aligned(QUIESCE_CACHELINE))); /* the owner frees, unless it sees @revoked; only it writes this */
 	/* The thread that has the right to free writes these: the owner while it is busy, or a pass that has revoked that. */
-	uint32_t row_left;       /* objects of the row that are not taken */
-	uint32_t row_nr;         /* objects of the row */
 	uint32_t pace;           /* objects that the owner frees in each call */
-	uintptr_t *row;          /* address of the next object of the row */
+	uintptr_t *row, *row_end; /* slots of a row of ready objects that are not taken */
+	uintptr_t *row_single;   /* the owner frees single objects up to this slot, without any check */
 	struct quiesce__consume freeing;
 	uint64_t freed;          /* number of objects whose free() has returned; read by others */
-	struct quiesce__snapshot goal; /* @ready and @ready_bytes when they were last loaded, or @polled_ready: the rows end there */
+	struct quiesce__snapshot goal; /* objects that were ready when the row began: the rows end there */
+	uint64_t row_nr;         /* objects that the row had at its beginning */
 	uint64_t reported_freed; /* bytes freed, at the last report by a thread that frees */
 	/* The holder of a pass writes these, except @running and @run, which the reclaimer that has the queue writes. */
 	struct quiesce__consume running __attribute__((aligned(QUIESCE_CACHELINE)));
@@ -137,13 +138,30 @@ static inline uint64_t quiesce__newer(uint64_t a, uint64_t b)
 	return (int64_t)(a - b) > 0 ? a : b;
 }
 
-/* True if an object for free() seems to be ready; the caller is the owner. */
+/* True if the owner, which calls this, knows of a ready object that is not freed. */
 static inline bool quiesce__may_free(const struct quiesce__queue *queue)
 {
-	uint64_t taken = quiesce_load_relaxed(&queue->freeing.taken); /* Relaxed: a hint. */
+	return (int64_t)(queue->known.nr - quiesce_load_relaxed(&queue->freeing.taken)) > 0; /* Relaxed: a hint. */
+}
 
-	/* Relaxed: a hint. */
-	return (int64_t)(quiesce_load_relaxed(&queue->ready) - taken) > 0 || (int64_t)(queue->polled_ready.nr - taken) > 0;
+/* Let the owner, which calls this, know @ready, unless it knows more. */
+static inline void quiesce__know(struct quiesce__queue *queue, struct quiesce__snapshot ready)
+{
+	if ((int64_t)(ready.nr - queue->known.nr) <= 0)
+		return;
+	queue->known.bytes = ready.bytes;
+	quiesce_store_relaxed(&queue->known.nr, ready.nr); /* Relaxed: passes read it for their policy. */
+}
+
+/* Return what passes have found ready. */
+static inline struct quiesce__snapshot quiesce__queue_ready(const struct quiesce__queue *queue)
+{
+	/* CB2: acquire, pairs with CB2 in publish_ready() */
+	struct quiesce__snapshot ready = { .nr = quiesce_load_acquire(CB2, &queue->ready) };
+
+	/* Relaxed: these belong to this @ready or to a later one, and those beyond this one are not counted again. */
+	ready.bytes = quiesce_load_relaxed(&queue->ready_bytes);
+	return ready;
 }
 
 /* Free at most @nr ready objects; the caller has the right to. */

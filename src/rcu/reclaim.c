@@ -33,10 +33,11 @@
 
 #if defined(QUIESCE_SIM)
 #define CHECK_BYTES 8192
+#define LATE 12u
 #else
 #define CHECK_BYTES 65536 /* bytes that an owner queues from one check of its queue to the next */
+#define LATE QUIESCE_WELL_FILLED /* objects of one thread for which a pass is late */
 #endif
-#define LATE (1 * QUIESCE_WELL_FILLED) /* objects of one thread for which a pass is late */
 #define POLL_READERS 1000u /* most threads whose words an owner loads for that: the others are more than a call should take */
 #define POLL_NS 50000u  /* time from one poll of a thread with so many objects to that of another one */
 #define CHECK_OBJECT 4096 /* bytes added to the size of each object there, so that 16 small objects are enough */
@@ -85,12 +86,6 @@ static void wake_if_filled(struct quiesce__queue *queue)
 		quiesce__worker_wake();
 }
 
-/* Number of objects for free() for which the owner does not know a grace period that is over. */
-static uint64_t nr_waiting(const struct quiesce__queue *queue)
-{
-	return queue->frees.queued - quiesce__newer(queue->polled_ready.nr, quiesce_load_relaxed(&queue->ready)); /* Relaxed: a policy. */
-}
-
 /* True if the grace period that the owner polls is over; if that is overdue, the owner takes part in it. */
 static bool polled_is_over(const struct quiesce__queue *queue)
 {
@@ -110,12 +105,11 @@ static void poll(struct quiesce__queue *queue)
 	if (queue->cookie) {
 		if (!polled_is_over(queue))
 			return;
-		queue->polled_ready.bytes = queue->polled.bytes;
-		quiesce_store_relaxed(&queue->polled_ready.nr, queue->polled.nr); /* Relaxed: passes read it for their policy. */
+		quiesce__know(queue, queue->polled);
 		queue->cookie = 0;
 		queue->full_at = queue->callbacks.queued + queue->frees.queued + FILLED;
 	}
-	if (nr_waiting(queue) < LATE)
+	if (queue->frees.queued - queue->known.nr < LATE)
 		return;
 	queue->polled = (struct quiesce__snapshot){ queue->frees.queued, queue->frees.bytes };
 	queue->cookie = quiesce__rcu_cookie();
@@ -134,6 +128,7 @@ static QUIESCE_COLD void try_worker(struct quiesce__queue *queue)
 static QUIESCE_COLD void check(struct quiesce_tls_v1 *self, struct quiesce__queue *queue)
 {
 	queue->until_check = CHECK_BYTES - CHECK_OBJECT;
+	quiesce__know(queue, quiesce__queue_ready(queue));
 	if (!(self->state & QUIESCE_TLS_IN_HEAP)) /* else the allocator makes this call, and may hold its locks */
 		poll(queue);
 	wake_if_filled(queue);
@@ -168,7 +163,7 @@ static QUIESCE_COLD void list(struct quiesce__queue *queue, bool callback)
 	if (callback)
 		quiesce__worker_prompt();
 	if (quiesce_unlikely(!quiesce__worker_runs()))
-		queue->until_check = 0; /* check the queue in this call (I4) */
+		queue->until_check = -1; /* check the queue in this call (I4) */
 }
 
 /* True if the queue must be listed, or be listed as one that has a callback. */
@@ -196,12 +191,15 @@ static QUIESCE_COLD void finish_slowly(struct quiesce_tls_v1 *self, struct quies
 /* The calls here come last, so that the callers need no frame. */
 static inline void finish_append(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, bool callback, size_t bytes)
 {
+	int64_t left;
+
 	/* If the load of @listed misses that a pass has unlisted the queue, the pass sees what was appended; if the pass misses that, the
 	 * load sees that the queue is unlisted. */
 	/* CB3: pairs with CB3 in take_queue() */
 	quiesce_fence_mode(CB3);
-	queue->until_check -= (int64_t)(bytes + CHECK_OBJECT);
-	if (quiesce_unlikely(must_list(queue, callback) || queue->until_check < 0))
+	left = queue->until_check - (int64_t)(bytes + CHECK_OBJECT);
+	queue->until_check = left;
+	if (quiesce_unlikely(must_list(queue, callback) || left < 0))
 		finish_slowly(self, queue, callback);
 	else
 		free_if_ready(self, queue);
@@ -243,12 +241,16 @@ static inline struct quiesce__queue *own_queue(struct quiesce_tls_v1 *self)
 }
 
 /* Append the object of @head to that sequence of addresses of @queue which its function belongs to; the address fits. */
-static inline void append(struct quiesce__queue *queue, struct rcu_head *head, uintptr_t func, size_t bytes)
+static inline void append(struct quiesce_tls_v1 *self, struct quiesce__queue *queue, struct rcu_head *head, uintptr_t func, size_t bytes)
 {
-	if (func <= QUIESCE_KFREE_OFFSET_MAX)
+	if (func <= QUIESCE_KFREE_OFFSET_MAX) {
 		quiesce__append_item(&queue->frees, (uintptr_t)head - (func - 1), bytes);
-	else
+		finish_append(self, queue, false, bytes);
+	} else {
+		head->func = (void (*)(struct rcu_head *))func;
 		quiesce__append_item(&queue->callbacks, (uintptr_t)head, bytes);
+		finish_append(self, queue, true, bytes);
+	}
 }
 
 static inline struct quiesce__append *append_to(struct quiesce__queue *queue, uintptr_t func)
@@ -276,8 +278,7 @@ static QUIESCE_COLD void call_slowly(struct rcu_head *head, void (*func)(struct 
 	if (quiesce_unlikely(!queue)) {
 		spill_to_shard(self, head, bytes);
 	} else if (quiesce_likely(ensure_room(append_to(queue, (uintptr_t)func)))) {
-		append(queue, head, (uintptr_t)func, bytes);
-		finish_append(self, queue, (uintptr_t)func > QUIESCE_KFREE_OFFSET_MAX, bytes);
+		append(self, queue, head, (uintptr_t)func, bytes);
 	} else {
 		spill(self, queue, head, bytes);
 	}
@@ -293,9 +294,7 @@ void quiesce_call_rcu(struct rcu_head *head, void (*func)(struct rcu_head *head)
 		call_slowly(head, func, bytes);
 		return;
 	}
-	head->func = func;
-	append(queue, head, (uintptr_t)func, bytes);
-	finish_append(self, queue, (uintptr_t)func > QUIESCE_KFREE_OFFSET_MAX, bytes);
+	append(self, queue, head, (uintptr_t)func, bytes);
 }
 
 void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)

@@ -22,13 +22,14 @@
 #if defined(QUIESCE_SIM)
 #define QUIESCE_SEGMENT_SLOTS 2u
 #else
-#define QUIESCE_SEGMENT_SLOTS 123u /* less than a kilobyte, what allocators of the C library serve from small bins */
+#define QUIESCE_SEGMENT_SLOTS 115u /* less than a kilobyte, what allocators of the C library serve from small bins */
 #endif
+#define QUIESCE_PREFETCH 8u /* the consumer prefetches the object that is so many slots ahead */
 
 struct quiesce__segment {
 	struct quiesce__segment *next; /* written once, by the owner; CB1 publishes it */
 	uint64_t base;                 /* @queued when it was appended */
-	uintptr_t slot[QUIESCE_SEGMENT_SLOTS];
+	uintptr_t slot[QUIESCE_SEGMENT_SLOTS + QUIESCE_PREFETCH]; /* the last ones stay empty */
 };
 
 /* The owner appends at this end. */

@@ -115,7 +115,7 @@ static void setup_owner_stops(void)
 static void frees_alone(void *unused)
 {
 	(void)unused;
-	for (int i = 0; i < 2 * NR_KNOWN; i++) {
+	for (int i = 0; i < 3 * NR_KNOWN; i++) {
 		free_one(world_replace());
 		sleep_some(1);
 	}
