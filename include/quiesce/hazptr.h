@@ -42,12 +42,13 @@
  *
  * Callbacks.  call_hazptr() leaves them to a thread of the library, the helper, and never runs them
  * in its caller, which may therefore hold any lock.  call_hazptr_inline() runs them in the caller,
- * in batches; kfree_hazptr() frees there.
+ * a few at a time; kfree_hazptr() frees there.  These two are faster, and their garbage is bounded.
  *
  * Bound.  However long a reader stays, the objects that are retired and not yet reclaimed are at
  * most one for each slot in use, and:
- *  - kfree_hazptr(), call_hazptr_inline(), hazptr_retire(): for each thread that retires
- *    HAZPTR_BATCH_MAX objects, or about HAZPTR_BATCH_BYTES bytes if that is less;
+ *  - kfree_hazptr(), call_hazptr_inline(), hazptr_retire(): for each thread that retires a batch
+ *    (quiesce_set_hazptr_batch()), at most HAZPTR_BATCH_MAX objects, or about HAZPTR_BATCH_BYTES
+ *    bytes if that is less;
  *  - call_hazptr_cohort(): about one batch for each cohort.
  * There is no bound for: call_hazptr() while the helper cannot keep up; kfree_hazptr(),
  * call_hazptr_inline() and hazptr_retire() while callbacks retire several objects each, or slots

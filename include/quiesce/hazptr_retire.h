@@ -51,7 +51,9 @@ QUIESCE_API bool quiesce_hazptr_try_barrier(void);
  *   it may wait for a cohort, but for no other callbacks and readers; it must return, as described
  *   at call_rcu().  Other callbacks of this kind wait until it has returned.
  *
- * Guards of shazptr.h protect objects, too.  Objects are gathered in batches of a thousand, so that
+ * For callers that hold locks.  Others take kfree_hazptr() or call_hazptr_inline(), which are
+ * faster, and whose garbage is bounded.
+ * Guards of shazptr.h protect objects, too.  Objects are gathered in batches of hundreds, so that
  * one membarrier and one scan serve them all.  A full batch is reclaimed at once; objects that a
  * thread leaves behind within about 0.1 s.  Objects that callbacks retire are reclaimed at once,
  * too, so a chain in which each callback retires the next object is as fast as scans are; but an
@@ -82,11 +84,13 @@ QUIESCE_PLAIN void call_hazptr_sized(struct hazptr_head *head, void (*func)(stru
  *   is in the middle of changing data that a callback changes; and the callback must not wait for
  *   readers for one more reason: it may run inside a section, or beside a slot, of the retirer.
  *
- * For programs that retire more than one thread can reclaim: throughput grows with the number of
- * retirers, and garbage is bounded ("Bound" in hazptr.h).  Once per batch, of a thousand objects or
- * more, the call scans all slots, runs the callbacks of those objects of this thread that were
- * retired by call_hazptr_inline() or kfree_hazptr() and are not protected, and hands the others
- * over.  Objects that callbacks retire are added to the batch that is being run.
+ * Throughput grows with the number of retirers, and garbage is bounded ("Bound" in hazptr.h).  Once
+ * per batch the call scans all slots, and finds which objects of this thread that were retired by
+ * call_hazptr_inline() or kfree_hazptr() are not protected; it hands those of call_hazptr() over.
+ * Each fourth call or so runs the callbacks of four of the objects that were found, so that no call
+ * takes long and memory is freed at the pace at which it is allocated.  A call runs more of them
+ * only if a batch has few objects because they are large, or less than five, or if the thread
+ * is a batch behind, after a reader that protected many objects for example.
  * Context: any thread, also in an RCU section or a callback (there the call runs no callbacks); not in a signal
  *   handler.  The library does not sleep here, and never waits; while a fork is being prepared the
  *   call runs no callbacks.  Callbacks may sleep.  May create the helper thread, for objects that a
@@ -109,7 +113,8 @@ QUIESCE_PLAIN void call_hazptr_inline_sized(struct hazptr_head *head, void (*fun
  * @field: its struct hazptr_head, less than 4096 bytes from its start: also one of a member, such as
  *   base.node.hazptr, and in C++ one of a base.
  *
- * Calls free(), in batches, in this call or in the helper, and no callback of the program.
+ * Calls free(), in this call, as call_hazptr_inline() calls callbacks, or in the helper, and no
+ *   callback of the program.
  * Context: as call_hazptr(); free() may take locks of the allocator.  Garbage is bounded as for
  *   call_hazptr_inline().
  * Cost: as call_hazptr_inline(). */
@@ -166,16 +171,16 @@ QUIESCE_PLAIN void hazptr_retire_sized(void *object, void (*deleter)(void *objec
 /* ---- the batch ---- */
 
 /** quiesce_set_hazptr_batch - set how many objects of a thread wait before it scans all slots.
- * @least, @most: 1 to HAZPTR_BATCH_MAX / 2; both 0: the default, 1024 and 4096.
+ * @least, @most: 1 to HAZPTR_BATCH_MAX / 2; both 0: the default, 128 and 4096.
  *
- * Within these limits the library takes twice the number of slots in use, and more where its heavy
- * fence interrupts other CPUs.  The trade-off: a scan costs a membarrier, of one to some ten
- * microseconds, and a load of each slot in use; a batch of n objects takes an n-th of that per
- * object, and keeps n objects of each thread that retires, besides those that are protected.
- * Batches of 64 keep a sixteenth of the garbage of the default and cost sixteen times as many
- * scans.
+ * Within these limits the library takes at least twice the number of slots in use, and as many
+ * objects as keep scans at about a thirtieth of a thread's time: so a thread that does other work
+ * between two retirements keeps little garbage, and one that only retires has few scans.  The
+ * trade-off: a scan costs a membarrier, of one to some ten microseconds, and a load of each slot in
+ * use; a batch of n objects takes an n-th of that per object, and keeps n objects of each thread
+ * that retires, besides those that are protected.
  * These are numbers of objects.  A batch of a thread is also full at HAZPTR_BATCH_BYTES; that of a
- * cohort, which has @least objects, is not.
+ * cohort, which has @least objects, by default 1024, is not.
  * Threads that retire adopt the limits with their next scan.
  * Context: any thread, any time.  Return: 0; -EINVAL. */
 QUIESCE_API int quiesce_set_hazptr_batch(uint32_t least, uint32_t most);

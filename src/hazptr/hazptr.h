@@ -19,9 +19,11 @@ void quiesce__hazptr_thread_end(struct quiesce_tls_v1 *self);
 
 #if defined(QUIESCE_SIM)
 #define QUIESCE_HAZPTR_BATCH 2u
+#define QUIESCE_COHORT_BATCH 2u
 #define QUIESCE_RETIRED_ENTRIES 4u
 #else
-#define QUIESCE_HAZPTR_BATCH 1024u  /* least number of objects that a thread collects before it reclaims, unless the program sets another */
+#define QUIESCE_HAZPTR_BATCH 128u  /* least number of objects that a thread collects before it scans, unless the program sets another */
+#define QUIESCE_COHORT_BATCH 1024u /* the same for a cohort */
 #define QUIESCE_RETIRED_ENTRIES HAZPTR_BATCH_MAX
 #endif
 
@@ -30,9 +32,10 @@ struct quiesce__reclaim {
 	struct hazptr_head *ready, *kept;
 };
 
-/* hazptr_batch.c: the least number of objects of a batch, of queue @r, or of the process if @r is NULL. */
+/* hazptr_batch.c: the least number of objects of a batch, of queue @r; the number for a cohort. */
 struct quiesce__retired_queue;
 uint32_t quiesce__batch_min(const struct quiesce__retired_queue *r);
+uint32_t quiesce__cohort_batch(void);
 
 /* Push to a list to which other threads push, and which they take, concurrently. */
 void quiesce__hazptr_push(struct hazptr_head **list, struct hazptr_head *head);

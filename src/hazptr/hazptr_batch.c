@@ -2,8 +2,10 @@
 /* hazptr_batch.c - how many objects a thread collects before it scans all slots.
  *
  * A scan costs a heavy fence and a load for each slot in use, however many objects it serves; objects that
- * wait for it are garbage.  So a batch has twice as many objects as slots are in use, within the limits that
- * the program set, and grows step by step while the fence is slow because it interrupts other threads.
+ * wait for it are garbage.  So the batch is as small as keeps scans cheap for this thread: it doubles after a scan
+ * that took a noticeable part of the time since the scan before, and halves after one that took hardly any.  A
+ * thread that does other work between two retirements keeps little garbage; one that does nothing else has few
+ * scans.  The batch stays within the limits that the program set, and above twice the number of slots in use.
  */
 #include "hazptr_retired.h"
 
@@ -12,18 +14,25 @@
 #if defined(QUIESCE_SIM)
 #define DEFAULT_MAX QUIESCE_HAZPTR_BATCH
 #else
-#define DEFAULT_MAX (4 * QUIESCE_HAZPTR_BATCH)
+#define DEFAULT_MAX (32 * QUIESCE_HAZPTR_BATCH)
 #endif
 #define OBJECTS_PER_SLOT 2u
-#define SLOW_FENCE_NS 3000u /* a fence that interrupts no thread takes less */
+#define DEAR 32u   /* a scan is dear if it takes more than this part of the time between two scans ... */
+#define CHEAP 64u /* ... and cheap if it takes less than this part */
 
 /* The limits of the process.  Two words: a reader between the two stores combines both choices, for a short
  * time. */
 static uint32_t all_min = QUIESCE_HAZPTR_BATCH, all_max = DEFAULT_MAX;
+static uint32_t cohort_batch = QUIESCE_COHORT_BATCH;
+
+uint32_t quiesce__cohort_batch(void)
+{
+	return quiesce_load_relaxed(&cohort_batch); /* Relaxed: a policy. */
+}
 
 uint32_t quiesce__batch_min(const struct quiesce__retired_queue *r)
 {
-	return r && r->own_min ? r->own_min : quiesce_load_relaxed(&all_min); /* Relaxed: a policy. */
+	return r->own_min ? r->own_min : quiesce_load_relaxed(&all_min); /* Relaxed: a policy. */
 }
 
 static uint32_t batch_max(const struct quiesce__retired_queue *r)
@@ -33,12 +42,17 @@ static uint32_t batch_max(const struct quiesce__retired_queue *r)
 
 void quiesce__batch_adapt(struct quiesce__retired_queue *r, const struct quiesce__hazptr_scan *set)
 {
-	uint32_t min = quiesce__batch_min(r), max = batch_max(r), slots = OBJECTS_PER_SLOT * set->slots;
-	uint32_t batch = set->fence_ns > SLOW_FENCE_NS ? 2 * r->batch : r->batch / 2;
+	uint32_t min = quiesce__batch_min(r), max = batch_max(r), slots = OBJECTS_PER_SLOT * set->slots, batch = r->batch;
+	uint64_t took = platform_now_ns() - set->begin_ns, between = set->begin_ns - r->scanned_ns;
 
+	r->scanned_ns = set->begin_ns;
+	if (took > between / DEAR)
+		batch *= 2;
+	else if (took < between / CHEAP)
+		batch /= 2;
 	batch = batch > slots ? batch : slots;
 	batch = batch < max ? batch : max;
-	r->batch = batch > min ? batch : min;
+	quiesce_store_relaxed(&r->batch, batch > min ? batch : min); /* Relaxed: sweepers read it as a hint. */
 }
 
 static bool is_valid(uint32_t least, uint32_t most)
@@ -48,10 +62,13 @@ static bool is_valid(uint32_t least, uint32_t most)
 
 int quiesce_set_hazptr_batch(uint32_t least, uint32_t most)
 {
+	uint32_t cohort = least;
+
 	if (!least && !most)
-		least = QUIESCE_HAZPTR_BATCH, most = DEFAULT_MAX;
+		least = QUIESCE_HAZPTR_BATCH, most = DEFAULT_MAX, cohort = QUIESCE_COHORT_BATCH;
 	if (!is_valid(least, most))
 		return -EINVAL;
+	quiesce_store_relaxed(&cohort_batch, cohort); /* Relaxed: a policy. */
 	quiesce_store_relaxed(&all_min, least); /* Relaxed: a policy. */
 	quiesce_store_relaxed(&all_max, most); /* Relaxed: a policy. */
 	return 0;

@@ -155,7 +155,7 @@ void quiesce_call_hazptr_cohort(struct hazptr_cohort *cohort, struct hazptr_head
 	quiesce__hazptr_count_pushed();
 	nr = quiesce_fetch_add_relaxed(&cohort->nr, (uint64_t)1) + 1; /* Relaxed: when to scan is a policy. */
 	quiesce__hazptr_push(list_of(cohort), head); /* the last access to @cohort, unless the batch is complete */
-	if (nr % quiesce__batch_min(NULL) || (quiesce__self()->state & QUIESCE_TLS_IN_HAZPTR))
+	if (nr % quiesce__cohort_batch() || (quiesce__self()->state & QUIESCE_TLS_IN_HAZPTR))
 		return;
 	reclaim_some(cohort);
 }

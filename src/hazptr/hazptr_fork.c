@@ -20,7 +20,6 @@ void quiesce__hazptr_stats(struct quiesce_stats *stats)
 	in += quiesce__sweep.gone_queued;
 	for (struct quiesce__retired_queue *r = quiesce__sweep.queues; r; r = r->next) {
 		run += quiesce_load_relaxed(&r->nr_run); /* Relaxed: read first, so that the difference misses no object. */
-		in -= quiesce_load_relaxed(&r->again);  /* Relaxed: a statistic. */
 		in += quiesce_load_relaxed(&r->queued); /* Relaxed: a statistic. */
 	}
 	quiesce__unlock(&quiesce__sweep.lists_lock);
@@ -57,13 +56,23 @@ void quiesce__retired_fork_parent(void)
 	quiesce__unlock(&quiesce__sweep.lists_lock);
 }
 
+/* The number of entries whose objects have gone to a list. */
+static uint64_t nr_holes(struct quiesce__retired_queue *r)
+{
+	uint64_t nr = 0;
+
+	for (uint64_t i = r->taken; i != r->queued; i++)
+		nr += !*quiesce__retired_entry(r, i);
+	return nr;
+}
+
 /* Make @r, whose owner the child does not have, an orphan; the callback that its owner was running
  * counts as run. */
 static void orphan(struct quiesce__retired_queue *r)
 {
 	quiesce__lock_reset(&r->lock, false);
 	r->in_gate = r->consuming = 0;
-	r->nr_run = r->taken - r->again - r->swept; /* including the callback that was running */
+	r->nr_run = r->taken + nr_holes(r) - r->swept; /* including the callback that was running */
 	r->owner_gone = 1;
 	/* The owner may have been taking a proxy: as that is unknown, the proxies are abandoned. */
 	r->proxies = (struct quiesce__proxies){ 0 };
@@ -79,6 +88,8 @@ static void reinit_queue(struct quiesce__retired_queue *r, const struct quiesce_
 		quiesce__lock_reset(&r->lock, false); /* a sweeper of the parent held it */
 	r->in_recheck = false;
 	r->limit = 0;
+	if (r->ready - r->taken > QUIESCE_RETIRED_ENTRIES) /* a sweeper of the parent was draining it */
+		r->ready = r->taken;
 	r->listed = quiesce__retired_nr_waiting(r) != 0;
 	if (!r->listed)
 		return;

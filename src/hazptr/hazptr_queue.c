@@ -71,23 +71,15 @@ void quiesce__retired_list(struct quiesce__retired_queue *r)
 	while (!quiesce_cmpxchg(HP3, &shard->listed, &old, r));
 }
 
-struct hazptr_head *quiesce__retired_drain(struct quiesce__retired_queue *r, struct hazptr_head *list)
+struct hazptr_head *quiesce__retired_drain_one(struct quiesce__retired_queue *r)
 {
-	uint64_t nr = quiesce__retired_nr_waiting(r);
+	uintptr_t item = quiesce__retired_take(r, r->taken + quiesce__retired_nr_waiting(r));
 
-	r->swept += nr;
-	if (nr && !QUIESCE_MUTANT(hazptr_drain_unmarked))
-		quiesce_store_relaxed(&r->limit, 0); /* Relaxed: HP4's fence follows before any thread relies on it. */
-	for (; nr; nr--) {
-		/* Relaxed: HP2 orders it; under the lock. */
-		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken));
-		struct hazptr_head *head = (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS);
-
-		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: under the lock. */
-		head->next = list;
-		list = head;
-	}
-	return list;
+	if (item)
+		r->swept++;
+	else
+		r->ready = r->taken, r->kept = 0;
+	return (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS);
 }
 
 static QUIESCE_COLD void grow_table(struct quiesce__retired_queue *r)
@@ -142,7 +134,7 @@ static void remove_queue(struct quiesce__retired_queue *r)
 	*r->at = r->next;
 	if (r->next)
 		r->next->at = r->at;
-	quiesce__sweep.gone_queued += r->queued - r->again;
+	quiesce__sweep.gone_queued += r->queued;
 	quiesce__sweep.gone_run += r->nr_run;
 }
 

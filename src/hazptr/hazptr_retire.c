@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* hazptr_retire.c - call_hazptr(): a thread's queue of retired objects, from its owner's side.
  *
- *   owner:   push to its queue -> at the limit: hand over objects that only the helper may reclaim; with a batch of others:
- *            fence, scan all slots, reclaim objects that are not protected, queue the others again
+ *   owner:   push to its queue -> at the limit: with a batch: hand over objects that only the helper may reclaim, fence, scan all
+ *            slots, divide the others into ready ones and protected ones -> reclaim a few ready objects
  *   sweeper: (the helper, or hazptr_barrier()) take objects that were handed over, drain queues whose owners retire no more
  *            -> fence, scan -> reclaim objects that are not protected, keep the others
  *
- *        taken                    queued     limit  max_queued
- *          |                        |          |        |
- *   ...    v                        v          v        v
- *   [run ][ waiting                ][ free ... visit here
+ *        taken     ready          queued     limit  max_queued
+ *          |         |              |          |        |
+ *   ...    v         v              v          v        v
+ *   [run ][  ready  ][   waiting   ][ free ... visit here
  *
  * I1. A reclaimed object was queued before the fence that precedes its scan.
- * I2. @taken, @limit, @base and the entries between @taken and @queued belong to the holder of the queue's
+ * I2. @taken, @ready, @limit, @base and the entries between @taken and @queued belong to the holder of the queue's
  *     lock; only the owner pushes, and never at @max_queued, which it sets under the lock.
  * I3. An object is removed from its queue or list before its callback runs, and chunks of callbacks run
- *     inside the gate (runtime/gate.h), so after a fork no callback runs twice.
+ *     inside the gate (runtime/gate.h), so after a fork no callback runs twice.  At any moment no two entries have
+ *     the same object: so a child that was forked without handlers may lose one that was being moved, and never
+ *     reclaims one twice.
  * I4. A queue that is not empty is listed, or has a limit above @queued only until the sweeper that drains it
  *     has checked it once more.  An empty queue has the limit 0: its next object makes the owner list it.
  * I5. Callbacks do not reclaim: objects that they retire are queued, or pushed to a list if the queue is
@@ -25,6 +27,11 @@
  *     in the queue, or go to a list.
  * I7. If a callback ends its thread, visit_ended() finishes the visit: the queue is as after a visit that ran
  *     fewer callbacks, and listed.
+ * I8. The owner reclaims at most STEP objects in a call, and as many as it retires.  An allocator keeps a few
+ *     objects of a size at hand, and is several times as slow if many are freed in a row and allocated in a row.
+ *     As the waiting objects become more the ready ones become fewer, so together they are at most a batch, besides
+ *     those that are protected.  An owner that is far behind, because callbacks retire or a reader has let many objects go,
+ *     and one whose few objects are large, reclaims all that are ready.
  *
  * HP2  object queued                                 | queue drained
  * HP4  object queued, then limit read                | limit 0, fence, then queued read
@@ -33,12 +40,13 @@
 #include "hazptr_retired.h"
 
 #define CHUNK 64u            /* callbacks between two passages of the fork gate */
-#define PREFETCH 8u
-#define ROUNDS 16u
-#define FEW 8u               /* at most this many objects are moved to the front of the array */
+#define PREFETCH 4u
+#define FEW 8u               /* at most this many objects are moved to the front of the array at any visit */
 #if defined(QUIESCE_SIM)
+#define STEP 1u
 #define TRY_HELPER 1u
 #else
+#define STEP 4u              /* most objects that an owner reclaims in one call while it keeps pace */
 #define TRY_HELPER 8u        /* without a helper, a start is tried again after this many objects */
 #endif
 
@@ -51,50 +59,7 @@ static void push(struct quiesce__retired_queue *r, uintptr_t item)
 	quiesce_store_release(HP2, &r->queued, queued + 1);
 }
 
-static void push_again(struct quiesce__retired_queue *r, uintptr_t item)
-{
-	push(r, item);
-	quiesce_store_relaxed(&r->again, r->again + 1); /* Relaxed: a statistic. */
-}
-
-/* ---- the owner reclaims ---- */
-
-/* One round of a scan in several: mark the protected entries. */
-static void mark(struct quiesce__retired_queue *r, uint64_t end, const struct quiesce__hazptr_scan *set)
-{
-	for (uint64_t i = r->taken; i != end; i++) {
-		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: under the lock. */
-
-		if (quiesce__hazptr_scan_has(set, quiesce__retired_address(item)))
-			quiesce_store_relaxed(quiesce__retired_entry(r, i), item | QUIESCE_RETIRED_MARK); /* Relaxed: under the lock. */
-	}
-}
-
-/* Clear the marks, which are valid for one scan only. */
-static QUIESCE_COLD void unmark(struct quiesce__retired_queue *r, uint64_t end)
-{
-	for (uint64_t i = r->taken; i != end; i++) {
-		uintptr_t *entry = quiesce__retired_entry(r, i);
-
-		quiesce_store_relaxed(entry, quiesce_load_relaxed(entry) & ~QUIESCE_RETIRED_MARK); /* Relaxed: under the lock. */
-	}
-}
-
-static void run_one(struct quiesce__retired_queue *r, uint64_t i, const struct quiesce__hazptr_scan *set, struct quiesce__run *run)
-{
-	uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: under the lock. */
-
-	/* Relaxed: a hint. */
-	__builtin_prefetch((const void *)quiesce_load_relaxed(quiesce__retired_entry(r, i + PREFETCH)));
-	quiesce_store_relaxed(&r->taken, i + 1); /* Relaxed: under the lock. */
-	if (((item & QUIESCE_RETIRED_MARK) || quiesce__hazptr_scan_has(set, quiesce__retired_address(item))) &&
-	    !QUIESCE_MUTANT(hazptr_no_scan)) {
-		push_again(r, item & ~QUIESCE_RETIRED_MARK);
-	} else {
-		quiesce__hazptr_call(run, (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS));
-		quiesce_store_relaxed(&r->nr_run, r->nr_run + 1); /* Relaxed: a statistic. */
-	}
-}
+/* ---- the gate ---- */
 
 /* True if the thread is inside the gate already: in any callback but one of a cohort. */
 static bool in_gate(const struct quiesce_tls_v1 *self)
@@ -118,51 +83,70 @@ static void leave_gate(const struct quiesce_tls_v1 *self, struct quiesce__retire
 		quiesce__gate_leave(&r->in_gate);
 }
 
-static void run_chunk(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, uint64_t stop, const struct quiesce__hazptr_scan *set)
-{
-	struct quiesce__run *run = self->runs;
+/* ---- the owner scans ---- */
 
-	r->consuming = 1;
-	self->state |= QUIESCE_TLS_IN_HAZPTR;
-	while (r->taken != stop)
-		run_one(r, r->taken, set, run);
-	self->state &= ~QUIESCE_TLS_IN_HAZPTR;
-	r->consuming = 0;
-	run->func = 0;
-}
-
-/* Reclaim up to @end, in chunks; false: a fork is being prepared, and the rest waits for the next visit. */
-static bool run_until(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, uint64_t end, const struct quiesce__hazptr_scan *set)
+/* One round of a scan in several: mark the protected entries. */
+static void mark(struct quiesce__retired_queue *r, uint64_t end, const struct quiesce__hazptr_scan *set)
 {
-	while (r->taken != end) {
-		if (!enter_gate(self, r)) {
-			unmark(r, end);
-			return false;
-		}
-		run_chunk(self, r, end - r->taken < CHUNK ? end : r->taken + CHUNK, set);
-		leave_gate(self, r);
+	for (uint64_t i = r->ready; i != end; i++) {
+		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: under the lock. */
+
+		if (quiesce__hazptr_scan_has(set, quiesce__retired_address(item)))
+			quiesce_store_relaxed(quiesce__retired_entry(r, i), item | QUIESCE_RETIRED_MARK); /* Relaxed: under the lock. */
 	}
-	return true;
 }
 
-/* Reclaim the queue.  By the owner, under the lock, not in a callback; the owner may run everything that is
- * queued. */
-static bool reclaim_own(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r)
+/* I3: make @item, of entry @i, the last ready one; the entry that was there takes its place.  @item: 0 if the object has gone to a
+ * list. */
+static void move_to_ready(struct quiesce__retired_queue *r, uint64_t i, uintptr_t item)
+{
+	uintptr_t *from = quiesce__retired_entry(r, i), *to = quiesce__retired_entry(r, r->ready);
+
+	if (from == to) {
+		quiesce_store_relaxed(to, item); /* Relaxed: under the lock. */
+	} else {
+		uintptr_t other = quiesce_load_relaxed(to); /* Relaxed: under the lock. */
+
+		quiesce_store_relaxed(from, 0); /* Relaxed: under the lock. */
+		quiesce_store_relaxed(to, item); /* Relaxed: under the lock. */
+		quiesce_store_relaxed(from, other); /* Relaxed: under the lock. */
+	}
+	r->ready++;
+}
+
+/* Move the entries before @end that @set does not contain to the ready ones, and clear marks, which are valid for one scan. */
+static void divide(struct quiesce__retired_queue *r, uint64_t end, const struct quiesce__hazptr_scan *set)
+{
+	for (uint64_t i = r->ready; i != end; i++) {
+		uintptr_t *entry = quiesce__retired_entry(r, i), item = quiesce_load_relaxed(entry); /* Relaxed: under the lock. */
+
+		if (((item & QUIESCE_RETIRED_MARK) || quiesce__hazptr_scan_has(set, quiesce__retired_address(item))) &&
+		    !QUIESCE_MUTANT(hazptr_no_scan))
+			quiesce_store_relaxed(entry, item & ~QUIESCE_RETIRED_MARK); /* Relaxed: under the lock. */
+		else
+			move_to_ready(r, i, item);
+	}
+}
+
+/* Scan for the objects that wait.  By the owner, under the lock, inside the gate. */
+static void scan_own(struct quiesce__retired_queue *r)
 {
 	uint64_t end = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
 	struct quiesce__hazptr_scan set;
-	bool many, done;
+	bool many;
 
 	quiesce__hazptr_scan_begin(&set, r->table, r->table_used);
 	many = quiesce__hazptr_scan_incomplete(&set);
+	if (!set.nr && !set.protects_all)
+		r->ready = end;
 	while (quiesce__hazptr_scan_incomplete(&set)) {
 		mark(r, end, &set);
 		quiesce__hazptr_scan_next(&set);
 	}
-	done = run_until(self, r, end, &set);
+	divide(r, end, &set);
+	r->kept = end - r->ready;
 	quiesce__batch_adapt(r, &set);
 	quiesce__retired_fit_table(r, &set, many);
-	return done;
 }
 
 /* ---- the owner hands over ---- */
@@ -180,110 +164,166 @@ static void push_to_list(const struct quiesce__retired_queue *r, struct hazptr_h
 	quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
 }
 
-/* True if the queue has an object that only the helper may reclaim. */
-static bool any_for_helper(struct quiesce__retired_queue *r)
-{
-	uint64_t end = quiesce_load_relaxed(&r->queued); /* Relaxed: the owner's own. */
-
-	for (uint64_t i = r->taken; i != end; i++)
-		if (!(quiesce_load_relaxed(quiesce__retired_entry(r, i)) & QUIESCE_RETIRED_HERE)) /* Relaxed: under the lock. */
-			return true;
-	return false;
-}
-
-/* Push the objects that only the helper may reclaim, or with @all every object, to the shard's list.  Under
- * the lock, inside the gate. */
-static void hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, bool all)
+/* Push the waiting objects that only the helper may reclaim, or with @all every one, to the shard's list; false: there are none.
+ * Under the lock, inside the gate. */
+static bool hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, bool all)
 {
 	uint64_t end = quiesce_load_relaxed(&r->queued), nr = 0; /* Relaxed: the owner's own. */
 	struct hazptr_head *first = NULL, *last = NULL;
 
-	while (r->taken != end) {
-		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)); /* Relaxed: under the lock. */
+	if (!r->for_helper && !all)
+		return false;
+	for (uint64_t i = r->ready; i != end; i++) {
+		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: under the lock. */
 		struct hazptr_head *head = (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS);
 
-		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: under the lock. */
-		if ((item & QUIESCE_RETIRED_HERE) && !all) {
-			push_again(r, item);
+		if (((item & QUIESCE_RETIRED_HERE) && !all) || !head) /* NULL: lost in a fork without handlers (I3) */
 			continue;
-		}
+		move_to_ready(r, i, 0);
 		head->next = first;
 		first = head;
 		last = last ? last : head;
 		nr++;
 	}
+	r->for_helper = 0;
+	if (!nr) /* the sweeper has drained them */
+		return false;
 	r->swept += nr;
 	quiesce_fetch_add_relaxed(&quiesce__counters.hazptr_swept, nr); /* Relaxed: a statistic. */
 	quiesce__hazptr_push_chain(&shard_of(self, r)->handed_over, first, last);
+	return true;
 }
 
-static bool try_hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, bool all)
+/* ---- the owner reclaims ---- */
+
+/* Remove the next ready object, if it is for free() or @any; NULL: there is none. */
+static struct hazptr_head *take_ready(struct quiesce__retired_queue *r, bool any)
+{
+	struct hazptr_head *head = NULL;
+
+	for (; !head && r->taken != r->ready; quiesce_store_relaxed(&r->taken, r->taken + 1)) { /* Relaxed: under the lock. */
+		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)); /* Relaxed: under the lock. */
+
+		head = (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS);
+		if (head && !any && (uintptr_t)head->func > QUIESCE_KFREE_OFFSET_MAX)
+			return NULL;
+	}
+	return head;
+}
+
+/* Reclaim at most @nr ready objects; only objects for free(), unless in @run.  Returns how many of @nr are left.  By the owner, under
+ * the lock; in a run, inside the gate. */
+static uint32_t run_ready(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, uint32_t nr, struct quiesce__run *run)
+{
+	struct hazptr_head *head;
+
+	r->consuming = 1;
+	self->state |= QUIESCE_TLS_IN_HAZPTR;
+	for (; nr && (head = take_ready(r, run)); nr--) {
+		uintptr_t later = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken + PREFETCH)); /* Relaxed: a hint. */
+
+		__builtin_prefetch((const void *)later);
+		quiesce__hazptr_call(run, head);
+		quiesce_store_relaxed(&r->nr_run, r->nr_run + 1); /* Relaxed: a statistic. */
+	}
+	self->state &= ~QUIESCE_TLS_IN_HAZPTR;
+	r->consuming = 0;
+	if (run)
+		run->func = 0;
+	return nr;
+}
+
+static void try_run_ready(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, uint32_t nr)
 {
 	if (!enter_gate(self, r))
-		return false;
-	hand_over(self, r, all);
+		return;
+	run_ready(self, r, nr, self->runs);
 	leave_gate(self, r);
-	return true;
+}
+
+/* Reclaim every ready object, in chunks; a fork that is being prepared leaves the rest. */
+static void run_all_ready(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r)
+{
+	uint64_t before;
+
+	do {
+		before = r->taken;
+		try_run_ready(self, r, CHUNK);
+	} while (r->taken != before);
 }
 
 /* ---- at the limit ---- */
 
-/* I2, I4: let the owner's next visit come when @target objects wait. */
-static void set_limit(struct quiesce__retired_queue *r, uint64_t target)
+static uint64_t nr_ready(const struct quiesce__retired_queue *r)
+{
+	return r->ready - r->taken;
+}
+
+/* The position at which a whole batch waits, besides what was protected. */
+static uint64_t batch_end(const struct quiesce__retired_queue *r)
+{
+	return r->ready + r->kept + r->batch;
+}
+
+/* The position of the owner's next visit.  Without a helper it comes sooner: only a visit would start the helper for a queue that
+ * is listed already. */
+static uint64_t next_visit(const struct quiesce__retired_queue *r)
+{
+	uint64_t queued = quiesce_load_relaxed(&r->queued), at = batch_end(r); /* Relaxed: the owner's own. */
+
+	if (nr_ready(r)) /* I8 */
+		at = queued + (nr_ready(r) > r->batch ? (STEP + 1) / 2 : STEP);
+	if (quiesce_unlikely(!quiesce__helper_running()) && at > queued + TRY_HELPER && !QUIESCE_MUTANT(hazptr_helper_tried_late))
+		at = queued + TRY_HELPER;
+	return at;
+}
+
+/* I2, I4: let the owner's next visit come at position @at. */
+static void set_limit(struct quiesce__retired_queue *r, uint64_t at)
 {
 	r->max_queued = r->taken + QUIESCE_RETIRED_ENTRIES;
-	if (target > QUIESCE_RETIRED_ENTRIES - 1)
-		target = QUIESCE_RETIRED_ENTRIES - 1;
-	quiesce_store_relaxed(&r->limit, quiesce__retired_nr_waiting(r) ? r->taken + target : 0); /* Relaxed: under the lock. */
+	if (at - r->taken > QUIESCE_RETIRED_ENTRIES - 1)
+		at = r->max_queued - 1;
+	quiesce_store_relaxed(&r->limit, quiesce__retired_nr_waiting(r) ? at : 0); /* Relaxed: under the lock. */
 }
 
-/* Without a helper the owner visits sooner: only it would start the helper for a queue that is listed
- * already. */
-static uint64_t next_target(const struct quiesce__retired_queue *r, uint64_t target)
-{
-	uint64_t soon = quiesce__retired_nr_waiting(r) + TRY_HELPER;
-
-	return quiesce_likely(quiesce__helper_running()) || soon > target || QUIESCE_MUTANT(hazptr_helper_tried_late) ? target : soon;
-}
-
-/* Move the remaining objects to the front of the array, so that a queue that is often empty uses only the
- * array's first page.  The old entries stay valid until the new ones are, so a child that was forked without
- * handlers finds the objects either way. */
-static void move_to_front(struct quiesce__retired_queue *r)
+/* Move the remaining objects to the front of the array, so that a queue that is often empty uses only the array's first page, and
+ * one of small batches a few pages.  The old entries stay valid until the new ones are, so a child that was forked without handlers
+ * finds the objects either way. */
+static void move_to_front(struct quiesce__retired_queue *r, bool scanned)
 {
 	uint64_t nr = quiesce__retired_nr_waiting(r), at = (r->taken - r->base) % QUIESCE_RETIRED_ENTRIES;
 
-	if (nr > FEW || at < nr || at + nr > QUIESCE_RETIRED_ENTRIES)
+	if ((nr > FEW && !scanned) || at < (nr > FEW ? 4 * nr : nr) || at + nr > QUIESCE_RETIRED_ENTRIES)
 		return;
 	for (uint64_t i = 0; i < nr; i++)
 		quiesce_store_relaxed(&r->entry[i], quiesce_load_relaxed(&r->entry[at + i])); /* Relaxed: under the lock. */
 	r->base = r->taken;
 }
 
-/* Reclaim while a whole batch is left, because callbacks may retire another one; a limited number of rounds. */
-static void reclaim_batches(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r)
+/* I8: true if so many objects are ready that the owner would not keep pace with them. */
+static bool is_behind(const struct quiesce__retired_queue *r)
 {
-	for (uint32_t i = 0; i < ROUNDS; i++) {
-		uint64_t run = r->nr_run, again = r->again;
-
-		if (!reclaim_own(self, r) || r->nr_run == run || quiesce__retired_nr_waiting(r) - (r->again - again) < r->batch ||
-		    any_for_helper(r))
-			return;
-	}
+	return r->batch <= STEP || nr_ready(r) > 2 * r->batch ||
+	       quiesce__retired_nr_waiting(r) > QUIESCE_RETIRED_ENTRIES - QUIESCE_RETIRED_ENTRIES / 8;
 }
 
 /* The queue has a batch, or with @large fewer objects of as many bytes.  True: objects were handed over. */
-static bool reclaim_or_hand_over(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, bool large)
+static bool scan_or_hand_over(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, bool large)
 {
-	bool handed = any_for_helper(r);
+	bool handed;
 
-	if (handed && !try_hand_over(self, r, false))
+	if (!enter_gate(self, r))
 		return false;
-	if (quiesce__retired_nr_waiting(r) >= (large ? 1 : r->batch))
-		reclaim_batches(self, r);
-	/* Half the array is protected, or callbacks retire that many objects. */
-	if (quiesce__retired_nr_waiting(r) > QUIESCE_RETIRED_ENTRIES / 2)
-		handed |= try_hand_over(self, r, true);
+	handed = hand_over(self, r, false);
+	if (quiesce__retired_nr_waiting(r) - nr_ready(r) >= (large ? 1 : r->batch))
+		scan_own(r);
+	/* Half the array is protected. */
+	if (quiesce__retired_nr_waiting(r) - nr_ready(r) > QUIESCE_RETIRED_ENTRIES / 2)
+		handed |= hand_over(self, r, true);
+	leave_gate(self, r);
+	if (large || is_behind(r) || QUIESCE_MUTANT(hazptr_unpaced))
+		run_all_ready(self, r);
 	return handed;
 }
 
@@ -293,11 +333,18 @@ static inline bool is_large(const struct quiesce__retired_queue *r)
 	return r->bytes >= HAZPTR_BATCH_BYTES && !QUIESCE_MUTANT(hazptr_bytes_unbounded);
 }
 
+/* True if a scan is due. */
+static bool is_full(const struct quiesce__retired_queue *r)
+{
+	return quiesce_load_relaxed(&r->queued) >= batch_end(r) || is_large(r); /* Relaxed: the owner's own. */
+}
+
 /* A visit of the owner, which holds its queue's lock. */
 struct visit {
 	struct quiesce__run run;
 	struct quiesce__retired_queue *r;
 	struct hazptr_head *next; /* object that is being retired and did not fit into the queue; NULL: none */
+	uint32_t nr;               /* most ready objects to reclaim */
 	enum quiesce__sweeps when; /* how soon to schedule a sweep */
 };
 
@@ -312,21 +359,30 @@ static void visit(struct quiesce__run *run)
 	struct visit *v = (struct visit *)run;
 	struct quiesce__retired_queue *r = v->r;
 	struct quiesce_tls_v1 *self = quiesce__self();
-	uint64_t target = r->batch;
-	bool handed = false, large = is_large(r);
+	/* Relaxed: under the lock. */
+	bool first = !quiesce_load_relaxed(&r->limit), large = is_large(r);
+	bool full = is_full(r), handed = false;
 
-	quiesce_fetch_add_relaxed(&quiesce__sweep.bytes, r->bytes); /* Relaxed: a statistic. */
-	r->bytes = 0;
-	if (self->state & QUIESCE_TLS_IN_HAZPTR) {
-		target = QUIESCE_RETIRED_ENTRIES; /* I5 */
-	} else if (quiesce__retired_nr_waiting(r) >= target || large) {
-		handed = reclaim_or_hand_over(self, r, large);
-		target = quiesce__retired_nr_waiting(r) + r->batch;
+	if (full) {
+		quiesce_fetch_add_relaxed(&quiesce__sweep.bytes, r->bytes); /* Relaxed: a statistic. */
+		r->bytes = 0;
 	}
-	move_to_front(r);
-	set_limit(r, next_target(r, target));
+	if (self->state & QUIESCE_TLS_IN_HAZPTR) {
+		set_limit(r, r->taken + QUIESCE_RETIRED_ENTRIES); /* I5 */
+	} else {
+		if (full)
+			handed = scan_or_hand_over(self, r, large);
+		if (nr_ready(r))
+			try_run_ready(self, r, v->nr);
+		move_to_front(r, full);
+		set_limit(r, next_visit(r));
+	}
 	list_if_any(r);
-	v->when = handed ? QUIESCE_SWEEPS_SOON : QUIESCE_SWEEPS_LATER;
+	/* Schedule even if the queue was listed already: in a forked child no sweep may be scheduled. */
+	if (handed)
+		v->when = QUIESCE_SWEEPS_SOON;
+	else if (first || full || !quiesce__helper_running())
+		v->when = QUIESCE_SWEEPS_LATER;
 }
 
 /* I7: finish a visit in which a callback ended the thread. */
@@ -338,10 +394,9 @@ static void visit_ended(struct quiesce__run *run)
 	r->consuming = 0;
 	if (run->func)
 		quiesce_store_relaxed(&r->nr_run, r->nr_run + 1); /* Relaxed: a statistic. */
-	unmark(r, quiesce_load_relaxed(&r->queued)); /* Relaxed: the owner's own. */
 	if (!QUIESCE_MUTANT(hazptr_ended_inside))
 		leave_gate(quiesce__self(), r);
-	set_limit(r, r->batch);
+	set_limit(r, next_visit(r));
 	if (!QUIESCE_MUTANT(hazptr_ended_unlisted))
 		list_if_any(r);
 	quiesce__unlock(&r->lock);
@@ -361,9 +416,27 @@ static bool lock_own(struct quiesce__retired_queue *r)
 	return quiesce__trylock(&r->lock);
 }
 
-static QUIESCE_COLD void visit_at_limit(struct quiesce__retired_queue *r, struct hazptr_head *next)
+/* I8: free a few ready objects, because free() needs neither run nor gate.  True: that was all of the visit; else up to @v->nr
+ * ready objects, or a scan, are left. */
+static bool step(struct visit *v)
 {
-	struct visit v = { .run.call = "call_hazptr_inline()", .r = r, .next = next };
+	struct quiesce__retired_queue *r = v->r;
+	struct quiesce_tls_v1 *self = quiesce__self();
+
+	/* Relaxed: under the lock. */
+	if (!nr_ready(r) || (self->state & QUIESCE_TLS_IN_HAZPTR) || !quiesce_load_relaxed(&r->limit) || is_full(r) ||
+	    !quiesce__helper_running())
+		return false;
+	v->nr = run_ready(self, r, STEP, NULL);
+	if (v->nr && nr_ready(r))
+		return false;
+	set_limit(r, next_visit(r));
+	return true;
+}
+
+static __attribute__((noinline)) void visit_at_limit(struct quiesce__retired_queue *r, struct hazptr_head *next)
+{
+	struct visit v = { .run.call = "call_hazptr_inline()", .r = r, .next = next, .nr = STEP };
 
 	if (r->consuming) { /* this thread holds the lock */
 		r->max_queued = r->taken + QUIESCE_RETIRED_ENTRIES;
@@ -372,14 +445,17 @@ static QUIESCE_COLD void visit_at_limit(struct quiesce__retired_queue *r, struct
 	}
 	if (!lock_own(r))
 		return;
-	quiesce__run(&v.run, visit, visit_ended);
+	if (!step(&v))
+		quiesce__run(&v.run, visit, visit_ended);
 	quiesce__unlock(&r->lock);
-	quiesce__sweep_schedule(v.when); /* schedule even if the queue was listed already: in a forked child no sweep may be scheduled */
+	if (v.when != QUIESCE_SWEEPS_NEVER)
+		quiesce__sweep_schedule(v.when);
 }
 
 static inline void queue(struct quiesce__retired_queue *r, uintptr_t item, size_t bytes)
 {
 	r->bytes += bytes;
+	r->for_helper += !(item & QUIESCE_RETIRED_HERE);
 	push(r, item);
 	/* Either this thread reads the limit 0, or the sweeper that set it sees the object that was pushed,
 	 * and takes it. */
@@ -392,7 +468,7 @@ static inline void queue(struct quiesce__retired_queue *r, uintptr_t item, size_
 
 /* ---- the calls ---- */
 
-static inline bool is_full(const struct quiesce__retired_queue *r)
+static inline bool has_no_room(const struct quiesce__retired_queue *r)
 {
 	return quiesce_load_relaxed(&r->queued) >= r->max_queued; /* Relaxed: the owner's own. */
 }
@@ -402,9 +478,9 @@ static struct quiesce__retired_queue *queue_for(struct quiesce_tls_v1 *self, str
 {
 	struct quiesce__retired_queue *r = self->retired ? self->retired : quiesce__retired_new(self);
 
-	if (r && is_full(r))
+	if (r && has_no_room(r))
 		visit_at_limit(r, next);
-	return r && !is_full(r) ? r : NULL;
+	return r && !has_no_room(r) ? r : NULL;
 }
 
 /* An object for free() may be reclaimed by its owner: free() is no callback of the program. */
@@ -442,7 +518,7 @@ static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_hea
 	struct quiesce__retired_queue *r = self->retired;
 
 	/* Relaxed: as in quiesce__init(). */
-	if (quiesce_unlikely(!head || !func || !r || !quiesce_load_relaxed(quiesce__fork_canary) || is_full(r))) {
+	if (quiesce_unlikely(!head || !func || !r || !quiesce_load_relaxed(quiesce__fork_canary) || has_no_room(r))) {
 		call_slow(head, func, bytes, here);
 		return;
 	}

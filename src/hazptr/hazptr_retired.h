@@ -42,16 +42,19 @@ struct quiesce__retired_queue {
 	uint64_t limit;       /* a sweeper sets it to 0 */
 	uint64_t max_queued;  /* value of @queued at which the array is full, as of the owner's last visit */
 	uint64_t base;        /* position of the first entry of the array; under the lock */
-	uint64_t again;       /* part of @queued: objects that were queued again */
 	uint64_t nr_run;      /* number of callbacks that the owner has run */
 	uint32_t batch;
+	uint32_t for_helper;  /* 0: no object that waits is left to the helper; the owner's own */
 	uint32_t consuming;   /* 1: the owner holds the lock, further up its call stack */
 	uint64_t bytes;       /* bytes queued since the last visit; the owner's own */
 	/* The holder of the lock writes the following fields. */
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE)));
 	uint32_t in_gate;     /* 1: inside the fork gate */
 	uint64_t taken;
-	uint64_t swept;       /* part of @taken: objects that were drained into a list */
+	uint64_t ready;       /* the entries from @taken to here were not protected at a scan; 0: the object has gone to a list */
+	uint64_t kept;        /* number of objects that the owner's last scan found protected */
+	uint64_t scanned_ns;  /* when the owner's last scan began */
+	uint64_t swept;       /* number of objects that went to a list */
 	uint64_t taken_swept; /* @taken at the sweeper's last visit */
 	bool listed;          /* in a shard's list, or in the sweeper's list of queues to visit */
 	bool in_recheck;      /* in the sweeper's list of queues to check once more */
@@ -133,6 +136,18 @@ static inline uintptr_t *quiesce__retired_entry(struct quiesce__retired_queue *r
 	return &r->entry[(i - r->base) % QUIESCE_RETIRED_ENTRIES];
 }
 
+/* Remove the next entry below @end that has an object, and return it; 0: none.  Under the lock. */
+static inline uintptr_t quiesce__retired_take(struct quiesce__retired_queue *r, uint64_t end)
+{
+	uintptr_t item = 0;
+
+	while (!item && r->taken != end) {
+		item = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)); /* Relaxed: HP2 orders it; under the lock. */
+		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: under the lock. */
+	}
+	return item;
+}
+
 void quiesce__hazptr_run_proxy(struct hazptr_head *head);
 
 /* The address that slots protect for the object of @head, or of the entry @item. */
@@ -185,8 +200,8 @@ void quiesce__proxies_fork_child(void);
 struct quiesce__retired_queue *quiesce__retired_new(struct quiesce_tls_v1 *self);
 /* List @r, so that the sweeper visits it; under its lock. */
 void quiesce__retired_list(struct quiesce__retired_queue *r);
-/* Drain @r into @list; under its lock. */
-struct hazptr_head *quiesce__retired_drain(struct quiesce__retired_queue *r, struct hazptr_head *list);
+/* Remove the first object of @r; NULL: the queue is empty.  Under its lock. */
+struct hazptr_head *quiesce__retired_drain_one(struct quiesce__retired_queue *r);
 /* Fit the table to the owner's next scan: larger if @many slots did not fit. */
 void quiesce__retired_fit_table(struct quiesce__retired_queue *r, const struct quiesce__hazptr_scan *set, bool many);
 /* The sweeper returns the memory of empty queues whose owners have exited. */

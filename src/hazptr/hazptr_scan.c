@@ -86,8 +86,7 @@ static void scan_all(struct quiesce__hazptr_scan *set)
 
 void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *table, uint32_t size)
 {
-	uint64_t begin = platform_now_ns();
-
+	set->begin_ns = platform_now_ns();
 	set->table = table ? table : set->small;
 	set->mask = (table ? size : 2 * QUIESCE_HAZARDS_SMALL) - 1;
 	set->max = (set->mask + 1) / 2;
@@ -101,7 +100,6 @@ void quiesce__hazptr_scan_begin(struct quiesce__hazptr_scan *set, uintptr_t *tab
 	/* HP4: pairs with HP4 in queue() */
 	/* HP1: pairs with HP1 in quiesce__hazptr_set_fast(), quiesce__hazptr_set() and quiesce__hazptr_set_slow() */
 	quiesce_fence_heavy_shared(HP1);
-	set->fence_ns = (uint32_t)(platform_now_ns() - begin);
 	set->protects_all = quiesce__slots_fallback(0) || quiesce__slots_fallback(1);
 	quiesce__slots_ranges(set->range);
 	for (uint32_t i = 0; i < QUIESCE_NR_RANGES && QUIESCE_MUTANT(hazptr_scan_skips_last_line); i++)

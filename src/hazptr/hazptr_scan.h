@@ -28,7 +28,7 @@ struct quiesce__hazptr_scan {
 	uintptr_t *table;   /* open addressing; 0: empty */
 	uint32_t mask;      /* mask of a table index */
 	uint32_t nr, max;   /* number of entries of this round, and its maximum */
-	uint32_t fence_ns;  /* duration of the heavy fence */
+	uint64_t begin_ns;  /* when the scan began */
 	uint32_t slots;     /* number of slots scanned so far */
 	bool protects_all;  /* a wildcard or a fallback guard protects every address */
 	/* These fields are the position of the next round. */

@@ -176,18 +176,15 @@ static bool record_seen(uintptr_t address)
 static void gather_own(struct quiesce__retired_queue *r)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
+	struct hazptr_head *head;
 
 	if (!r || !quiesce__retired_nr_waiting(r) || !quiesce__trylock(&r->lock))
 		return;
 	quiesce__gate_enter(&s->in_gate);
 	quiesce_store_relaxed(&r->limit, 0); /* Relaxed: this thread is the owner. */
-	while (quiesce__retired_nr_waiting(r)) {
-		/* Relaxed: under the lock. */
-		uintptr_t address = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)) & ~QUIESCE_RETIRED_BITS;
-		struct hazptr_head *head = (struct hazptr_head *)address, **to = record_seen(address) ? &s->retired_again : &s->fresh;
+	while ((head = quiesce__retired_drain_one(r))) {
+		struct hazptr_head **to = record_seen((uintptr_t)head) ? &s->retired_again : &s->fresh;
 
-		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: under the lock. */
-		r->swept++;
 		head->next = *to;
 		*to = head;
 	}
@@ -231,26 +228,40 @@ static void take_listed(void)
 	}
 }
 
-/* Check whether the owner has reclaimed since the last visit, and record that for the next one; if so, the queue is not drained. */
+/* Check whether the owner has reclaimed a batch since the last visit, and record that for the next one; if so, the queue is not
+ * drained. */
 static bool check_busy(struct quiesce__retired_queue *r)
 {
 	uint64_t taken = quiesce_load_relaxed(&r->taken); /* Relaxed: a hint. */
-	bool busy = taken != r->taken_swept && !quiesce_load_relaxed(&r->owner_gone); /* Relaxed: a hint. */
+	bool fast = taken - r->taken_swept >= quiesce_load_relaxed(&r->batch); /* Relaxed: a hint. */
+	bool busy = fast && !quiesce_load_relaxed(&r->owner_gone); /* Relaxed: a hint. */
 
 	r->taken_swept = taken;
 	quiesce__sweep.any_busy |= busy;
 	return busy;
 }
 
+static void drain_to(struct quiesce__retired_queue *r, struct hazptr_head **list)
+{
+	struct hazptr_head *head;
+
+	if (quiesce__retired_nr_waiting(r) && !QUIESCE_MUTANT(hazptr_drain_unmarked))
+		quiesce_store_relaxed(&r->limit, 0); /* Relaxed: HP4's fence follows before any thread relies on it. */
+	while ((head = quiesce__retired_drain_one(r))) {
+		head->next = *list;
+		*list = head;
+	}
+}
+
 static void drain(struct quiesce__retired_queue *r)
 {
 	struct quiesce__sweep *s = &quiesce__sweep;
-	uint64_t taken = r->taken;
+	uint64_t swept = r->swept;
 
 	quiesce__gate_enter(&s->in_gate);
-	quiesce__sweep_add(&s->fresh, quiesce__retired_drain(r, NULL));
+	drain_to(r, &s->fresh);
 	quiesce__gate_leave(&s->in_gate);
-	quiesce_fetch_add_relaxed(&quiesce__counters.hazptr_swept, r->taken - taken); /* Relaxed: a statistic. */
+	quiesce_fetch_add_relaxed(&quiesce__counters.hazptr_swept, r->swept - swept); /* Relaxed: a statistic. */
 	r->taken_swept = r->taken;
 	r->listed = false;
 	if (r->in_recheck)

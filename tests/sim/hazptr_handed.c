@@ -55,6 +55,38 @@ static void setup_sized(void)
 	sim_spawn(retires_large, NULL, "updater");
 }
 
+/* ---- the owner keeps pace ---- */
+
+static uint32_t nr_run_here;
+
+/* Callbacks in the helper do not count. */
+static void count_here(struct hazptr_head *head)
+{
+	nr_run_here += !quiesce__in_helper();
+	world_free_head(head);
+}
+
+/* With batches of two objects the owner reclaims one object in each call. */
+static void retires_at_pace(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 8; i++) {
+		uint32_t before = nr_run_here;
+
+		world_retire(world_replace(0), count_here);
+		sim_assert(nr_run_here - before <= 1);
+	}
+}
+
+static void setup_paced(void)
+{
+	nr_run_here = 0;
+	world_begin();
+	world_inline = true;
+	world_readers(1);
+	sim_spawn(retires_at_pace, NULL, "updater");
+}
+
 /* ---- objects without a head: another address is protected than the one that is queued ---- */
 
 static void delete_item(void *item)
@@ -359,6 +391,7 @@ const struct sim_scenario hazptr_handed_scenarios[] = {
 	SCENARIO(proxies_listed, "... in lists"),
 	SCENARIO(no_proxies, "... without memory"),
 	SCENARIO(sized, "a few large objects are a batch"),
+	SCENARIO(paced, "the owner reclaims one object in a call"),
 	SCENARIO(rests, "batches come as the helper is about to rest"),
 	VARIANT(full_rests, rests, without_membarrier, "... without membarrier"),
 	SCENARIO(beside_rcu, "a reader of RCU stays"),

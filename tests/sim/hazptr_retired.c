@@ -434,7 +434,7 @@ static void setup_bound(void)
 
 static void finish_bound(void)
 {
-	sim_assert(world_nr_retired - world_nr_freed <= (int)(3 * (QUIESCE_HAZPTR_BATCH - 1) + 2));
+	sim_assert(world_nr_retired - world_nr_freed <= (int)(3 * QUIESCE_HAZPTR_BATCH + 2));
 }
 
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
