@@ -88,13 +88,10 @@ static void put_rows(struct quiesce__cache *cache, void *const *row, size_t nr)
 	}
 }
 
-void quiesce__cache_free_row(struct quiesce__cache *cache, void *const *row, size_t nr)
+static void free_row(struct quiesce__cache *cache, void *const *row, size_t nr)
 {
 	size_t added;
 
-	/* SB1: release, pairs with SB1 in kmem_cache_alloc() and take() and fence_closed() */
-	if (quiesce_likely(nr == 1) && quiesce_sheaf_push(SB1, &cache->fast.open, &cache->fast.limit, *row))
-		return;
 	poison(cache, row, nr, true);
 	added = quiesce__sheaf_add_row(cache, row, nr);
 	if (added == nr)
@@ -104,6 +101,37 @@ void quiesce__cache_free_row(struct quiesce__cache *cache, void *const *row, siz
 	nr -= added;
 	added = quiesce__sheaf_add_row(cache, row, nr < cache->batch ? nr : cache->batch);
 	put_rows(cache, row + added, nr - added);
+}
+
+static struct quiesce__cache *cache_with(const void *object)
+{
+	return quiesce_load_relaxed(&quiesce__slab_of(object)->cache); /* Relaxed: it was written before the object was allocated. */
+}
+
+static void free_any(void *const *objects, size_t nr)
+{
+	while (nr) {
+		struct quiesce__cache *cache = cache_with(*objects);
+		size_t row = 1;
+
+		while (row < nr && cache_with(objects[row]) == cache)
+			row++;
+		if (quiesce_likely(cache != NULL))
+			free_row(cache, objects, row);
+		else
+			quiesce__misuse(QUIESCE_MISUSE_ARGUMENT, "object %p is freed, whose cache was destroyed", *objects);
+		objects += row;
+		nr -= row;
+	}
+}
+
+void quiesce__cached_objects_free(void *const *objects, size_t nr)
+{
+	struct quiesce__cache *cache = cache_with(*objects);
+
+	/* SB1: release, pairs with SB1 in kmem_cache_alloc() and take() and fence_closed() */
+	if (nr != 1 || !cache || !quiesce_sheaf_push(SB1, &cache->fast.open, &cache->fast.limit, *objects))
+		free_any(objects, nr);
 }
 
 /* ---- allocating ---- */
@@ -163,7 +191,7 @@ size_t quiesce_kmem_cache_alloc_bulk(struct kmem_cache *fast, size_t nr, void **
 			some = quiesce__slabs_take(cache, ret_objects + done, want);
 		if (!some) {
 			if (done)
-				quiesce__cache_free_row(cache, ret_objects, done);
+				free_row(cache, ret_objects, done);
 			return 0;
 		}
 		poison(cache, ret_objects + done, some, false);
@@ -182,7 +210,7 @@ void quiesce__kmem_cache_free_slow(struct kmem_cache *fast, void *object)
 	if (quiesce_unlikely(!fast))
 		quiesce__misuse(QUIESCE_MISUSE_NULL, "kmem_cache_free() without a cache");
 	else
-		quiesce__cache_free_row(quiesce__cache_of(fast), &object, 1);
+		free_row(quiesce__cache_of(fast), &object, 1);
 }
 
 void quiesce_kmem_cache_free_bulk(struct kmem_cache *fast, size_t nr, void **objects)
@@ -191,7 +219,7 @@ void quiesce_kmem_cache_free_bulk(struct kmem_cache *fast, size_t nr, void **obj
 	if (!nr)
 		return;
 	if (fast)
-		quiesce__cache_free_row(quiesce__cache_of(fast), objects, nr);
+		free_row(quiesce__cache_of(fast), objects, nr);
 	else
 		quiesce__objects_free(objects, nr);
 }

@@ -28,48 +28,20 @@ static struct {
 	struct quiesce__lock lock;
 	bool ready;
 	struct quiesce__arena memory, descriptions;
-	struct quiesce__slab *slab; /* array in @descriptions */
 	struct quiesce__slab *free; /* slabs without memory */
 	size_t nr;                  /* slabs that were ever used */
 	size_t in_use;
 } region;
-
-struct quiesce__slab *quiesce__slab_of(const void *object)
-{
-	return &region.slab[((uintptr_t)object - quiesce__object_range.start) >> QUIESCE_SLAB_SHIFT];
-}
-
-char *quiesce__slab_memory(const struct quiesce__slab *slab)
-{
-	return region.memory.start + ((size_t)(slab - region.slab) << QUIESCE_SLAB_SHIFT);
-}
+struct quiesce__slab *quiesce__slabs; /* array in @descriptions */
 
 struct quiesce__slab *quiesce__region_slab(size_t i)
 {
-	return i < region.nr ? &region.slab[i] : NULL;
+	return i < region.nr ? &quiesce__slabs[i] : NULL;
 }
 
 uint64_t quiesce__region_bytes(void)
 {
 	return quiesce_load_relaxed(&region.in_use) * QUIESCE_SLAB_BYTES; /* Relaxed: a statistic. */
-}
-
-/* Free objects of any caches. */
-static void free_objects(void *const *objects, size_t nr)
-{
-	while (nr) {
-		struct quiesce__cache *cache = quiesce_load_relaxed(&quiesce__slab_of(*objects)->cache); /* Relaxed: I4. */
-		size_t row = 1;
-
-		while (row < nr && quiesce_load_relaxed(&quiesce__slab_of(objects[row])->cache) == cache) /* Relaxed: I4. */
-			row++;
-		if (quiesce_likely(cache != NULL))
-			quiesce__cache_free_row(cache, objects, row);
-		else
-			quiesce__misuse(QUIESCE_MISUSE_ARGUMENT, "object %p is freed, whose cache was destroyed", *objects);
-		objects += row;
-		nr -= row;
-	}
 }
 
 /* Reserve addresses, at the first slab.  If there are none now, the next attempt may find some. */
@@ -80,11 +52,11 @@ static bool begin(void)
 	if (!region.descriptions.start) {
 		if (!quiesce__arena_init(&region.descriptions, QUIESCE_ARENA_INCREMENT, MAX_SLABS * sizeof(struct quiesce__slab)))
 			return false;
-		region.slab = (struct quiesce__slab *)(void *)region.descriptions.start;
+		quiesce__slabs = (struct quiesce__slab *)(void *)region.descriptions.start;
 	}
 	if (!quiesce__arena_init(&region.memory, SURE_BYTES, MAX_BYTES))
 		return false;
-	quiesce__object_range.free = free_objects;
+	quiesce__object_range.free = quiesce__cached_objects_free;
 	quiesce_store_relaxed(&quiesce__object_range.start, (uintptr_t)region.memory.start); /* Relaxed: I4. */
 	region.ready = true;
 	return true;
@@ -105,7 +77,7 @@ static struct quiesce__slab *extend(void)
 		return NULL;
 	quiesce_store_relaxed(&quiesce__object_range.bytes, (i + 1) << QUIESCE_SLAB_SHIFT); /* Relaxed: I4. */
 	region.nr = i + 1;
-	return &region.slab[i];
+	return &quiesce__slabs[i];
 }
 
 struct quiesce__slab *quiesce__region_get(void)

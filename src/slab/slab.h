@@ -62,9 +62,25 @@ static inline struct quiesce__cache *quiesce__cache_of(const struct kmem_cache *
 /* Take a slab, which has no object yet; NULL: no memory, or no addresses.  Return the memory of one to the system. */
 struct quiesce__slab *quiesce__region_get(void);
 void quiesce__region_put(struct quiesce__slab *slab);
-/* Return the slab of an address in the range of objects; return the memory of a slab. */
-struct quiesce__slab *quiesce__slab_of(const void *object);
-char *quiesce__slab_memory(const struct quiesce__slab *slab);
+/* The descriptions of all slabs; fixed before there is an object. */
+extern struct quiesce__slab *quiesce__slabs;
+
+/* Return the slab of an address in the range of objects. */
+static inline struct quiesce__slab *quiesce__slab_of(const void *object)
+{
+	uintptr_t start = quiesce_load_relaxed(&quiesce__object_range.start); /* Relaxed: fixed, as the descriptions are. */
+
+	return &quiesce__slabs[((uintptr_t)object - start) >> QUIESCE_SLAB_SHIFT];
+}
+
+/* Return the memory of a slab. */
+static inline char *quiesce__slab_memory(const struct quiesce__slab *slab)
+{
+	uintptr_t start = quiesce_load_relaxed(&quiesce__object_range.start); /* Relaxed: fixed. */
+
+	return (char *)(start + ((uintptr_t)(slab - quiesce__slabs) << QUIESCE_SLAB_SHIFT));
+}
+
 /* Return slab @i; NULL: there are fewer. */
 struct quiesce__slab *quiesce__region_slab(size_t i);
 uint64_t quiesce__region_bytes(void);
@@ -104,7 +120,8 @@ void quiesce__sheaves_fork_child(struct quiesce__cache *cache);
 
 /* ---- cache.c ---- */
 
-void quiesce__cache_free_row(struct quiesce__cache *cache, void *const *row, size_t nr);
+/* Free @nr objects, which may be of several caches. */
+void quiesce__cached_objects_free(void *const *objects, size_t nr);
 void quiesce__caches_fork_prepare(void);
 void quiesce__caches_fork_parent(void);
 void quiesce__caches_fork_child(void);

@@ -190,45 +190,39 @@ uint32_t quiesce__slabs_take(struct quiesce__cache *cache, void **ret_row, uint3
 
 /* ---- returning ---- */
 
-/* The index of @object in @slab; @cache->nr or more: it is no object. */
-static uint32_t index_of(const struct quiesce__cache *cache, const struct quiesce__slab *slab, const void *object)
+/* True if @object is one of @slab, and not free there; *@ret_index: its number. */
+static inline bool is_in_use(const struct quiesce__cache *cache, const struct quiesce__slab *slab, const void *object, uint32_t *ret_index)
 {
 	uint32_t offset = (uint32_t)((const char *)object - quiesce__slab_memory(slab));
 	uint32_t i = (uint32_t)((uint64_t)offset * cache->reciprocal >> 32);
 
-	return i * cache->stride == offset ? i : cache->nr;
+	*ret_index = i;
+	return i < cache->nr && i * cache->stride == offset && !(slab->map[i / MAP_BITS] >> i % MAP_BITS & 1);
 }
 
-/* The slab of @object, and its index there; NULL: it is no object of @cache, or is free. */
-static struct quiesce__slab *find(const struct quiesce__cache *cache, const void *object, uint32_t *ret_index)
+/* The slab of @object; NULL: it is in none of @cache. */
+static inline struct quiesce__slab *slab_in(const struct quiesce__cache *cache, const void *object)
 {
-	struct quiesce__slab *slab;
+	struct quiesce__slab *slab = quiesce__object_is_cached(object) ? quiesce__slab_of(object) : NULL;
 
-	if (!quiesce__object_is_cached(object))
-		return NULL;
-	slab = quiesce__slab_of(object);
-	if (quiesce_load_relaxed(&slab->cache) != cache) /* Relaxed: it was this one before the object was allocated. */
-		return NULL;
-	*ret_index = index_of(cache, slab, object);
-	if (*ret_index >= cache->nr || slab->map[*ret_index / MAP_BITS] >> *ret_index % MAP_BITS & 1)
-		return NULL;
-	return slab;
+	/* Relaxed: it was written before the object was allocated. */
+	return slab && quiesce_load_relaxed(&slab->cache) == cache ? slab : NULL;
 }
 
 static bool put_locked(struct quiesce__cache *cache, void *object, struct quiesce__slab **dropped)
 {
+	struct quiesce__slab *slab = slab_in(cache, object);
 	uint32_t i;
-	struct quiesce__slab *slab = find(cache, object, &i);
 
-	if (quiesce_unlikely(!slab))
+	if (quiesce_unlikely(!slab || !is_in_use(cache, slab, object, &i)))
 		return false;
 	slab->map[i / MAP_BITS] |= 1ull << i % MAP_BITS;
 	if (i / MAP_BITS < slab->first)
 		slab->first = i / MAP_BITS;
-	if (!slab->nr_free++)
+	if (quiesce_unlikely(!slab->nr_free++))
 		link_slab(&cache->partial, slab);
 	cache->nr_free++;
-	if (slab->nr_free == cache->nr) {
+	if (quiesce_unlikely(slab->nr_free == cache->nr)) {
 		unlink_slab(slab);
 		add_empty(cache, slab);
 		drop_surplus(cache, dropped);
@@ -285,11 +279,13 @@ void quiesce__slabs_release(const struct quiesce__cache *cache, struct quiesce__
 
 bool quiesce__slabs_own(struct quiesce__cache *cache, const void *object)
 {
+	struct quiesce__slab *slab;
 	uint32_t i;
 	bool own;
 
 	quiesce__lock(&cache->lock);
-	own = find(cache, object, &i);
+	slab = slab_in(cache, object);
+	own = slab && is_in_use(cache, slab, object, &i);
 	quiesce__unlock(&cache->lock);
 	return own;
 }
