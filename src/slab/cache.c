@@ -108,7 +108,8 @@ static struct quiesce__cache *cache_with(const void *object)
 	return quiesce_load_relaxed(&quiesce__slab_of(object)->cache); /* Relaxed: it was written before the object was allocated. */
 }
 
-static void free_any(void *const *objects, size_t nr)
+/* Not inline: a single object is freed without a frame. */
+static __attribute__((noinline)) void free_any(void *const *objects, size_t nr)
 {
 	while (nr) {
 		struct quiesce__cache *cache = cache_with(*objects);
