@@ -170,6 +170,24 @@ static void offsets(void **state)
 	hazptr_barrier();
 }
 
+static void object_caches(void **state)
+{
+	struct kmem_cache *cache = quiesce_kmem_cache_create(QUIESCE_LAYOUT, "outline", 32, 0, 0, NULL);
+	void *one = quiesce_kmem_cache_alloc(cache);
+	uint64_t *two = quiesce_kmem_cache_zalloc(cache);
+	struct kmem_cache_stats stats;
+
+	(void)state;
+	assert_non_null(one);
+	assert_non_null(two);
+	assert_true(!two[0] && !two[1] && !two[2] && !two[3]);
+	kmem_cache_free(cache, one);
+	quiesce_kmem_cache_free(cache, two);
+	quiesce_kmem_cache_get_stats(cache, &stats, sizeof stats);
+	assert_int_equal(stats.objects, 0);
+	quiesce_kmem_cache_destroy(cache);
+}
+
 static void percpu_references(void **state)
 {
 	static struct percpu_ref ref;
@@ -389,7 +407,8 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(rcu_sections), TEST(guards), TEST(slots), TEST(marked_pointers), TEST(counted_references), TEST(counted_pointers),
-		TEST(offsets), TEST(percpu_references), TEST(srcu_sections), TEST(read_locks), TEST(lookups), TEST(pointers),
+		TEST(offsets), TEST(object_caches), TEST(percpu_references),
+		TEST(srcu_sections), TEST(read_locks), TEST(lookups), TEST(pointers),
 		TEST(lists), TEST(queues), TEST(queues_of_many), TEST(stacks),
 	};
 
