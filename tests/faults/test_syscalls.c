@@ -6,11 +6,11 @@
  * The calls that a cell names are allowed there, but need not occur: the C library, the kernel and the fences decide.
  */
 #include "../unit/testing.h"
+#include "caches.h"
 #include "filter.h"
 
 #include <quiesce/detail/qsbr.h>
 #include <quiesce/hazptr.h>
-#include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
 #include <quiesce/shazptr.h>
 #include <quiesce/srcu.h>
@@ -31,6 +31,7 @@ static const struct set {
 	{ "yield", "sched_yield" },
 	{ "signals", "rt_sigprocmask" },
 	{ "register", "gettid getpid rt_sigprocmask mmap munmap mprotect madvise" },
+	{ "memory", "mmap munmap mprotect madvise rt_sigprocmask prlimit64" },
 	{ "machine", "openat read close sched_getaffinity prlimit64" },
 	{ "thread", "clone3 clone set_robust_list rseq prctl sched_setaffinity sched_setscheduler sched_get_priority_min "
 		    "sched_get_priority_max setpriority rt_sigaction" },
@@ -342,8 +343,7 @@ static void qsbr_all(void)
 
 static const struct group groups[] = {
 	{ "sections and guards: `rcu_read_lock()`, `srcu_read_lock()`, `shazptr_acquire()`, `percpu_down_read()` without a writer",
-	  sections,
-	  { "", "register machine sleep fence probe", "probe", "" } },
+	  sections, { "", "register machine sleep fence probe", "probe", "" } },
 	{ "`synchronize_rcu()`, `synchronize_rcu_expedited()`, polls", rcu_waits,
 	  { "sleep fence yield", "register machine thread", "probe turns", "report" } },
 	{ "waits of RCU with `quiesce_set_holdout_hook()`", rcu_hooked,
@@ -356,6 +356,7 @@ static const struct group groups[] = {
 	{ "`call_hazptr()`, `hazptr_barrier()`, `synchronize_hazptr()`", hazptr_all,
 	  { "sleep fence yield signals", "register machine thread", "turns", "report" } },
 	{ "`percpu_down_write()`", rwsem_all, { "sleep fence", "register machine thread", "turns", "report" } },
+	{ "`kmem_cache_alloc()` and the like, nothing retired", caches_use, { "sleep fence memory", "register machine", "turns", "" } },
 	{ "`urcu_qsbr_synchronize_rcu()`", qsbr_all, { "sleep", "register", "probe", "report" } },
 };
 #define NR_GROUPS (sizeof groups / sizeof groups[0])
