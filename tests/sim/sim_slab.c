@@ -103,6 +103,65 @@ static void setup_shrink_light(void)
 	sim_spawn(shrinker, NULL, "shrinker");
 }
 
+/* ---- objects that another thread frees, in rows ---- */
+
+#define ROW 3
+
+static struct thing *mailbox[ROW];
+
+static void sender(void *unused)
+{
+	(void)unused;
+	for (uint64_t i = 0; i < NR_LAPS / 2; i++) {
+		void *row[ROW];
+
+		if (kmem_cache_alloc_bulk(cache, ROW, row) != ROW)
+			sim_fail("no memory");
+		for (int k = 0; k < ROW; k++) {
+			hold(row[k], (uint64_t)sim_self() << 32 | i << 8 | (uint64_t)k);
+			row[k] = quiesce_xchg(RU3, &mailbox[k], row[k]);
+		}
+		for (int k = 0; k < ROW; k++)
+			kmem_cache_free(cache, row[k]);
+	}
+	world_add(&nr_done);
+}
+
+static void receiver(void *unused)
+{
+	(void)unused;
+	for (uint64_t i = 0; i < NR_LAPS / 2; i++) {
+		void *row[ROW];
+		size_t nr = 0;
+
+		for (int k = 0; k < ROW; k++) {
+			struct thing *t = quiesce_xchg(RU3, &mailbox[k], (struct thing *)NULL);
+
+			if (!t)
+				continue;
+			hold(t, (uint64_t)sim_self() << 32 | i << 8 | (uint64_t)k);
+			row[nr++] = t;
+			sim_saw();
+		}
+		kmem_cache_free_bulk(cache, nr, row);
+	}
+	world_add(&nr_done);
+}
+
+static void finish_handed(void)
+{
+	for (int k = 0; k < ROW; k++)
+		kmem_cache_free(cache, mailbox[k]);
+	finish();
+}
+
+static void setup_handed(void)
+{
+	begin(ANY, 0, NULL);
+	spawn_each(driver_readers, sender, "sender");
+	sim_spawn(receiver, NULL, "receiver");
+}
+
 /* ---- type-safe memory ---- */
 
 static void construct(void *object)
@@ -150,6 +209,7 @@ static void setup_type_safe(void)
 
 static const struct sim_scenario scenarios[] = {
 	{ "trade", "threads allocate and free, in any computer", setup_trade, finish },
+	{ "handed", "rows of objects that another thread frees", setup_handed, finish_handed, "an object that was handed over" },
 	{ "shrink", "a thread empties the sheaves meanwhile", setup_shrink, finish, "a shrink" },
 	{ "shrink_light", "the same, where sequences and their restarts work", setup_shrink_light, finish, "a shrink" },
 	{ "type_safe", "a reader loads an object that is freed, and whose slab is given back", setup_type_safe, finish,
@@ -157,7 +217,9 @@ static const struct sim_scenario scenarios[] = {
 	{ NULL },
 };
 
+extern const struct sim_scenario slab_nulls_scenarios[];
+
 int main(int argc, char **argv)
 {
-	return driver_main(argc, argv, (const struct sim_scenario *const[]){ scenarios, NULL });
+	return driver_main(argc, argv, (const struct sim_scenario *const[]){ scenarios, slab_nulls_scenarios, NULL });
 }
