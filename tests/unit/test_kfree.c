@@ -16,7 +16,7 @@ static __thread int frees_slowly; /* this thread waits in free() until go_on */
 static int is_freeing, go_on;     /* set by that thread in free(); set by the test to let it return */
 
 /* Objects of this array count how often they are freed. */
-enum { NR_COUNTED = 2048 };
+enum { NR_COUNTED = 2048, NR_MANY = 40000 };
 static struct counted {
 	struct rcu_head rcu;
 	int nr_freed;
@@ -374,6 +374,40 @@ static void a_child_frees_each_once(void **state)
 	assert_int_equal(nr_counted_freed(), NR_COUNTED - 10);
 }
 
+/* ---- without the worker ---- */
+
+static int is_in_callback, may_return;
+
+static void holds_the_worker(struct rcu_head *head)
+{
+	(void)head;
+	flag_set(&is_in_callback);
+	wait_until(flag_get(&may_return));
+}
+
+/* The worker makes no pass, so what is freed was ready by the owner's own polls. */
+static void an_owner_polls_beside_a_late_worker(void **state)
+{
+	struct rcu_head head;
+	uint64_t before, run;
+
+	(void)state;
+	rcu_barrier();
+	is_in_callback = may_return = 0;
+	call_rcu(&head, holds_the_worker);
+	wait_until(flag_get(&is_in_callback));
+	before = stats_now().callbacks_run;
+	for (int i = 0; i < NR_MANY; i++) {
+		struct first *o = malloc(sizeof *o);
+
+		kfree_rcu(o, rcu);
+	}
+	run = stats_now().callbacks_run - before;
+	flag_set(&may_return);
+	assert_true(run > NR_MANY / 4);
+	rcu_barrier();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -391,6 +425,7 @@ int main(int argc, char **argv)
 		TEST(one_is_freed_for_each_one_retired),
 		TEST(what_an_owner_leaves_is_freed),
 		TEST(a_child_frees_each_once),
+		TEST(an_owner_polls_beside_a_late_worker),
 	};
 
 	testing_choose(argc, argv);
