@@ -43,7 +43,10 @@
 #define CHECK_OBJECT 4096 /* bytes added to the size of each object there, so that 16 small objects are enough */
 #define FILLED (4 * QUIESCE_WELL_FILLED) /* objects for which an owner wakes the worker from batching, whose time adapts to fewer */
 
-static uint64_t next_poll; /* time from which an owner may take part in a grace period */
+/* Late owners load it often, and one writes it in POLL_NS: it is alone on its cache line. */
+static struct {
+	uint64_t next; /* time from which an owner may take part in a grace period */
+} polls __attribute__((aligned(QUIESCE_CACHELINE)));
 
 /* Have the worker expedite the next grace period, because garbage is above the ceiling. */
 static void expedite(void)
@@ -93,7 +96,7 @@ static bool polled_is_over(const struct quiesce__queue *queue)
 		return true;
 	if (QUIESCE_MUTANT(cb_polled_early))
 		return true;
-	if (rcu_read_lock_held() || quiesce__readers_nr() > POLL_READERS || !quiesce__pace_claim(&next_poll, POLL_NS))
+	if (rcu_read_lock_held() || quiesce__readers_nr() > POLL_READERS || !quiesce__pace_claim(&polls.next, POLL_NS))
 		return false;
 	quiesce__rcu_try_gp(queue->cookie);
 	return quiesce__rcu_cookie_done(queue->cookie);
