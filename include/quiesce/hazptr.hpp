@@ -21,8 +21,8 @@
  * Meaning, requirements and exceptions are those of the working draft, [saferecl.hp]; order and
  * bound are those of hazptr.h.  Extensions, each marked as one: retire_to_worker(),
  * hazard_pointer_cohort, retire() into a cohort, hazard_pointer_clean_up(),
- * hazard_pointer_try_clean_up(), hazard_pointer_array. docs/cpp.md lists the choices that the draft
- * leaves to the implementation.
+ * hazard_pointer_try_clean_up(), hazard_pointer_array, hazard_pointer_view.  docs/cpp.md lists the
+ * choices that the draft leaves to the implementation.
  *
  * A slot holds the address of the object's hazptr_head, which is the first member of its base.  This
  * header contains no logic: everything is an inline or a call of hazptr.h.
@@ -30,19 +30,11 @@
 #ifndef QUIESCE_HAZPTR_HPP
 #define QUIESCE_HAZPTR_HPP
 
-#include <quiesce/hazptr.h>
+#include <quiesce/detail/hazptr_slot.hpp>
 
-#if !defined(__cplusplus) || __cplusplus < 201703L
-#error "quiesce/hazptr.hpp needs C++17; hazptr.h is for C and for C++11"
-#endif
-
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
-#include <type_traits>
 #include <utility>
 #if __cplusplus >= 202002L
 #include <span>
@@ -73,51 +65,6 @@ namespace detail {
 #else
 	std::abort();
 #endif
-}
-
-/* The library's part of an object.  It belongs to that object, and is neither copied nor assigned:
- * so a reader may copy an object that it protects while another thread retires it. */
-struct hazard_head {
-	::hazptr_head head = { nullptr, nullptr };
-
-	constexpr hazard_head() noexcept = default;
-	constexpr hazard_head(const hazard_head &) noexcept {}
-	constexpr hazard_head &operator=(const hazard_head &) noexcept { return *this; }
-};
-
-/* The base that a class derives from: deduced only if there is one such base, usable only if it is
- * public. */
-template<class T, class D> hazard_pointer_obj_base<T, D> *hazard_base(hazard_pointer_obj_base<T, D> *);
-template<class T> using hazard_base_of = decltype(detail::hazard_base(static_cast<T *>(nullptr)));
-
-template<class Base, class T> inline constexpr bool hazard_base_is_for = false;
-template<class D, class T> inline constexpr bool hazard_base_is_for<hazard_pointer_obj_base<T, D> *, T> = true;
-
-template<class T, class = void> inline constexpr bool hazard_protectable = false;
-template<class T> /* A virtual base has no cast to T. */
-inline constexpr bool hazard_protectable<T, std::void_t<decltype(static_cast<T *>(detail::hazard_base(std::declval<T *>())))>> =
-	std::is_class_v<T> && hazard_base_is_for<hazard_base_of<T>, T>;
-
-/* The requirements on T, checked where T must be complete. */
-template<class T> constexpr void require_hazard_protectable() noexcept
-{
-	static_assert(sizeof(T) != 0, "T must be complete");
-	static_assert(hazard_protectable<T>,
-		      "T must be hazard-protectable: one base hazard_pointer_obj_base<T, D>, public and not virtual, and no other");
-}
-
-struct hazard_access {
-	template<class T, class D> static std::uintptr_t address(const hazard_pointer_obj_base<T, D> *base) noexcept
-	{
-		return base ? reinterpret_cast<std::uintptr_t>(&base->quiesce__head.head) : 0; /* the address of the head and of the base */
-	}
-};
-
-/* The value of a slot that protects @ptr, which may point to an object that was freed. */
-template<class T> std::uintptr_t hazard_address(const T *ptr) noexcept
-{
-	require_hazard_protectable<T>();
-	return hazard_access::address(static_cast<const std::remove_pointer_t<hazard_base_of<T>> *>(ptr));
 }
 
 } // namespace detail
@@ -175,6 +122,48 @@ private:
 	friend struct detail::hazard_access;
 };
 
+/** hazard_pointer_view - Extension: the slot of a hazard_pointer, which still owns it.
+ *
+ * For walks along lists and trees, which take turns with several slots: views are values, which
+ * compilers keep in registers, as hazptr_t * in C.  A hazard_pointer that is a member of an object,
+ * an element of an array or a reference is in memory, and its slot's address is loaded again after
+ * each protection, which is a barrier for the compiler; the store has to wait for that load.
+ *
+ *	quiesce::hazard_pointer_view here = h[0].view(), ahead = h[1].view();   // before the loop
+ *	next = ahead.protect(node->next);       // in it; then: is the node still linked?
+ *	std::swap(here, ahead);
+ *
+ * A view is used no longer than the hazard_pointer has the slot: not after it was destroyed, moved
+ * from, assigned to or swapped.  The members have the meaning of those of hazard_pointer. */
+class hazard_pointer_view {
+public:
+	/* raw: the parameter's type is the standard's. */
+	template<class T> [[__nodiscard__, gnu::__always_inline__]] T *protect(const std::atomic<T *> &src) const noexcept
+	{
+		return detail::hazard_protect(slot, src, "hazard_pointer_view::protect()");
+	}
+
+	/* raw: the parameter's type is the standard's. */
+	template<class T> [[__nodiscard__, gnu::__always_inline__]] bool try_protect(T *&ptr, const std::atomic<T *> &src) const noexcept
+	{
+		return detail::hazard_try_protect(slot, ptr, src, "hazard_pointer_view::try_protect()");
+	}
+
+	template<class T> [[gnu::__always_inline__]] void reset_protection(const T *ptr) const noexcept
+	{
+		detail::hazard_set(slot, ptr, "hazard_pointer_view::reset_protection()");
+	}
+
+	[[gnu::__always_inline__]] void reset_protection(std::nullptr_t = nullptr) const noexcept { ::hazptr_clear(slot); }
+
+private:
+	::hazptr_t *slot;
+
+	[[gnu::__always_inline__]] explicit hazard_pointer_view(::hazptr_t *viewed) noexcept : slot(viewed) {}
+
+	friend class hazard_pointer;
+};
+
 /** hazard_pointer - owns a slot, or is empty.
  *
  * An empty one may only be assigned to, swapped, moved from, tested by empty() and destroyed.  The
@@ -202,75 +191,32 @@ public:
 	/* raw: the parameter's type is the standard's. */
 	template<class T> [[__nodiscard__, gnu::__always_inline__]] T *protect(const std::atomic<T *> &src) noexcept
 	{
-		if (quiesce__hazptr_fast_allowed()) {
-			T *ptr = src.load(std::memory_order_relaxed); /* Relaxed: only the second load is used. */
-
-			if (quiesce_likely(attempt<true>(ptr, src)))
-				return ptr;
-		}
-		return QUIESCE__SLOT_USED(slot, "hazard_pointer::protect()") ? protect_slowly(slot, src) : nullptr;
+		return detail::hazard_protect(slot, src, "hazard_pointer::protect()");
 	}
 
 	/* raw: the parameter's type is the standard's. */
 	template<class T> [[__nodiscard__, gnu::__always_inline__]] bool try_protect(T *&ptr, const std::atomic<T *> &src) noexcept
 	{
-		if (quiesce_likely(attempt<false>(ptr, src, "hazard_pointer::try_protect()")))
-			return true;
-		reset_protection();
-		return false;
+		return detail::hazard_try_protect(slot, ptr, src, "hazard_pointer::try_protect()");
 	}
 
 	template<class T> [[gnu::__always_inline__]] void reset_protection(const T *ptr) noexcept
 	{
-		if (QUIESCE__SLOT_USED(slot, "hazard_pointer::reset_protection()"))
-			quiesce__hazptr_set(slot, detail::hazard_address(ptr));
+		detail::hazard_set(slot, ptr, "hazard_pointer::reset_protection()");
 	}
 
 	[[gnu::__always_inline__]] void reset_protection(std::nullptr_t = nullptr) noexcept { ::hazptr_clear(slot); }
 
 	void swap(hazard_pointer &other) noexcept { std::swap(slot, other.slot); }
 
+	/* Extension: the slot of this hazard_pointer, for a walk. */
+	[[__nodiscard__, gnu::__always_inline__]] hazard_pointer_view view() const noexcept { return hazard_pointer_view(slot); }
+
 private:
 	::hazptr_t *slot;
 
 	/* Two arguments, so that no initialiser of a caller selects this constructor. */
 	[[gnu::__always_inline__]] hazard_pointer(::hazptr_t *owned, detail::hazard_access) noexcept : slot(owned) {}
-
-	/* True if the slot protects @ptr and @src still has that value; else @ptr becomes the value
-	 * of @src.  The debug build reports an empty hazard_pointer; after that @ptr is null. */
-	/* raw: the parameter's type is the standard's. */
-	template<bool Quiet, class T>
-	[[gnu::__always_inline__]] bool attempt(T *&ptr, const std::atomic<T *> &src,
-						__attribute__((__unused__)) const char *call = "hazard_pointer::protect()") noexcept
-	{
-		/* A number: it may be a pointer to an object that was freed. */
-		auto old = reinterpret_cast<std::uintptr_t>(ptr);
-
-		if (!QUIESCE__SLOT_USED(slot, call)) {
-			ptr = nullptr;
-			return true;
-		}
-		if constexpr (Quiet)
-			quiesce__hazptr_set_fast(slot, detail::hazard_address(ptr));
-		else
-			reset_protection(ptr);
-		ptr = src.load(std::memory_order_acquire); /* SH3, with the publishing store */
-		return reinterpret_cast<std::uintptr_t>(ptr) == old;
-	}
-
-	/* raw: the parameter's type is the standard's. */
-	template<class T>
-	[[gnu::__cold__, gnu::__noinline__]] static T *protect_slowly(::hazptr_t *slot, const std::atomic<T *> &src) noexcept
-	{
-		hazard_pointer borrowed(slot, detail::hazard_access());
-		T *ptr;
-
-		do
-			ptr = src.load(std::memory_order_relaxed); /* Relaxed: only the second load is used. */
-		while (!borrowed.attempt<false>(ptr, src));
-		borrowed.slot = nullptr;
-		return ptr;
-	}
 
 	friend hazard_pointer make_hazard_pointer();
 #if __cplusplus >= 202002L

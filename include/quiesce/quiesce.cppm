@@ -40,6 +40,7 @@ using quiesce::hazard_pointer_clean_up;
 using quiesce::hazard_pointer_cohort;
 using quiesce::hazard_pointer_obj_base;
 using quiesce::hazard_pointer_try_clean_up;
+using quiesce::hazard_pointer_view;
 using quiesce::make_hazard_pointer;
 using quiesce::make_hazard_pointer_batch;
 

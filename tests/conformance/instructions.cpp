@@ -6,12 +6,23 @@
 #include <quiesce/shazptr.hpp>
 
 #include <mutex>
+#include <utility>
 
 struct config : quiesce::hazard_pointer_obj_base<config> {
 	int limit;
 };
 struct apart : std::mutex, quiesce::hazard_pointer_obj_base<apart> { /* the base is not the first */
 	int limit;
+};
+
+struct list_node : quiesce::hazard_pointer_obj_base<list_node> {
+	std::atomic<list_node *> next;
+	long key;
+};
+struct c_node {
+	hazptr_head hazptr;
+	c_node *next;
+	long key;
 };
 
 extern "C" {
@@ -89,6 +100,46 @@ int cpp_offset(quiesce::hazard_pointer &h, const std::atomic<apart *> &src)
 
 	h.reset_protection();
 	return limit;
+}
+
+/* Hand over hand, with three slots that are elements of an array. */
+list_node *cpp_walk(quiesce::hazard_pointer_array<3> &h, std::atomic<list_node *> &head, long key)
+{
+	quiesce::hazard_pointer_view here = h[0].view(), ahead = h[1].view(), behind = h[2].view();
+	std::atomic<list_node *> *where = &head;
+	list_node *node = here.protect(head), *next;
+
+	while (node) {
+		next = ahead.protect(node->next);
+		if (where->load(std::memory_order_acquire) != node)
+			return nullptr;
+		if (node->key >= key)
+			return node;
+		where = &node->next;
+		node = next;
+		std::swap(behind, here);
+		std::swap(here, ahead);
+	}
+	return nullptr;
+}
+
+c_node *c_walk(hazptr_t *const *slot, c_node **head, long key)
+{
+	hazptr_t *here = slot[0], *ahead = slot[1], *behind = slot[2];
+	c_node **where = head, *node = hazptr_protect(here, where), *next;
+
+	while (node) {
+		next = hazptr_protect(ahead, &node->next);
+		if (rcu_dereference(*where) != node)
+			return nullptr;
+		if (node->key >= key)
+			return node;
+		where = &node->next;
+		node = next;
+		std::swap(behind, here);
+		std::swap(here, ahead);
+	}
+	return nullptr;
 }
 
 int cpp_planted(const std::atomic<config *> &src)

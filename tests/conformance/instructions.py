@@ -25,7 +25,9 @@ COUNTERPARTS = {
     "cpp_rcu": ("c_rcu", 0, ()),
     "cpp_shazptr": ("c_shazptr", 0, ("set", "clear")),
     "cpp_offset": ("c_in_hand", 4, ("set", "clear")),  # null has no member
+    "cpp_walk": ("c_walk", 2, ("set", "set")),  # two addresses of members, which are references
 }
+MOST_SAVED = 4  # pushes and pops of a walk: two registers
 
 
 def count(functions, name, needed):
@@ -38,6 +40,8 @@ def examine(tap, title, functions):
         mine, other = count(functions, name, needed), count(functions, counterpart, needed)
         tap.result(mine is not None and other is not None and mine <= other + granted,
                    f"{title}: {name} {mine} instructions, {counterpart} {other}", "\n".join(text for _, text, *_ in functions[name]))
+    frame = fastpath.frame_of(functions["cpp_walk"], ARCH)
+    tap.result(frame <= MOST_SAVED, f"{title}: cpp_walk saves registers by {frame} instructions")
     taken = count(functions, "c_taken", ("set",))
     for name in ("cpp_planted", "cpp_spilled"):
         mine = count(functions, name, ("set",))

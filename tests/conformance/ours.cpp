@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 namespace ours {
 CLAUSE("extensions of quiesce")
@@ -83,6 +84,41 @@ TEST("hazard_pointer_array: slots that are made in one go")
 	CHECK(quiesce::hazard_pointer_try_clean_up());
 	CHECK(ended == 20);
 	CHECK_STATIC(!std::is_copy_constructible_v<quiesce::hazard_pointer_array<2>>);
+}
+
+TEST("hazard_pointer_view: protects with the slot of a hazard_pointer")
+{
+	std::atomic<node *> place = new node;
+	node *expected = nullptr;
+
+	ended = 0;
+	{
+		quiesce::hazard_pointer h = quiesce::make_hazard_pointer(), other = quiesce::make_hazard_pointer();
+		quiesce::hazard_pointer_view view = h.view(), second = other.view(), third = view;
+		node *p = view.protect(place);
+
+		CHECK(p == place);
+		place.exchange(nullptr)->retire();
+		CHECK(!quiesce::hazard_pointer_try_clean_up() && ended == 0);
+		CHECK(third.protect(place) == nullptr); /* the same slot */
+		CHECK(quiesce::hazard_pointer_try_clean_up() && ended == 1);
+		place = new node;
+		expected = place;
+		CHECK(second.try_protect(expected, place) && expected == place);
+		place.exchange(nullptr)->retire();
+		std::swap(view, second);
+		CHECK(!view.try_protect(expected, place) && !expected); /* ends the protection */
+		CHECK(quiesce::hazard_pointer_try_clean_up() && ended == 2);
+		place = new node;
+		view.reset_protection(place.load());
+		place.exchange(nullptr)->retire();
+		CHECK(!quiesce::hazard_pointer_try_clean_up());
+		view.reset_protection();
+		CHECK(quiesce::hazard_pointer_try_clean_up() && ended == 3);
+	}
+	CHECK_STATIC(std::is_trivially_copyable_v<quiesce::hazard_pointer_view>);
+	CHECK_STATIC(!std::is_default_constructible_v<quiesce::hazard_pointer_view>);
+	CHECK_STATIC(!std::is_constructible_v<quiesce::hazard_pointer, quiesce::hazard_pointer_view>);
 }
 
 static thread_local bool retires;
@@ -300,6 +336,9 @@ TEST("the debug build reports an empty hazard_pointer, by the name of the member
 	CHECK(nr_reported == 1 && reported.find("hazard_pointer::protect() at ") == 0);
 	(void)empty.try_protect(seen, src);
 	CHECK(nr_reported == 2 && reported.find("hazard_pointer::try_protect() at ") == 0 && !seen);
+	CHECK(empty.view().protect(src) == nullptr);
+	CHECK(nr_reported == 3 && reported.find("hazard_pointer_view::protect() at ") == 0);
+	nr_reported = 2;
 	empty.reset_protection(&object);
 	CHECK(nr_reported == 3 && reported.find("hazard_pointer::reset_protection() at ") == 0);
 	empty.reset_protection();
