@@ -69,7 +69,7 @@ RETIRE_PRODUCE(memb, retire_alloc, CALL)
 
 TYPE(liburcu_memb, .rank = 1000, .groups = PEER_RCU | RUN_TABLE | REPORT,
 	.what = "call_rcu() of liburcu, membarrier flavour",
-	.reason = "a thread of its own sleeps 10 ms between two batches, so that all objects of 10 ms share a grace period",
+	.reason = "behind a reader that stays all garbage waits, and it retires fewer objects in the same time",
 	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(memb), RETIRE_READERS, .barrier = retire_barrier }, THREADS);
 
 /* ---- walks ---- */
