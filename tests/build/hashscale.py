@@ -22,6 +22,11 @@ OURS = ["hashmap", "hashmap_update", "hashtable", "hashtable_update", "hashtable
 DOCUMENT = {"spinlock": 0.57, "refcnt": 0.54, "rwlock": 0.39}
 
 
+# Their removed elements wait for readers, and are counted: by this library, or by the type.
+COUNTED = ("rcu", "hazptr", "hashtable", "hashtable_update", "hashtable_hazptr", "liburcu_lfht", "liburcu_lfht_fixed", "liburcu_lfht_qsbr",
+           "liburcu_lfht_qsbr_fixed")
+
+
 def row_faults(row):
     figures = [row[f] for f in ("min", "p50", "max")]
     if figures != sorted(figures) or not figures[0] > 0 or row["n"] != 1 or row["unit"] != "operations/s":
@@ -37,6 +42,9 @@ def row_faults(row):
         yield f"it is {row['to_base']} of itself"
     if row["to_base_low"] is not None or row["to_base_high"] is not None:
         yield f"one round has an interval: {row['to_base_low']} {row['to_base_high']}"
+    most, mean = row["waiting"], row["waiting_mean"]
+    if (most is None) == (row["type"] in COUNTED) or not 0 <= (mean or 0) <= (most or 0):
+        yield f"{most} elements wait at most, {mean} in the mean"
     resized = [f for f in row if re.search("control|cost|resize|worst", f) and row[f] is not None]
     if resized:
         yield f"without --resize: {resized}"
@@ -61,6 +69,14 @@ def check_all(tap, tool, doc):
     tap.result(any("BROKEN" in n for n in root["notes"]), "keys that are not found are reported", root["notes"])
     tool.noticed("an element that is dead before its readers have left is reported", "--threads=2", "--keys=uniform:64", "--type=busted_rcu",
                  "--updates=50")
+
+
+def check_waiting(tap, tool):
+    """Removed elements wait at some time; without updates nothing is sampled beside the lookups."""
+    rows = tool.root("--seconds=0.05", "--runs=1", "--threads=2", "--updates=0,50", "--keys=uniform:1000", "--type=hashtable,hazptr")["rows"]
+    found = {(r["type"], r["updates"]): r["waiting"] for r in rows}
+    tap.result(len(found) == 4 and all((most is None) == (updates == 0) for (_, updates), most in found.items()) and
+               all(most is None or most > 0 for most in found.values()), "elements that wait are counted with updates", found)
 
 
 def check_dense(tap, tool):
@@ -244,6 +260,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         tmp = pathlib.Path(name)
         check_all(tap, tool, opt.doc)
+        check_waiting(tap, tool)
         check_dense(tap, tool)
         check_windows(tap, tool)
         check_turnovers(tap, tool)

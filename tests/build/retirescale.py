@@ -71,6 +71,8 @@ def row_faults(row, bound):
     halves = [g for g in (row["garbage_first"], row["garbage_second"]) if g is not None]
     if row["garbage"] != max(halves, default=None) or row["garbage_bytes"] != row["garbage"] * row["bytes"]:
         yield f"garbage {row['garbage']}, {row['garbage_bytes']} bytes, in halves {halves}"
+    if not 0 <= row["garbage_mean"] <= row["garbage"]:
+        yield f"garbage {row['garbage_mean']} in the mean, {row['garbage']} at most"
     limit = {**{t: bound for t in BOUNDED}, **{t: BATCH for t in BATCHED}}.get(row["type"])
     if limit and row["garbage"] > limit * row["threads"] + slots_of(row):
         yield f"garbage {row['garbage']}, at most {limit} for each of {row['threads']} threads and {slots_of(row)}"

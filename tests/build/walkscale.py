@@ -23,6 +23,8 @@ def row_faults(row):
         yield f"it is of {row['structure']}, {row['keys']}, {row['updates']}"
     if row["type"].startswith("exchange") and row["to_exchange"] != 1:
         yield f"it is {row['to_exchange']} of itself"
+    if not 0 <= (row["waiting_mean"] or 0) <= (row["waiting"] or 0):
+        yield f"{row['waiting']} elements wait at most, {row['waiting_mean']} in the mean"
     if row["to_exchange"] is None or row["to_exchange_low"] is not None:
         yield f"ratio {row['to_exchange']}, interval of one round {row['to_exchange_low']}"
 
