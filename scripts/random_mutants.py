@@ -39,6 +39,7 @@ TESTS_OF = (
     (r"srcu", r"srcu|test_blocked"),
     (r"rcu_sync|rwsem", r"rwsem|rcu_sync"),
     (r"percpu_ref", r"percpu_ref"),
+    (r"slab|sheaf|sheaves|runtime/object", r"slab"),
     (r"percpu|platform/.*count", r"percpu|srcu|rwsem|rcu_sync|test_counters"),
     (r"hash|buckets", r"hash|tables|buckets"),
     (r"idr|ida|xarray|radix", r"idr|_ida|xarray"),

@@ -2,7 +2,7 @@
 /* quiesce/slab.h - caches of objects of one size, for objects that are retired.
  *
  * Use where objects of a type are allocated and freed all the time: an allocation and a free are
- * about ten instructions each, without a fence, a lock or a line that another CPU writes.  Use
+ * some fifteen instructions each, without a fence, a lock or a line that another CPU writes.  Use
  * malloc() for what is rare, or of many sizes.
  *
  *	struct kmem_cache *routes = KMEM_CACHE(route, 0);
@@ -65,8 +65,6 @@
 
 #include <quiesce/detail/sheaf.h>
 #include <quiesce/rcu.h>
-
-#include <string.h>
 
 QUIESCE_BEGIN_DECLS
 
@@ -174,7 +172,7 @@ QUIESCE_FAST void *kmem_cache_zalloc(struct kmem_cache *cache)
 {
 	void *object = kmem_cache_alloc(cache);
 
-	return quiesce_likely(object != QUIESCE_NO_POINTER) ? memset(object, 0, quiesce_kmem_cache_size(cache)) : object;
+	return quiesce_likely(object != QUIESCE_NO_POINTER) ? __builtin_memset(object, 0, quiesce_kmem_cache_size(cache)) : object;
 }
 
 /** kmem_cache_free - free @object of @cache; NULL: no effect.

@@ -12,7 +12,7 @@ first=${SIM_FIRST:-1}
 echo "sim: first seed $first"
 search() { # scheduler; the highest exit status of all programs
 	local program each status=0
-	for program in sim_rcu sim_shazptr sim_hazptr sim_srcu sim_percpu_ref sim_rwsem sim_rculist sim_idr sim_qsbr sim_queue sim_stack sim_buckets sim_urcu; do
+	for program in sim_rcu sim_shazptr sim_hazptr sim_srcu sim_percpu_ref sim_slab sim_rwsem sim_rculist sim_idr sim_qsbr sim_queue sim_stack sim_buckets sim_urcu; do
 		case $program in
 		sim_srcu | sim_rculist | sim_idr | sim_qsbr | sim_queue | sim_stack | sim_buckets | sim_urcu) each=$short ;;
 		*) each=$seconds ;;

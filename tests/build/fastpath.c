@@ -7,6 +7,7 @@
 #include <quiesce/ds/xarray.h>
 #include <quiesce/hazptr.h>
 #include <quiesce/percpu_ref.h>
+#include <quiesce/slab.h>
 #include <quiesce/percpu_rwsem.h>
 #include <quiesce/rcu.h>
 #include <quiesce/shazptr.h>
@@ -41,6 +42,8 @@ int fast_srcu_section(struct srcu_struct *ssp, int **p);
 void fast_percpu_ref_get(struct percpu_ref *ref);
 void fast_percpu_ref_put(struct percpu_ref *ref);
 bool fast_percpu_ref_tryget_live(struct percpu_ref *ref);
+void *fast_kmem_cache_alloc(struct kmem_cache *cache);
+void fast_kmem_cache_free(struct kmem_cache *cache, void *object);
 void planted_count_fence(struct percpu_ref *ref);
 void planted_count_call(struct percpu_ref *ref);
 void planted_count_long(struct percpu_ref *ref, int *p);
@@ -262,6 +265,10 @@ int fast_srcu_section(struct srcu_struct *ssp, int **p)
 void fast_percpu_ref_get(struct percpu_ref *ref) { percpu_ref_get(ref); }
 
 void fast_percpu_ref_put(struct percpu_ref *ref) { percpu_ref_put(ref); }
+
+void *fast_kmem_cache_alloc(struct kmem_cache *cache) { return kmem_cache_alloc(cache); }
+
+void fast_kmem_cache_free(struct kmem_cache *cache, void *object) { kmem_cache_free(cache, object); }
 
 bool fast_percpu_ref_tryget_live(struct percpu_ref *ref) { return percpu_ref_tryget_live(ref); }
 

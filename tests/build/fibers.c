@@ -9,6 +9,7 @@
 #include <quiesce/counted_ptr.h>
 #include <quiesce/hazptr.h>
 #include <quiesce/percpu_ref.h>
+#include <quiesce/slab.h>
 #include <quiesce/percpu_rwsem.h>
 #include <quiesce/rcu.h>
 #include <quiesce/shazptr.h>
@@ -118,6 +119,8 @@ CALL(percpu_ref_get, struct percpu_ref, percpu_ref_get(a))
 CALL(percpu_ref_tryget, struct percpu_ref, use(percpu_ref_tryget(a) ? a : NULL))
 CALL(percpu_ref_tryget_live, struct percpu_ref, use(percpu_ref_tryget_live(a) ? a : NULL))
 CALL(percpu_ref_put, struct percpu_ref, percpu_ref_put(a))
+CALL(kmem_cache_alloc, struct kmem_cache, use(kmem_cache_alloc(a)))
+CALL(kmem_cache_free, struct kmem_cache, kmem_cache_free(a, some() ? a : NULL))
 CALL(srcu_read_lock, struct srcu_struct, use(srcu_read_lock(a) ? a : NULL))
 CALL(srcu_read_unlock, struct srcu_struct, srcu_read_unlock(a, some()))
 CALL(srcu_down_read, struct srcu_struct, use(srcu_down_read(a) ? a : NULL))

@@ -36,6 +36,9 @@ PLAIN = {
     "srcu": "extern void *table, *p, *old, *fresh; void read_from_disk(void *p);",
     "percpu_ref": "struct queue { struct percpu_ref users; }; extern struct queue *queue; void work_on(struct queue *queue);\n"
                   "void queue_unused(struct percpu_ref *ref);",
+    "slab": "struct route { struct rcu_head rcu; }; extern uint64_t hash, key;\n"
+            "struct connection { int users; uint64_t key; }; extern struct connection *c, *table[];\n"
+            "bool refcount_inc_not_zero(int *count); void connection_put(struct connection *c);",
     "ds/hashmap": "extern uint64_t address, port;",
     "ds/hashtable": "extern uint64_t id; extern struct flow *flow, *fresh, *old; void use(struct flow *f);",
     "ds/idr": "struct session { struct rcu_head rcu; }; extern struct session *s; void use(struct session *s);\n"
