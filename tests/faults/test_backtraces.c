@@ -10,6 +10,7 @@
 
 #include <quiesce/hazptr.h>
 #include <quiesce/percpu_ref.h>
+#include <quiesce/slab.h>
 #include <quiesce/shazptr.h>
 #include <quiesce/srcu.h>
 
@@ -30,6 +31,7 @@ static struct percpu_rw_semaphore sem;
 static struct srcu_struct domain;
 static struct percpu_ref ref;
 static hazptr_t *slot;
+static struct kmem_cache *cache;
 static int object, other;
 
 /* ---- the sequences of this program ---- */
@@ -198,6 +200,18 @@ static __attribute__((noinline)) void count(void)
 	percpu_ref_put(&ref);
 }
 
+static __attribute__((noinline)) void allocation(void)
+{
+	kmem_cache_free(cache, kmem_cache_alloc(cache));
+}
+
+static __attribute__((noinline)) void allocations(void)
+{
+	void *row[3];
+
+	kmem_cache_free_bulk(cache, kmem_cache_alloc_bulk(cache, 3, row), row);
+}
+
 /* The second guard finds the thread's first slot taken, and the third one the slot that the second one has. */
 static __attribute__((noinline)) void guards(void)
 {
@@ -275,7 +289,9 @@ static void handlers_find_all_callers(void **state)
 	static const struct interrupted cases[] = {
 		{ section, "section", 8 },    { read_lock, "read_lock", 8 },  { read_lock_slow, "read_lock_slow", 8 },
 		{ count, "count", 8 },        { guards, "guards", GUARDS },   { detached, "detached", 4 },
+		{ allocation, "allocation", 8 }, { allocations, "allocations", 20 },
 	};
+	struct kmem_cache_stats stats;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -292,6 +308,8 @@ static void handlers_find_all_callers(void **state)
 		alarm(WATCHDOG_SECONDS);
 	}
 	assert_false(percpu_is_read_locked(&sem));
+	kmem_cache_get_stats(cache, &stats);
+	assert_int_equal(stats.objects, 0);
 }
 
 /* The library assigns slots to the thread meanwhile. */
@@ -352,7 +370,8 @@ int main(int argc, char **argv)
 	handle(SIGUSR1, on_signal);
 	handle(SIGUSR2, on_switch);
 	slot = hazptr_alloc(NULL);
-	if (!slot || percpu_init_rwsem(&sem) || init_srcu_struct(&domain) || percpu_ref_init(&ref, released, 0))
+	cache = kmem_cache_create("interrupted", 64, 0, 0, NULL);
+	if (!slot || !cache || percpu_init_rwsem(&sem) || init_srcu_struct(&domain) || percpu_ref_init(&ref, released, 0))
 		abort();
 	testing_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
