@@ -71,7 +71,7 @@ static uint64_t nr_holes(struct quiesce__retired_queue *r)
 static void orphan(struct quiesce__retired_queue *r)
 {
 	quiesce__lock_reset(&r->lock, false);
-	r->in_gate = r->consuming = 0;
+	r->in_gate = r->consuming = r->stepping = 0;
 	r->nr_run = r->taken + nr_holes(r) - r->swept; /* including the callback that was running */
 	r->owner_gone = 1;
 	/* The owner may have been taking a proxy: as that is unknown, the proxies are abandoned. */
@@ -84,9 +84,10 @@ static void reinit_queue(struct quiesce__retired_queue *r, const struct quiesce_
 {
 	if (!survivor || r != survivor->retired)
 		orphan(r);
-	else if (!r->consuming)
+	else if (!r->consuming || r->stepping)
 		quiesce__lock_reset(&r->lock, false); /* a sweeper of the parent held it */
 	r->in_recheck = false;
+	r->revoked = 0;
 	r->limit = 0;
 	if (r->ready - r->taken > QUIESCE_RETIRED_ENTRIES) /* a sweeper of the parent was draining it */
 		r->ready = r->taken;

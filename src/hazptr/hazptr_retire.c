@@ -32,10 +32,13 @@
  *     As the waiting objects become more the ready ones become fewer, so together they are at most a batch, besides
  *     those that are protected.  An owner that is far behind, because callbacks retire or a reader has let many objects go,
  *     and one whose few objects are large, reclaims all that are ready.
+ * I9. A step, a visit that frees a few ready objects, takes no lock: the owner sets @stepping, and goes on if
+ *     @revoked is clear.  The sweeper revokes that, fences, and drains no queue whose owner is in a step.
  *
  * HP2  object queued                                 | queue drained
  * HP4  object queued, then limit read                | limit 0, fence, then queued read
  * HP6  object queued, then the lock found taken      | lock released, fence, then queued read
+ * HP7  step begun, then revoked read                 | steps revoked, then stepping read
  */
 #include "hazptr_retired.h"
 
@@ -379,10 +382,7 @@ static void visit(struct quiesce__run *run)
 	}
 	list_if_any(r);
 	/* Schedule even if the queue was listed already: in a forked child no sweep may be scheduled. */
-	if (handed)
-		v->when = QUIESCE_SWEEPS_SOON;
-	else if (first || full || !quiesce__helper_running())
-		v->when = QUIESCE_SWEEPS_LATER;
+	v->when = handed ? QUIESCE_SWEEPS_SOON : first || full ? QUIESCE_SWEEPS_LATER : QUIESCE_SWEEPS_NEVER;
 }
 
 /* I7: finish a visit in which a callback ended the thread. */
@@ -422,16 +422,18 @@ static bool step(struct visit *v)
 {
 	struct quiesce__retired_queue *r = v->r;
 	struct quiesce_tls_v1 *self = quiesce__self();
+	bool done = false;
 
-	/* Relaxed: under the lock. */
-	if (!nr_ready(r) || (self->state & QUIESCE_TLS_IN_HAZPTR) || !quiesce_load_relaxed(&r->limit) || is_full(r) ||
-	    !quiesce__helper_running())
+	if ((self->state & QUIESCE_TLS_IN_HAZPTR) || !quiesce__helper_running() || !quiesce__retired_step_begin(r))
 		return false;
-	v->nr = run_ready(self, r, STEP, NULL);
-	if (v->nr && nr_ready(r))
-		return false;
-	set_limit(r, next_visit(r));
-	return true;
+	if (nr_ready(r) && quiesce_load_relaxed(&r->limit) && !is_full(r)) { /* Relaxed: I9. */
+		v->nr = run_ready(self, r, STEP, NULL);
+		done = !v->nr || !nr_ready(r);
+		if (done)
+			set_limit(r, next_visit(r));
+	}
+	quiesce__retired_step_end(r);
+	return done;
 }
 
 static __attribute__((noinline)) void visit_at_limit(struct quiesce__retired_queue *r, struct hazptr_head *next)
@@ -443,11 +445,14 @@ static __attribute__((noinline)) void visit_at_limit(struct quiesce__retired_que
 		quiesce_store_relaxed(&r->limit, r->max_queued); /* Relaxed: under the lock. */
 		return;
 	}
-	if (!lock_own(r))
-		return;
-	if (!step(&v))
+	if (!step(&v)) {
+		if (!lock_own(r))
+			return;
 		quiesce__run(&v.run, visit, visit_ended);
-	quiesce__unlock(&r->lock);
+		quiesce__unlock(&r->lock);
+	}
+	if (quiesce_unlikely(!quiesce__helper_running()) && v.when < QUIESCE_SWEEPS_LATER)
+		v.when = QUIESCE_SWEEPS_LATER; /* a callback may have forked, and this may be the child */
 	if (v.when != QUIESCE_SWEEPS_NEVER)
 		quiesce__sweep_schedule(v.when);
 }

@@ -46,10 +46,12 @@ struct quiesce__retired_queue {
 	uint32_t batch;
 	uint32_t for_helper;  /* 0: no object that waits is left to the helper; the owner's own */
 	uint32_t consuming;   /* 1: the owner holds the lock, further up its call stack */
+	uint32_t stepping;    /* 1: the owner has the queue without the lock */
 	uint64_t bytes;       /* bytes queued since the last visit; the owner's own */
 	/* The holder of the lock writes the following fields. */
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE)));
 	uint32_t in_gate;     /* 1: inside the fork gate */
+	uint32_t revoked;     /* 1: the owner needs the lock for each visit; written by the sweeper only */
 	uint64_t taken;
 	uint64_t ready;       /* the entries from @taken to here were not protected at a scan; 0: the object has gone to a list */
 	uint64_t kept;        /* number of objects that the owner's last scan found protected */
@@ -146,6 +148,25 @@ static inline uintptr_t quiesce__retired_take(struct quiesce__retired_queue *r, 
 		quiesce_store_relaxed(&r->taken, r->taken + 1); /* Relaxed: under the lock. */
 	}
 	return item;
+}
+
+/* The owner begins a step, for which it needs no lock; false: the sweeper is about to drain the queue. */
+static inline bool quiesce__retired_step_begin(struct quiesce__retired_queue *r)
+{
+	quiesce_store_relaxed(&r->stepping, 1); /* Relaxed: the fence follows. */
+	/* HP7: pairs with HP7 in revoke_all() */
+	quiesce_fence_mode(HP7);
+	/* HP7: acquire, pairs with HP7 in allow() */
+	if (quiesce_likely(!quiesce_load_acquire(HP7, &r->revoked)) || QUIESCE_MUTANT(hazptr_steps_on))
+		return true;
+	quiesce_store_relaxed(&r->stepping, 0); /* Relaxed: nothing was done. */
+	return false;
+}
+
+static inline void quiesce__retired_step_end(struct quiesce__retired_queue *r)
+{
+	/* HP7: release, pairs with HP7 in is_stepping() */
+	quiesce_store_release(HP7, &r->stepping, 0);
 }
 
 void quiesce__hazptr_run_proxy(struct hazptr_head *head);

@@ -14,6 +14,7 @@
  *
  * HP4  object queued, then limit read           | limit 0, fence, then queued read
  * HP6  object queued, then the lock found taken | lock released, fence, then queued read
+ * HP7  step begun, then revoked read            | steps revoked, then stepping read
  * HP3  see hazptr_queue.c
  */
 #include "hazptr_retired.h"
@@ -21,6 +22,7 @@
 #include <string.h>
 
 #define POLL_NS 1000000u
+#define STEP_POLL_NS 50000u
 #if defined(QUIESCE_SIM)
 #define SCAN_MAX 4u
 #define NR_SEEN 4u
@@ -271,14 +273,51 @@ static void drain(struct quiesce__retired_queue *r)
 	s->to_recheck = r;
 }
 
+/* ---- steps of owners, which take no lock ---- */
+
+/* Make the owners of the queues to visit take the lock. */
+static void revoke_all(void)
+{
+	if (!quiesce__sweep.to_visit)
+		return;
+	for (struct quiesce__retired_queue *r = quiesce__sweep.to_visit; r; r = r->next_listed)
+		quiesce_store_relaxed(&r->revoked, 1); /* Relaxed: the fence follows. */
+	/* HP7: pairs with HP7 in quiesce__retired_step_begin() */
+	quiesce_fence_heavy(HP7);
+}
+
+static void allow(struct quiesce__retired_queue *r)
+{
+	/* HP7: release, pairs with HP7 in quiesce__retired_step_begin() */
+	quiesce_store_release(HP7, &r->revoked, 0);
+}
+
+static bool is_stepping(const struct quiesce__retired_queue *r)
+{
+	/* HP7: acquire, pairs with HP7 in quiesce__retired_step_end() */
+	return quiesce_load_acquire(HP7, &r->stepping);
+}
+
+static bool wait_for_step(const struct quiesce__retired_queue *r, uint64_t deadline)
+{
+	while (is_stepping(r)) {
+		uint32_t never = 0;
+
+		if (deadline != QUIESCE_NO_DEADLINE && platform_now_ns() >= deadline)
+			return false;
+		platform_futex_wait(&never, 0, STEP_POLL_NS);
+	}
+	return true;
+}
+
 /* Drain @r; with @all, wait until its owner runs no callbacks.  False at @deadline.  Unless it is drained, it is visited later. */
 static bool visit(struct quiesce__retired_queue *r, bool all, uint64_t deadline)
 {
-	if (!all && (check_busy(r) || !quiesce__trylock(&r->lock))) {
+	if (!all && (check_busy(r) || is_stepping(r) || !quiesce__trylock(&r->lock))) {
 		visit_later(r);
 		return true;
 	}
-	if (all && !lock_until(&r->lock, deadline)) {
+	if (all && (!wait_for_step(r, deadline) || !lock_until(&r->lock, deadline))) {
 		visit_later(r);
 		return false;
 	}
@@ -343,11 +382,13 @@ bool quiesce__sweep_visit(bool all, uint64_t deadline)
 	s->any_busy = false;
 	recheck_drained(all, deadline);
 	take_listed();
+	revoke_all();
 	r = s->to_visit;
 	s->to_visit = NULL;
 	for (; r; r = next) {
 		next = r->next_listed;
 		in_time = visit(r, all, in_time ? deadline : QUIESCE_DEADLINE_PAST) && in_time;
+		allow(r);
 		quiesce__count(hazptr_queues_visited);
 	}
 	return in_time;

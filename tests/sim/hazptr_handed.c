@@ -87,6 +87,40 @@ static void setup_paced(void)
 	sim_spawn(retires_at_pace, NULL, "updater");
 }
 
+/* ---- steps: the owner frees without the lock, while barriers drain its queue ---- */
+
+static void step_freed(void *object)
+{
+	world_free(object);
+}
+
+static void retires_in_steps(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 10; i++) {
+		struct item *old = world_replace(0);
+
+		world_nr_retired++;
+		world_last_words(old);
+		kfree_hazptr(old, head);
+	}
+}
+
+static void waits_beside_steps(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++)
+		hazptr_barrier();
+}
+
+static void setup_steps(void)
+{
+	world_begin();
+	sim_config()->free_hook = step_freed;
+	sim_spawn(retires_in_steps, NULL, "updater");
+	sim_spawn(waits_beside_steps, NULL, "waiter");
+}
+
 /* ---- objects without a head: another address is protected than the one that is queued ---- */
 
 static void delete_item(void *item)
@@ -392,6 +426,8 @@ const struct sim_scenario hazptr_handed_scenarios[] = {
 	SCENARIO(no_proxies, "... without memory"),
 	SCENARIO(sized, "a few large objects are a batch"),
 	SCENARIO(paced, "the owner reclaims one object in a call"),
+	SCENARIO(steps, "the owner frees in steps, beside barriers"),
+	VARIANT(full_steps, steps, without_membarrier, "... without membarrier"),
 	SCENARIO(rests, "batches come as the helper is about to rest"),
 	VARIANT(full_rests, rests, without_membarrier, "... without membarrier"),
 	SCENARIO(beside_rcu, "a reader of RCU stays"),
