@@ -77,7 +77,7 @@ static uint64_t rcu_freed(void)
 	return stats.callbacks_run;
 }
 
-TYPE(slab_kfree_rcu, .rank = 620, .groups = RUN_TABLE | REPORT,
+TYPE(slab_kfree_rcu, .rank = 620, .groups = RUN_TABLE | REPORT, .peers = PEER_RCU,
 	.what = "kfree_rcu() of quiesce, objects of a cache",
 	.reclaim = &(const struct op_reclaim){
 		RETIRE_PRODUCERS(rcu), RETIRE_READERS, .barrier = rcu_await, .dispose = free_published, .freed = rcu_freed,
@@ -126,7 +126,7 @@ static uint64_t hazptr_freed(void)
 	return stats.hazptr_reclaimed;
 }
 
-TYPE(slab_kfree_hazptr, .rank = 525, .groups = RUN_TABLE | REPORT,
+TYPE(slab_kfree_hazptr, .rank = 525, .groups = RUN_TABLE | REPORT, .peers = PEER_HAZPTR,
 	.what = "kfree_hazptr() of quiesce, objects of a cache",
 	.reclaim = &(const struct op_reclaim){
 		RETIRE_PRODUCERS(hazptr), .read = hazptr_read, .hold = hazptr_hold, .release = hazptr_release, .barrier = hazptr_await,
@@ -143,7 +143,7 @@ static inline struct retire_object *alloc_type_safe(uint64_t value)
 #define FREE_TYPE_SAFE(object) (kmem_cache_free(type_safe, (object)), retire_count())
 RETIRE_PRODUCE(type_safe, alloc_type_safe, FREE_TYPE_SAFE)
 
-TYPE(slab, .rank = 630, .groups = RUN_TABLE | REPORT,
+TYPE(slab, .rank = 630, .groups = RUN_TABLE | REPORT, .peers = PEER_ALLOC,
 	.what = "objects of a type-safe cache of quiesce, which are freed at once",
 	.reclaim = &(const struct op_reclaim){ RETIRE_PRODUCERS(type_safe), RETIRE_READERS, .dispose = free_published },
 	OURS, .thread_enter = enter);
