@@ -150,7 +150,7 @@ TABLES = pointers.Tables(
     ],
     others={
         "they declare or initialise": "DEFINE_.* .*_INIT HASHTABLE_TYPE.* LIST_HEAD HLIST_HEAD",
-        "they take numbers": "NULLS_MARKER XA_LIMIT",
+        "they take numbers, or a type": "NULLS_MARKER XA_LIMIT KMEM_CACHE",
         "their pointers go to functions as they are": "init_srcu_struct hashmap_for_each hashtable_for_each.* idr_for_each_entry.* xa_for_each.* "
                                                       "lfs_for_each.* wfs_for_each.* wfcq_for_each.*",
         "they go from field to field of what is given": "hlist_for_each_entry.* hlist_nulls_for_each_entry.*",
