@@ -164,7 +164,7 @@ bool check(const property &p, std::string &said)
 	else if (last.ops.size() > p.planted)
 		said += p.planted ? " (more than " + std::to_string(p.planted) + " operations)" : "";
 	else
-		return true;
+		return p.planted != 0;
 	return false;
 }
 
