@@ -12,20 +12,24 @@
 #define SHEAF_OF_ID                                 \
 	"1:\n" QUIESCE_RSEQ_GUARD                   \
 	"xorl %k[done], %k[done]\n"                 \
-	"movq %[closed], %[at]\n"                   \
+	"movq " FIELD(closed) ", %[at]\n"                 \
 	"cmpq $0, (%[at])\n"                        \
 	"jne 2f\n"                                  \
 	"movl %%fs:(%[id]), %k[at]\n"               \
 	"shlq %[shift], %[at]\n"                    \
 	"cmpq %[limit], %[at]\n"                    \
 	"jae 2f\n"                                  \
-	"addq %[base], %[at]\n"                     \
+	"addq " FIELD(base) ", %[at]\n"                     \
 	"movq (%[at]), %[nr]\n"
 
+/* Fields of the row by its address: without optimisation each operand in memory would take a register of its own. */
+#define FIELD(name) "%c[" #name "](%[row])"
 #define INPUTS                                                                                                      \
 	[area] "r"(quiesce__sequences.area), [id] "r"(quiesce__sequences.id), [limit] "m"(quiesce__sequences.limit), \
-	[closed] "m"(row->closed), [base] "m"(row->base), [most] "m"(row->limit), [row] "m"(row->object),            \
-	[want] "m"(row->nr), [shift] "i"(QUIESCE_PERCPU_SHIFT) QUIESCE_RSEQ_INPUTS
+	[row] "r"(row), [closed] "i"(offsetof(struct quiesce__sheaf_row, closed)),                                   \
+	[base] "i"(offsetof(struct quiesce__sheaf_row, base)), [most] "i"(offsetof(struct quiesce__sheaf_row, limit)), \
+	[objects] "i"(offsetof(struct quiesce__sheaf_row, object)), [want] "i"(offsetof(struct quiesce__sheaf_row, nr)), \
+	[shift] "i"(QUIESCE_PERCPU_SHIFT) QUIESCE_RSEQ_INPUTS
 
 uint64_t quiesce__sheaf_take(const struct quiesce__sheaf_row *row)
 {
@@ -37,11 +41,11 @@ uint64_t quiesce__sheaf_take(const struct quiesce__sheaf_row *row)
 	__asm__ __volatile__(QUIESCE_RSEQ_ENTER("%[at]", "%[at]") SHEAF_OF_ID
 			     "testq %[nr], %[nr]\n"
 			     "je 2f\n"
-			     "movq %[want], %[count]\n"
+			     "movq " FIELD(want) ", %[count]\n"
 			     "cmpq %[nr], %[count]\n"
 			     "cmovaq %[nr], %[count]\n"
 			     "leaq 8(%[at], %[nr], 8), %[from]\n"
-			     "movq %[row], %[to]\n"
+			     "movq " FIELD(objects) ", %[to]\n"
 			     "8: movq (%[from]), %[object]\n"
 			     "movq %[object], (%[to], %[done], 8)\n"
 			     "subq $8, %[from]\n"
@@ -66,13 +70,13 @@ uint64_t quiesce__sheaf_add(const struct quiesce__sheaf_row *row)
 	if (!quiesce__sequences.area)
 		return 0;
 	__asm__ __volatile__(QUIESCE_RSEQ_ENTER("%[at]", "%[at]") SHEAF_OF_ID
-			     "movq %[most], %[count]\n"
+			     "movq " FIELD(most) ", %[count]\n"
 			     "subq %[nr], %[count]\n"
 			     "jbe 2f\n"
-			     "cmpq %[want], %[count]\n"
-			     "cmovaq %[want], %[count]\n"
+			     "cmpq " FIELD(want) ", %[count]\n"
+			     "cmovaq " FIELD(want) ", %[count]\n"
 			     "leaq 16(%[at], %[nr], 8), %[to]\n"
-			     "movq %[row], %[from]\n"
+			     "movq " FIELD(objects) ", %[from]\n"
 			     "8: movq (%[from], %[done], 8), %[object]\n"
 			     "movq %[object], (%[to], %[done], 8)\n"
 			     "incq %[done]\n"
