@@ -89,8 +89,8 @@ int quiesce_set_thread_hazptr_batch(uint32_t least, uint32_t most)
 	r->own_min = least;
 	r->own_max = most;
 	if (r->batch > batch_max(r))
-		r->batch = batch_max(r);
+		quiesce_store_relaxed(&r->batch, batch_max(r)); /* Relaxed: sweepers read it as a hint. */
 	else if (r->batch < quiesce__batch_min(r))
-		r->batch = quiesce__batch_min(r);
+		quiesce_store_relaxed(&r->batch, quiesce__batch_min(r)); /* Relaxed: sweepers read it as a hint. */
 	return 0;
 }

@@ -54,7 +54,7 @@ QUIESCE_COLD struct quiesce__retired_queue *quiesce__retired_new(struct quiesce_
 		add_queue(r);
 	}
 	r->own_min = r->own_max = 0;
-	r->batch = quiesce__batch_min(r);
+	quiesce_store_relaxed(&r->batch, quiesce__batch_min(r)); /* Relaxed: sweepers read it as a hint. */
 	self->retired = r;
 	return r;
 }

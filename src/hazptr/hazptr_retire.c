@@ -517,7 +517,8 @@ static QUIESCE_COLD void call_slow(struct hazptr_head *head, void (*func)(struct
 	push_to_list(self->retired, head);
 }
 
-static inline void call(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes, uintptr_t here)
+static inline __attribute__((always_inline)) void call(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes,
+						       uintptr_t here)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
 	struct quiesce__retired_queue *r = self->retired;

@@ -70,7 +70,7 @@ def check_peers(tap, root, tool, libexec, build):
     built = sorted(m.name for m in (build / "tools/peers").glob("*.so"))
     found = sorted(m.name for m in (root / libexec / "quiesce/peers").glob("*"))
     tap.result(built == found, "installed: modules of peers", f"want {built}\nfound {found}")
-    listed = execute([tool, "refscale", "--help"]).stdout
+    listed = "".join(execute([tool, command, "--help"]).stdout for command in ("refscale", "retirescale"))
     tap.result(all(f"  {name.removesuffix('.so')}_" in listed for name in built), "the installed tool finds the modules", listed)
 
 
