@@ -186,15 +186,27 @@ uint64_t quiesce__sheaves_count(const struct quiesce__cache *cache)
 	return nr;
 }
 
-bool quiesce__sheaf_has(const struct quiesce__cache *cache, const void *object)
+static bool has(const struct quiesce__sheaf *sheaf, const void *object)
 {
-	const struct quiesce__sheaf *sheaf = sheaf_at(cache, quiesce__percpu_set_of_thread());
 	uint64_t nr = nr_of(sheaf);
 
 	while (nr--)
 		if (quiesce_load_relaxed(&sheaf->object[nr]) == object) /* Relaxed: a check for reports. */
 			return true;
 	return false;
+}
+
+bool quiesce__sheaf_has(const struct quiesce__cache *cache, const void *object)
+{
+	struct quiesce__sheaf *sheaf;
+	bool found;
+
+	if (quiesce__percpu_uses_sequences())
+		return has(sheaf_at(cache, quiesce__percpu_set_of_thread()), object);
+	sheaf = lock_sheaf(cache);
+	found = has(sheaf, object);
+	quiesce__unlock(&sheaf->lock);
+	return found;
 }
 
 /* A thread of the parent may have held locks of sheaves, or have closed them: I3. */
