@@ -6,8 +6,9 @@
  *
  * I1. Each object is in exactly one place: in use, in one sheaf, in its slab's map of free ones, or in the row of a thread
  *     that moves it.  Rows are on stacks, so they are what the child of a fork can lose.
- * I2. caches.lock guards the list of caches; draining, too, holds it, so one thread at a time closes sheaves.  Order: caches.lock, the
- *     cache's lock; region.lock alone.  None is held over the constructor, a report, call_rcu() or free().
+ * I2. caches.lock guards the list of caches.  It is held from the closing of sheaves until they are drained, and when they are
+ *     opened: so no thread opens sheaves that another one drains.  Order: caches.lock, the cache's lock; region.lock alone.
+ *     None is held over the constructor, a report, call_rcu() or free().
  * I3. A cache's fields besides the sheaves' words and what its lock guards do not change.
  *
  * SB1  see sheaves.c
@@ -361,8 +362,16 @@ struct kmem_cache *quiesce_kmem_cache_create(uint32_t layout, const char *name, 
 
 /* ---- shrinking and the end ---- */
 
-/* Move all objects of the sheaves to their slabs; the sheaves stay closed. */
-static void drain(struct quiesce__cache *cache)
+/* Open the sheaves again; under caches.lock, or a drain of another thread would find them open (I2). */
+static void reopen(struct quiesce__cache *cache)
+{
+	quiesce__lock(&caches.lock);
+	quiesce__sheaves_open(cache);
+	quiesce__unlock(&caches.lock);
+}
+
+/* Move all objects of the sheaves to their slabs, and leave the sheaves closed, or @open them. */
+static void drain(struct quiesce__cache *cache, bool open)
 {
 	void *row[QUIESCE_ROW], *bad = NULL;
 	struct quiesce__slab *dropped = NULL, **end = &dropped;
@@ -375,7 +384,11 @@ static void drain(struct quiesce__cache *cache)
 		while (*end)
 			end = &(*end)->next;
 	}
+	if (open && !QUIESCE_MUTANT(slab_opened_late))
+		quiesce__sheaves_open(cache);
 	quiesce__unlock(&caches.lock);
+	if (open && QUIESCE_MUTANT(slab_opened_late))
+		quiesce__sheaves_open(cache);
 	quiesce__slabs_release(cache, dropped);
 	report_bad(cache, bad);
 }
@@ -385,9 +398,8 @@ int quiesce_kmem_cache_shrink(struct kmem_cache *fast)
 	struct quiesce__cache *cache = quiesce__cache_of(fast);
 
 	quiesce__init();
-	drain(cache);
+	drain(cache, true);
 	quiesce__slabs_release(cache, quiesce__slabs_take_empty(cache));
-	quiesce__sheaves_open(cache);
 	return 0;
 }
 
@@ -406,7 +418,7 @@ static uint64_t await_retired(struct quiesce__cache *cache)
 {
 	quiesce_rcu_barrier();
 	quiesce_hazptr_barrier();
-	drain(cache);
+	drain(cache, false);
 	return nr_in_use(cache);
 }
 
@@ -418,16 +430,16 @@ void quiesce_kmem_cache_destroy(struct kmem_cache *fast)
 	if (!cache)
 		return;
 	quiesce__init();
-	drain(cache);
+	drain(cache, false);
 	in_use = nr_in_use(cache);
 	if (in_use && quiesce__barrier_is_misuse("kmem_cache_destroy()", quiesce__caller())) {
-		quiesce__sheaves_open(cache);
+		reopen(cache);
 		return;
 	}
 	if (in_use)
 		in_use = await_retired(cache);
 	if (in_use) {
-		quiesce__sheaves_open(cache);
+		reopen(cache);
 		quiesce__misuse(QUIESCE_MISUSE_IN_USE, "kmem_cache_destroy() of the cache %s, %llu of whose objects are in use",
 				cache->name, (unsigned long long)in_use);
 		return;

@@ -103,6 +103,13 @@ static void setup_shrink_light(void)
 	sim_spawn(shrinker, NULL, "shrinker");
 }
 
+static void setup_shrink_two(void)
+{
+	begin(LIGHT, 0, NULL);
+	spawn_each(driver_readers + 1, trader, "trader");
+	spawn_each(2, shrinker, "shrinker");
+}
+
 /* ---- objects that another thread frees, in rows ---- */
 
 #define ROW 3
@@ -212,6 +219,7 @@ static const struct sim_scenario scenarios[] = {
 	{ "handed", "rows of objects that another thread frees", setup_handed, finish_handed, "an object that was handed over" },
 	{ "shrink", "a thread empties the sheaves meanwhile", setup_shrink, finish, "a shrink" },
 	{ "shrink_light", "the same, where sequences and their restarts work", setup_shrink_light, finish, "a shrink" },
+	{ "shrink_two", "two threads empty the sheaves of one cache", setup_shrink_two, finish, "a shrink" },
 	{ "type_safe", "a reader loads an object that is freed, and whose slab is given back", setup_type_safe, finish,
 	  "a reader with an object" },
 	{ NULL },
