@@ -4,8 +4,8 @@
  * I1. With restartable sequences a sheaf is changed by a thread that runs with its id, in one sequence; by no other thread,
  *     except while the sheaves are closed.  Closing writes the words that the sequences check, and then restarts them all: each
  *     sequence has finished before, or finds the sheaves closed.
- * I2. Without sequences a sheaf has a lock, and threads use that of the CPU on which they run, or one by their address.  It
- *     costs two locked operations, and threads of one CPU may wait for one that was preempted.
+ * I2. Without sequences, and only then, a sheaf has a lock, and threads use that of the CPU on which they run, or one by their
+ *     address.  It costs two locked operations, and threads of one CPU may wait for one that was preempted.
  * I3. Either way the store of the number is the last one of a change: a copy of the memory at any moment, as fork() makes it,
  *     has whole sheaves.
  *
@@ -159,19 +159,28 @@ void quiesce__sheaves_open(struct quiesce__cache *cache)
 	quiesce_store_release(SB1, &cache->fast.open, word);
 }
 
+/* With sequences no other thread changes the sheaf (I1). */
+static uint32_t drain(struct quiesce__sheaf *sheaf, void **ret_row, uint32_t nr)
+{
+	bool locks = !quiesce__percpu_uses_sequences();
+	uint32_t taken;
+
+	if (!nr_of(sheaf))
+		return 0;
+	if (locks)
+		quiesce__lock(&sheaf->lock);
+	taken = (uint32_t)take_plainly(sheaf, ret_row, nr);
+	if (locks)
+		quiesce__unlock(&sheaf->lock);
+	return taken;
+}
+
 uint32_t quiesce__sheaves_drain(struct quiesce__cache *cache, void **ret_row, uint32_t nr)
 {
 	uint32_t taken = 0;
 
-	for (size_t i = 0; i < cache->sheaves.nr && taken < nr; i++) {
-		struct quiesce__sheaf *sheaf = sheaf_at(cache, i);
-
-		if (!nr_of(sheaf))
-			continue;
-		quiesce__lock(&sheaf->lock);
-		taken += (uint32_t)take_plainly(sheaf, ret_row + taken, nr - taken);
-		quiesce__unlock(&sheaf->lock);
-	}
+	for (size_t i = 0; i < cache->sheaves.nr && taken < nr; i++)
+		taken += drain(sheaf_at(cache, i), ret_row + taken, nr - taken);
 	return taken;
 }
 

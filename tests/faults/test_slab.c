@@ -114,6 +114,40 @@ static void children_without_handlers_have_whole_caches(void **state)
 	beside_forks(raw_clone, 150);
 }
 
+static void *shrink(void *arg)
+{
+	(void)arg;
+	while (!flag_get(&stop)) {
+		use((uint64_t)(uintptr_t)&stop);
+		kmem_cache_shrink(cache);
+	}
+	return NULL;
+}
+
+static void child_shrinks_it(void)
+{
+	kmem_cache_shrink(cache);
+	use(1);
+	kmem_cache_shrink(cache);
+}
+
+/* A thread of the parent may be in the middle of a shrink. */
+static void children_beside_shrinks_have_whole_caches(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	stop = 0;
+	threads_begin(&thread, 1, shrink, NULL);
+	for (int i = 0; i < 600; i++) {
+		usleep((unsigned int)i % 50);
+		assert_int_equal(status_of_child(raw_clone, child_shrinks_it), 0);
+	}
+	flag_set(&stop);
+	threads_end(&thread, 1);
+	assert_int_equal(in_use(), 0);
+}
+
 static void a_child_has_the_objects_of_its_parent(void **state)
 {
 	struct thing *t = kmem_cache_alloc(cache);
@@ -225,6 +259,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(children_of_fork_have_whole_caches),
 		cmocka_unit_test(children_without_handlers_have_whole_caches),
+		cmocka_unit_test(children_beside_shrinks_have_whole_caches),
 		cmocka_unit_test(a_child_has_the_objects_of_its_parent),
 		cmocka_unit_test(cancelled_threads_leave_whole_caches),
 		cmocka_unit_test(caches_outlive_a_shutdown),
