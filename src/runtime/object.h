@@ -3,6 +3,10 @@
  *
  * The memory of all object caches is one range of addresses, so that a subtraction and a comparison find the heap of an
  * object.  The range is empty until the program has a cache; then it only grows, and @free is set before it has an object.
+ * The caller of an object of a cache has it from an allocation, which followed the growth; that of another object has not, and
+ * may find the range at any moment of its beginning: the size is read first, and is not 0 only if the start is set.
+ *
+ * RU3  start and @free set, then the size | size read, then start and @free
  */
 #ifndef QUIESCE_OBJECT_H
 #define QUIESCE_OBJECT_H
@@ -20,8 +24,9 @@ extern struct quiesce__object_range quiesce__object_range;
 /* True if @object is of an object cache. */
 static inline bool quiesce__object_is_cached(const void *object)
 {
-	/* Relaxed: the range was written before the object was allocated, and the caller has the object from there. */
-	return (uintptr_t)object - quiesce_load_relaxed(&quiesce__object_range.start) < quiesce_load_relaxed(&quiesce__object_range.bytes);
+	size_t bytes = quiesce_load_acquire(RU3, &quiesce__object_range.bytes); /* RU3: acquire, pairs with RU3 in extend() */
+
+	return (uintptr_t)object - quiesce_load_relaxed(&quiesce__object_range.start) < bytes; /* Relaxed: RU3 precedes. */
 }
 
 /* Free @object, which the program has retired. */

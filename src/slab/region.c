@@ -7,7 +7,9 @@
  *     system, do not touch them, and those of many slabs share a page.
  * I3. A slab without memory is in the list of free ones, and is used again before the range grows.  Each change of the list or of the
  *     number of slabs is one store, after the others: so the child of a fork at any moment has lost one slab at most.
- * I4. A caller has its object from an allocation, which followed the growth of the range; so the range may be read relaxed.
+ * I4. A caller has its object from an allocation, which followed the growth of the range; so its size need not be the newest.
+ *
+ * RU3  see object.h
  */
 #include "slab.h"
 
@@ -57,7 +59,7 @@ static bool begin(void)
 	if (!quiesce__arena_init(&region.memory, SURE_BYTES, MAX_BYTES))
 		return false;
 	quiesce__object_range.free = quiesce__cached_objects_free;
-	quiesce_store_relaxed(&quiesce__object_range.start, (uintptr_t)region.memory.start); /* Relaxed: I4. */
+	quiesce_store_relaxed(&quiesce__object_range.start, (uintptr_t)region.memory.start); /* Relaxed: RU3 follows. */
 	region.ready = true;
 	return true;
 }
@@ -75,7 +77,8 @@ static struct quiesce__slab *extend(void)
 	if (!begin() || i >= MAX_SLABS || !is_usable(&region.descriptions, i * sizeof(struct quiesce__slab)) ||
 	    !is_usable(&region.memory, i << QUIESCE_SLAB_SHIFT))
 		return NULL;
-	quiesce_store_relaxed(&quiesce__object_range.bytes, (i + 1) << QUIESCE_SLAB_SHIFT); /* Relaxed: I4. */
+	/* RU3: release, pairs with RU3 in quiesce__object_is_cached() */
+	quiesce_store_release(RU3, &quiesce__object_range.bytes, (i + 1) << QUIESCE_SLAB_SHIFT);
 	region.nr = i + 1;
 	return &quiesce__slabs[i];
 }

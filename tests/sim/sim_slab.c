@@ -169,6 +169,32 @@ static void setup_handed(void)
 	sim_spawn(receiver, NULL, "receiver");
 }
 
+/* ---- the range of objects, whose beginning an object of the heap may meet ---- */
+
+static void first_user(void *unused)
+{
+	(void)unused;
+	kmem_cache_free(cache, kmem_cache_alloc(cache));
+}
+
+static void classifier(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 4; i++) {
+		if (quiesce__object_is_cached((void *)64))
+			sim_fail("an object of the heap is one of a cache");
+		world_stay(8);
+	}
+	sim_saw();
+}
+
+static void setup_range(void)
+{
+	begin(ANY, 0, NULL);
+	spawn_each(driver_readers, classifier, "classifier");
+	sim_spawn(first_user, NULL, "user");
+}
+
 /* ---- type-safe memory ---- */
 
 static void construct(void *object)
@@ -220,6 +246,7 @@ static const struct sim_scenario scenarios[] = {
 	{ "shrink", "a thread empties the sheaves meanwhile", setup_shrink, finish, "a shrink" },
 	{ "shrink_light", "the same, where sequences and their restarts work", setup_shrink_light, finish, "a shrink" },
 	{ "shrink_two", "two threads empty the sheaves of one cache", setup_shrink_two, finish, "a shrink" },
+	{ "range", "the heap of an object is found while the first slab is made", setup_range, finish, "a search" },
 	{ "type_safe", "a reader loads an object that is freed, and whose slab is given back", setup_type_safe, finish,
 	  "a reader with an object" },
 	{ NULL },
