@@ -109,6 +109,19 @@ void quiesce__retired_fit_table(struct quiesce__retired_queue *r, const struct q
 		r->table_used /= 2;
 }
 
+/* A free() in a step has ended the thread: end the step; the object counts as run.  With the limit 0 the next owner visits the
+ * queue at its first object, and not only when it is full: objects that the free() retired have raised the limit. */
+static void end_step(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r)
+{
+	if (quiesce_likely(!r->stepping) || QUIESCE_MUTANT(hazptr_ended_stepping))
+		return;
+	self->state &= ~QUIESCE_TLS_IN_HAZPTR;
+	quiesce_store_relaxed(&r->nr_run, r->nr_run + r->consuming); /* Relaxed: a statistic. */
+	r->consuming = 0;
+	quiesce_store_relaxed(&r->limit, 0); /* Relaxed: no sweeper drains the queue during a step. */
+	quiesce__retired_step_end(r);
+}
+
 /* The thread exits and gives up its queue.  If the queue is not empty it is listed already, or the sweeper is
  * about to list it. */
 void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self)
@@ -118,6 +131,7 @@ void quiesce__hazptr_thread_exit(struct quiesce_tls_v1 *self)
 	if (!r)
 		return;
 	self->retired = NULL;
+	end_step(self, r);
 	quiesce_fetch_add_relaxed(&quiesce__sweep.bytes, r->bytes); /* Relaxed: a statistic. */
 	r->bytes = 0;
 	quiesce__proxies_leave(&r->proxies);

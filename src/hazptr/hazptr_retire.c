@@ -26,7 +26,7 @@
  *     again after it has released the lock; where the fork gate is closed, or the queue is full, objects stay
  *     in the queue, or go to a list.
  * I7. If a callback ends its thread, visit_ended() finishes the visit: the queue is as after a visit that ran
- *     fewer callbacks, and listed.
+ *     fewer callbacks, and listed.  If a free() does so in a step, which has no run, the thread's exit ends the step.
  * I8. The owner reclaims at most STEP objects in a call, and as many as it retires.  An allocator keeps a few
  *     objects of a size at hand, and is several times as slow if many are freed in a row and allocated in a row.
  *     As the waiting objects become more the ready ones become fewer, so together they are at most a batch, besides
@@ -391,9 +391,8 @@ static void visit_ended(struct quiesce__run *run)
 	struct visit *v = (struct visit *)run;
 	struct quiesce__retired_queue *r = v->r;
 
+	quiesce_store_relaxed(&r->nr_run, r->nr_run + r->consuming); /* Relaxed: a statistic. */
 	r->consuming = 0;
-	if (run->func)
-		quiesce_store_relaxed(&r->nr_run, r->nr_run + 1); /* Relaxed: a statistic. */
 	if (!QUIESCE_MUTANT(hazptr_ended_inside))
 		leave_gate(quiesce__self(), r);
 	set_limit(r, next_visit(r));

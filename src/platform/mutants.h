@@ -33,7 +33,8 @@
 	X(run_cancelable) X(run_state_kept) X(cb_ended_lost) X(cb_ended_unfreed) X(cb_ended_spill_lost) \
 	X(cb_ended_uncounted) X(cb_ended_beside) X(cb_others_unawaited) X(cb_shared_twice) X(cb_inherited_shared) \
 	X(cb_child_runs_on) X(cb_ended_waits) X(helper_ended_unlisted) X(helper_ended_dispatches) X(hazptr_ended_unlisted) \
-	X(hazptr_ended_inside) X(hazptr_ended_next_lost) X(hazptr_ended_barrier_lost) X(hazptr_ended_trusted) \
+	X(hazptr_ended_inside) X(hazptr_ended_stepping) X(hazptr_ended_next_lost) \
+	X(hazptr_ended_barrier_lost) X(hazptr_ended_trusted) \
 	X(cohort_ended_lost) X(srcu_ended_uncounted) X(ref_ended_lost) X(cb_heap_nests) X(cb_heap_two_queues) \
 	X(cb_heap_waits) X(sync_place_vacant)
 

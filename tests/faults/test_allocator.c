@@ -116,10 +116,18 @@ void *aligned_alloc(size_t alignment, size_t bytes)
 	return __libc_memalign(alignment, bytes);
 }
 
+/* A free() that writes a log is a cancellation point. */
+static __thread int rests;
+static int nr_rests;
+
 void free(void *object)
 {
 	called();
 	__libc_free(object);
+	if (rests) {
+		count_up(&nr_rests);
+		short_rest();
+	}
 }
 
 /* ---- before the library is initialised ---- */
@@ -243,6 +251,43 @@ static void above_the_ceiling_it_does_not_wait(void **state)
 	quiesce_set_throttle(0);
 }
 
+/* ---- free() is a cancellation point ---- */
+
+static void *retires_and_rests(void *unused)
+{
+	for (int i = 0; i < 4000; i++) {
+		struct object *o = malloc(sizeof *o);
+
+		rests = i > 400;
+		kfree_hazptr(o, hazptr);
+		rests = 0;
+	}
+	return unused;
+}
+
+static void a_thread_may_be_cancelled_in_a_free_of_its_own(void **state)
+{
+	pthread_t thread;
+	void *result;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		quiesce_store_relaxed(&nr_rests, 0); /* Relaxed: a count of the test. */
+		thread_must(pthread_create(&thread, NULL, retires_and_rests, NULL));
+		wait_until(flag_get(&nr_rests));
+		pthread_cancel(thread);
+		pthread_join(thread, &result);
+		assert_ptr_equal(result, PTHREAD_CANCELED);
+		if (i % 2) { /* another thread adopts the queue */
+			threads_begin(&thread, 1, retires, NULL);
+			threads_end(&thread, 1);
+		}
+		hazptr_barrier();
+		assert_int_equal(stats_now().hazptr_retired, stats_now().hazptr_reclaimed);
+	}
+	everything_has_run();
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +296,7 @@ int main(int argc, char **argv)
 		TEST(an_allocator_may_retire_in_each_call),
 		TEST(an_allocator_may_be_called_for_objects_that_it_retires),
 		TEST(above_the_ceiling_it_does_not_wait),
+		TEST(a_thread_may_be_cancelled_in_a_free_of_its_own),
 	};
 
 	testing_choose(argc, argv);

@@ -121,6 +121,64 @@ static void setup_steps(void)
 	sim_spawn(waits_beside_steps, NULL, "waiter");
 }
 
+/* A free() by the owner may retire one more object, and ends the thread; another thread adopts the queue. */
+static uint32_t nr_ended;
+static int in_retirer; /* the thread that is in kfree_hazptr(); -1: none */
+
+static void retire_for_step(struct item *item)
+{
+	world_last_words(item);
+	world_nr_retired++;
+	kfree_hazptr(item, head);
+}
+
+static void free_and_end(void *object)
+{
+	world_free(object);
+	if (in_retirer != sim_self() || nr_ended || sim_random(3))
+		return;
+	nr_ended = 1;
+	in_retirer = -1;
+	if (sim_random(2))
+		retire_for_step(world_new(NULL));
+	sim_saw();
+	sim_exit();
+}
+
+static void ends_in_step(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 10; i++) {
+		struct item *old = world_replace(0);
+
+		in_retirer = sim_self();
+		retire_for_step(old);
+		in_retirer = -1;
+	}
+}
+
+static void retires_after_the_end(void *unused)
+{
+	uint32_t never = 0;
+
+	(void)unused;
+	platform_futex_wait(&never, 0, 1000000);
+	for (int i = 0; i < 10; i++)
+		retire_for_step(world_replace(1));
+	hazptr_barrier();
+}
+
+static void setup_steps_end(void)
+{
+	nr_ended = 0;
+	in_retirer = -1;
+	world_begin();
+	sim_config()->free_hook = free_and_end;
+	sim_spawn(ends_in_step, NULL, "updater");
+	sim_spawn(waits_beside_steps, NULL, "waiter");
+	sim_spawn(retires_after_the_end, NULL, "adopter");
+}
+
 /* ---- objects without a head: another address is protected than the one that is queued ---- */
 
 static void delete_item(void *item)
@@ -428,6 +486,10 @@ const struct sim_scenario hazptr_handed_scenarios[] = {
 	SCENARIO(paced, "the owner reclaims one object in a call"),
 	SCENARIO(steps, "the owner frees in steps, beside barriers"),
 	VARIANT(full_steps, steps, without_membarrier, "... without membarrier"),
+	{ .name = "steps_end", .what = "a free() in a step ends its thread", .setup = setup_steps_end, .finish = world_finish,
+	  .must_see = "a thread that ended in a free()" },
+	{ .name = "full_steps_end", .what = "... without membarrier", .setup = setup_steps_end, .but = without_membarrier,
+	  .finish = world_finish },
 	SCENARIO(rests, "batches come as the helper is about to rest"),
 	VARIANT(full_rests, rests, without_membarrier, "... without membarrier"),
 	SCENARIO(beside_rcu, "a reader of RCU stays"),
