@@ -76,8 +76,9 @@ static QUIESCE_COLD void report_misuse(struct percpu_ref *ref, const char *what)
  * thread's id, or by a locked instruction. */
 static bool count_by_call(const struct percpu_ref *ref, size_t offset, uint64_t nr)
 {
-	/* Relaxed: a hint. */
-	if (nr != 1 || quiesce_load_relaxed(&ref->state))
+	/* A word that has never been closed does not order the count after a reinit: the state does. */
+	/* PR1: acquire, pairs with PR1 in to_percpu() */
+	if (nr != 1 || quiesce_load_acquire(PR1, &ref->state))
 		return false;
 	if (!quiesce__percpu_uses_sequences())
 		return quiesce__percpu_word_add(&ref->percpu, offset == QUIESCE_REF_GOT ? QUIESCE_REF_ONE : 0 - QUIESCE_REF_ONE);

@@ -21,6 +21,31 @@ static void freezer(void *unused)
 	world_kill();
 }
 
+/* The count is made dead; its owner prepares the words that users read, and only then makes it live. */
+static void initialiser(void *unused)
+{
+	(void)unused;
+	world_stay(4);
+	sim_obj_init(1);
+	quiesce_store_relaxed(&world_current, 1);
+	world_nr_revivals++;
+	percpu_ref_reinit(&world_ref);
+}
+
+static void early_user(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 12; i++) {
+		if (!world_enter(true)) {
+			platform_yield();
+			continue;
+		}
+		sim_assert(quiesce_load_relaxed(&world_current) == 1);
+		world_check();
+		world_leave();
+	}
+}
+
 static void exact(struct percpu_ref *r)
 {
 	uint64_t count;
@@ -74,6 +99,14 @@ static void setup_freeze(void)
 	world_laps = 6;
 	world_users(driver_readers, world_user, "user");
 	sim_spawn(freezer, NULL, "freezer");
+}
+
+static void setup_dead(void)
+{
+	world_begin(PERCPU_REF_INIT_DEAD, world_release);
+	world_nr_lives = 0; /* it is not killed again */
+	sim_spawn(initialiser, NULL, "owner");
+	world_users(driver_readers, early_user, "user");
 }
 
 static void setup_freeze_cpu_each(void)
@@ -281,6 +314,7 @@ static void finish_together(void)
 }
 
 WORLD_FULL(freeze)
+WORLD_FULL(dead)
 WORLD_FULL(switch)
 WORLD_FULL(switch_two)
 WORLD_FULL(revive)
@@ -296,6 +330,8 @@ const struct sim_scenario percpu_ref_changes[] = {
 	{ "freeze_cpu_each", "the same with a CPU for each thread", setup_freeze_cpu_each, world_finish, REFUSED },
 	{ "freeze_holes", "the same where some ids have no words", setup_freeze_holes, world_finish, REFUSED },
 	{ "freeze_full", "the same with full fences", setup_freeze_full, world_finish, REFUSED },
+	{ "dead", "made dead, then live", setup_dead, world_finish, REFUSED },
+	{ "dead_full", "the same with full fences", setup_dead_full, world_finish, REFUSED },
 	{ "switch", "the mode changes while references go from hand to hand", setup_switch, world_finish, NULL },
 	{ "switch_holes", "the same where some ids have no words", setup_switch_holes, world_finish, NULL },
 	{ "switch_full", "the same with full fences", setup_switch_full, world_finish, NULL },
