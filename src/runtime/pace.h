@@ -7,17 +7,20 @@
 
 #include "platform/platform.h"
 
-/* Claim the next attempt; if true, no other caller gets one for @ns.  Relaxed throughout: an
- * attempt too many does no harm. */
+/* Claim the next attempt; if true, no other caller gets one for @ns.  Relaxed throughout: the claim orders nothing.
+ * @next is loaded before the time is read: else the claim of another caller meanwhile would lie more than @ns ahead. */
 static inline bool quiesce__pace_claim(uint64_t *next, uint64_t ns)
 {
-	uint64_t now = platform_now_ns(), left = quiesce_load_relaxed(next) - now;
+	uint64_t at = quiesce_load_relaxed(next), now = platform_now_ns(), left = at - now;
 
 	/* More than @ns left: the clock was set back, as in a restored process. */
 	if (left && left <= ns)
 		return false;
-	quiesce_store_relaxed(next, now + ns);
-	return true;
+	if (QUIESCE_MUTANT(pace_stored)) {
+		quiesce_store_relaxed(next, now + ns);
+		return true;
+	}
+	return quiesce_cmpxchg_relaxed(next, &at, now + ns); /* Relaxed: only one of the callers that loaded @at succeeds. */
 }
 
 /* Let the first attempt be made after @ns. */

@@ -2,6 +2,7 @@
 /* rcu_owners.c - scenarios: owners free without a lock what is ready in their queues, until a pass revokes that. */
 #include "rcu/reclaim.h"
 #include "rcu_retired.h"
+#include "runtime/pace.h"
 
 #define NR_KNOWN 8
 
@@ -132,6 +133,30 @@ static void setup_owner_polls(void)
 	sim_spawn(frees_alone, NULL, "owner");
 }
 
+/* ---- several owners find at the same time that one of them may poll ---- */
+
+static uint64_t paced;
+static int nr_claims;
+
+static void claims(void *unused)
+{
+	(void)unused;
+	yield_some(3);
+	nr_claims += quiesce__pace_claim(&paced, 3600 * 1000000000ull);
+}
+
+static void setup_claims(void)
+{
+	quiesce__pace_begin(&paced, 0);
+	nr_claims = 0;
+	spawn_each(3, claims, "owner");
+}
+
+static void finish_claims(void)
+{
+	sim_assert(nr_claims == 1);
+}
+
 /* ---- a free() that forks, or that ends its thread ---- */
 
 static bool has_forked;
@@ -197,6 +222,7 @@ const struct sim_scenario rcu_owner_scenarios[] = {
 	  .must_see = "an object that is freed by its owner" },
 	{ .name = "full_fence_owner_polls", .what = "... without membarrier", .setup = setup_owner_polls, .finish = finish_all_run,
 	  .but = without_membarrier },
+	{ .name = "claims", .what = "one of several owners polls", .setup = setup_claims, .finish = finish_claims },
 	{ .name = "free_forks", .what = "a free() of an owner forks", .setup = setup_free_forks, .finish = finish_all_run,
 	  .must_see = "a child" },
 	{ .name = "free_ends", .what = "a free() of an owner ends its thread", .setup = setup_free_ends, .finish = finish_owners },
