@@ -40,19 +40,21 @@ static struct {
 
 /* ---- rows ---- */
 
-static void report_bad(const struct quiesce__cache *cache, const void *object)
+static void report_bad(const struct quiesce__bad *bad)
 {
-	if (object)
-		quiesce__misuse(QUIESCE_MISUSE_ARGUMENT, "object %p was freed to the cache %s, which has no such object in use", object,
-				cache->name);
+	if (quiesce_unlikely(bad->object != NULL))
+		quiesce__misuse(QUIESCE_MISUSE_ARGUMENT, "object %p was freed to the cache %s, which has no such object in use",
+				bad->object, bad->name);
 }
 
+/* The cache may be gone afterwards, if the row has the last objects in use. */
 static void put_row(struct quiesce__cache *cache, void *const *row, uint32_t nr)
 {
-	void *bad = NULL;
+	struct quiesce__bad bad;
 
-	quiesce__slabs_release(cache, quiesce__slabs_put(cache, row, nr, &bad));
-	report_bad(cache, bad);
+	bad.object = NULL;
+	quiesce__slabs_release(quiesce__slabs_put(cache, row, nr, &bad));
+	report_bad(&bad);
 }
 
 static void poison(const struct quiesce__cache *cache, void *const *row, size_t nr, bool on)
@@ -373,7 +375,8 @@ static void reopen(struct quiesce__cache *cache)
 /* Move all objects of the sheaves to their slabs, and leave the sheaves closed, or @open them. */
 static void drain(struct quiesce__cache *cache, bool open)
 {
-	void *row[QUIESCE_ROW], *bad = NULL;
+	void *row[QUIESCE_ROW];
+	struct quiesce__bad bad = { NULL, "" };
 	struct quiesce__slab *dropped = NULL, **end = &dropped;
 	uint32_t nr;
 
@@ -389,8 +392,8 @@ static void drain(struct quiesce__cache *cache, bool open)
 	quiesce__unlock(&caches.lock);
 	if (open && QUIESCE_MUTANT(slab_opened_late))
 		quiesce__sheaves_open(cache);
-	quiesce__slabs_release(cache, dropped);
-	report_bad(cache, bad);
+	quiesce__slabs_release(dropped);
+	report_bad(&bad);
 }
 
 int quiesce_kmem_cache_shrink(struct kmem_cache *fast)
@@ -399,7 +402,7 @@ int quiesce_kmem_cache_shrink(struct kmem_cache *fast)
 
 	quiesce__init();
 	drain(cache, true);
-	quiesce__slabs_release(cache, quiesce__slabs_take_empty(cache));
+	quiesce__slabs_release(quiesce__slabs_take_empty(cache));
 	return 0;
 }
 
@@ -445,7 +448,7 @@ void quiesce_kmem_cache_destroy(struct kmem_cache *fast)
 		return;
 	}
 	unlist(cache);
-	quiesce__slabs_release(cache, quiesce__slabs_take_empty(cache));
+	quiesce__slabs_release(quiesce__slabs_take_empty(cache));
 	quiesce__percpu_pages_put(&cache->sheaves);
 	platform_lines_put(cache, sizeof *cache);
 }

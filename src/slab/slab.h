@@ -27,9 +27,14 @@ struct quiesce__slab {
 	uint64_t *map;                    /* a bit for each free object: @word, or the end of the memory */
 	uint64_t word;
 	uint32_t nr_free;
-	uint32_t first;                   /* no word of @map before this one has a bit */
+	union {
+		uint32_t first;           /* no word of @map before this one has a bit */
+		uint32_t flags;           /* when the slab has left its cache: that one's */
+	};
 	struct rcu_head rcu;              /* until its memory may go back */
 };
+
+#define QUIESCE_CACHE_NAME 32
 
 struct quiesce__cache {
 	struct kmem_cache fast; /* loaded by all threads; changes when the sheaves are closed or opened */
@@ -42,7 +47,7 @@ struct quiesce__cache {
 	uint32_t flags;
 	bool poisons;           /* free objects are poisoned */
 	void (*ctor)(void *object);
-	char name[32];
+	char name[QUIESCE_CACHE_NAME];
 	struct quiesce__cache *next, **link; /* all caches */
 
 	struct quiesce__lock lock __attribute__((aligned(QUIESCE_CACHELINE))); /* guards the slabs */
@@ -50,6 +55,12 @@ struct quiesce__cache {
 	struct quiesce__slab *empty;   /* slabs without an object in use */
 	uint32_t nr_slabs, nr_empty;
 	uint64_t nr_free;              /* free objects of all slabs */
+};
+
+/* The content of a report of a bad object. */
+struct quiesce__bad {
+	const void *object; /* NULL: none was bad */
+	char name[QUIESCE_CACHE_NAME];
 };
 
 static inline struct quiesce__cache *quiesce__cache_of(const struct kmem_cache *cache)
@@ -93,9 +104,10 @@ void quiesce__region_fork_child(void);
 /* Take up to @nr objects, and make a slab if there is no free one.  Returns their number; 0: no memory. */
 uint32_t quiesce__slabs_take(struct quiesce__cache *cache, void **ret_row, uint32_t nr);
 /* Return @nr objects to their slabs.  Returns a list of slabs that are surplus now, for quiesce__slabs_release(), which the
- * caller calls without a lock; *@ret_bad: an object that is not one, if any is not. */
-struct quiesce__slab *quiesce__slabs_put(struct quiesce__cache *cache, void *const *row, uint32_t nr, void **ret_bad);
-void quiesce__slabs_release(const struct quiesce__cache *cache, struct quiesce__slab *list);
+ * caller calls without a lock; *@bad: an object that is not one, if any is not.  The cache may be destroyed meanwhile, if the
+ * caller has no other object of it in use: neither the list nor @bad needs it. */
+struct quiesce__slab *quiesce__slabs_put(struct quiesce__cache *cache, void *const *row, uint32_t nr, struct quiesce__bad *bad);
+void quiesce__slabs_release(struct quiesce__slab *list);
 /* Take all slabs without an object in use, for quiesce__slabs_release(). */
 struct quiesce__slab *quiesce__slabs_take_empty(struct quiesce__cache *cache);
 /* True if @object is one of @cache, and is not free in its slab. */

@@ -13,6 +13,8 @@
  *     return memory and fault it in again, and the memory of an idle process goes down with its objects.
  * I4. The memory of a type-safe slab is returned a grace period after its last object was freed: a reader that had found
  *     the object before has left its section by then.  It is not used again meanwhile.
+ * I5. A thread that puts the last object in use may meet the destruction of the cache: it loads nothing of the cache after it
+ *     has dropped the lock.  The description of a slab has the flags on which its release depends.
  *
  * 256 CPUs that allocate as much as they free stay in their sheaves, and load nothing that is written here.  CPUs that only
  * allocate, or only free, take the lock once for half a sheaf, some 4 ns for each object of it.
@@ -58,6 +60,7 @@ static void unlink_empty(struct quiesce__cache *cache, struct quiesce__slab *sla
 static void drop(struct quiesce__cache *cache, struct quiesce__slab *slab, struct quiesce__slab **dropped)
 {
 	quiesce_store_relaxed(&slab->cache, NULL); /* Relaxed: no object of it is in use. */
+	slab->flags = cache->flags;
 	cache->nr_slabs--;
 	cache->nr_free -= cache->nr;
 	slab->next = *dropped;
@@ -230,14 +233,20 @@ static bool put_locked(struct quiesce__cache *cache, void *object, struct quiesc
 	return true;
 }
 
-struct quiesce__slab *quiesce__slabs_put(struct quiesce__cache *cache, void *const *row, uint32_t nr, void **ret_bad)
+static QUIESCE_COLD void set_bad(struct quiesce__bad *bad, const struct quiesce__cache *cache, const void *object)
+{
+	bad->object = object;
+	memcpy(bad->name, cache->name, sizeof bad->name);
+}
+
+struct quiesce__slab *quiesce__slabs_put(struct quiesce__cache *cache, void *const *row, uint32_t nr, struct quiesce__bad *bad)
 {
 	struct quiesce__slab *dropped = NULL;
 
 	quiesce__lock(&cache->lock);
 	for (uint32_t i = 0; i < nr; i++)
 		if (quiesce_unlikely(!put_locked(cache, row[i], &dropped)))
-			*ret_bad = row[i];
+			set_bad(bad, cache, row[i]);
 	quiesce__unlock(&cache->lock);
 	return dropped;
 }
@@ -260,15 +269,14 @@ static void release_after_gp(struct rcu_head *head)
 	quiesce__region_put((struct quiesce__slab *)(void *)((char *)head - offsetof(struct quiesce__slab, rcu)));
 }
 
-void quiesce__slabs_release(const struct quiesce__cache *cache, struct quiesce__slab *list)
+void quiesce__slabs_release(struct quiesce__slab *list)
 {
 	while (list) {
 		struct quiesce__slab *slab = list;
 
 		list = slab->next;
-		if (cache->poisons)
-			platform_poison(quiesce__slab_memory(slab), QUIESCE_SLAB_BYTES, false);
-		if (cache->flags & SLAB_TYPESAFE_BY_RCU && !QUIESCE_MUTANT(slab_released_now))
+		platform_poison(quiesce__slab_memory(slab), QUIESCE_SLAB_BYTES, false);
+		if (slab->flags & SLAB_TYPESAFE_BY_RCU && !QUIESCE_MUTANT(slab_released_now))
 			quiesce_call_rcu(&slab->rcu, release_after_gp, QUIESCE_SLAB_BYTES); /* I4 */
 		else
 			quiesce__region_put(slab);

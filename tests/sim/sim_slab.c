@@ -240,6 +240,73 @@ static void setup_type_safe(void)
 	sim_spawn(updater, NULL, "updater");
 }
 
+/* ---- the end of a cache, beside the thread that frees its last objects ---- */
+
+#define MANY 24 /* objects, each with a slab for itself: some of the slabs are surplus */
+
+static uint32_t filled, nr_found, destroyed;
+
+/* It stays in its section until the cache is destroyed. */
+static void reader_of_the_last(void *unused)
+{
+	struct thing *t;
+
+	(void)unused;
+	world_await(&filled, 1);
+	rcu_read_lock();
+	t = quiesce_load_acquire(RU3, &published);
+	world_add(&nr_found);
+	for (int i = 0; i < 100 && !quiesce_load_relaxed(&destroyed); i++)
+		platform_yield();
+	world_stay(8);
+	if (quiesce_load_relaxed(&t->good) != GOOD)
+		sim_fail("the memory of %p is of its type no more", (void *)t);
+	sim_saw();
+	rcu_read_unlock();
+}
+
+static void last_user(void *unused)
+{
+	void *row[MANY];
+
+	(void)unused;
+	if (kmem_cache_alloc_bulk(cache, MANY, row) != MANY)
+		sim_fail("no memory");
+	quiesce_store_release(RU3, &published, row[MANY - 8]); /* Its slab is surplus, and is not released first. */
+	world_set(&filled, 1);
+	world_await(&nr_found, driver_readers);
+	kmem_cache_free_bulk(cache, MANY, row);
+}
+
+static void destroyer(void *unused)
+{
+	struct kmem_cache_stats s;
+
+	(void)unused;
+	world_await(&filled, 1);
+	for (kmem_cache_get_stats(cache, &s); s.objects; kmem_cache_get_stats(cache, &s))
+		platform_yield();
+	kmem_cache_destroy(cache);
+	quiesce_store_relaxed(&destroyed, 1);
+}
+
+static void setup_destroy(void)
+{
+	world_configure(ANY);
+	quiesce__init();
+	cache = kmem_cache_create("sim", QUIESCE_SLAB_BYTES, 0, SLAB_TYPESAFE_BY_RCU, construct);
+	sim_assert(cache);
+	spawn_each(driver_readers, reader_of_the_last, "reader");
+	sim_spawn(last_user, NULL, "user");
+	sim_spawn(destroyer, NULL, "destroyer");
+}
+
+static void finish_destroy(void)
+{
+	if (!destroyed)
+		sim_fail("the cache was not destroyed");
+}
+
 static const struct sim_scenario scenarios[] = {
 	{ "trade", "threads allocate and free, in any computer", setup_trade, finish },
 	{ "handed", "rows of objects that another thread frees", setup_handed, finish_handed, "an object that was handed over" },
@@ -248,6 +315,8 @@ static const struct sim_scenario scenarios[] = {
 	{ "shrink_two", "two threads empty the sheaves of one cache", setup_shrink_two, finish, "a shrink" },
 	{ "range", "the heap of an object is found while the first slab is made", setup_range, finish, "a search" },
 	{ "type_safe", "a reader loads an object that is freed, and whose slab is given back", setup_type_safe, finish,
+	  "a reader with an object" },
+	{ "destroy", "a cache is destroyed beside the thread that has freed its last objects", setup_destroy, finish_destroy,
 	  "a reader with an object" },
 	{ NULL },
 };
