@@ -298,7 +298,9 @@ QUIESCE_PLAIN int same_state_synchronize_rcu(struct rcu_gp_seq a, struct rcu_gp_
  *
  * Context: any thread, also in a section and under locks that readers and callbacks take; not in a
  *   signal handler.  Also in the malloc() and free() of the program's own allocator, which the
- *   library calls, too: there it never waits, and rcu_barrier() is reported.
+ *   library calls, too: there it never waits, and rcu_barrier() is reported.  kfree_rcu() and
+ *   kfree_hazptr() may call free(), but not inside a free() that the library calls: an allocator that
+ *   retires under its own lock uses call_rcu(), or retires after the unlock.
  *   Does not sleep (but see quiesce_set_throttle()).  May create a thread: the first call of a
  *   process does.  Runs no callbacks.
  * Cost: a few stores into the thread's own queue; for about each 120th object a kilobyte from

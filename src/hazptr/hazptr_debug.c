@@ -122,7 +122,7 @@ static void run_recorded(struct hazptr_head *head)
 	if (func > QUIESCE_KFREE_OFFSET_MAX)
 		((void (*)(struct hazptr_head *))func)(head);
 	else if (func)
-		quiesce__object_free((char *)head - (func - 1));
+		quiesce__object_free_in_heap((char *)head - (func - 1));
 }
 
 static void delete_recorded(void *object)

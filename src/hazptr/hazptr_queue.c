@@ -115,7 +115,7 @@ static void end_step(struct quiesce_tls_v1 *self, struct quiesce__retired_queue 
 {
 	if (quiesce_likely(!r->stepping) || QUIESCE_MUTANT(hazptr_ended_stepping))
 		return;
-	self->state &= ~QUIESCE_TLS_IN_HAZPTR;
+	self->state &= ~(QUIESCE_TLS_IN_HAZPTR | QUIESCE_TLS_IN_HEAP);
 	quiesce_store_relaxed(&r->nr_run, r->nr_run + r->consuming); /* Relaxed: a statistic. */
 	r->consuming = 0;
 	quiesce_store_relaxed(&r->limit, 0); /* Relaxed: no sweeper drains the queue during a step. */

@@ -21,7 +21,7 @@
  * I4. A queue that is not empty is listed, or has a limit above @queued only until the sweeper that drains it
  *     has checked it once more.  An empty queue has the limit 0: its next object makes the owner list it.
  * I5. Callbacks do not reclaim: objects that they retire are queued, or pushed to a list if the queue is
- *     full.
+ *     full.  Nor does a free() or malloc() that the library calls.
  * I6. The owner never waits.  Where the lock is taken, its holder is the sweeper, which checks the queue
  *     again after it has released the lock; where the fork gate is closed, or the queue is full, objects stay
  *     in the queue, or go to a list.
@@ -357,6 +357,12 @@ static void list_if_any(struct quiesce__retired_queue *r)
 		quiesce__retired_list(r);
 }
 
+/* I5: true if the allocator makes this call, and may hold its locks. */
+static bool is_in_heap(const struct quiesce_tls_v1 *self)
+{
+	return (self->state & QUIESCE_TLS_IN_HEAP) && !QUIESCE_MUTANT(hazptr_heap_frees);
+}
+
 static void visit(struct quiesce__run *run)
 {
 	struct visit *v = (struct visit *)run;
@@ -364,7 +370,7 @@ static void visit(struct quiesce__run *run)
 	struct quiesce_tls_v1 *self = quiesce__self();
 	/* Relaxed: under the lock. */
 	bool first = !quiesce_load_relaxed(&r->limit), large = is_large(r);
-	bool full = is_full(r), handed = false;
+	bool in_heap = is_in_heap(self), full = !in_heap && is_full(r), handed = false;
 
 	if (full) {
 		quiesce_fetch_add_relaxed(&quiesce__sweep.bytes, r->bytes); /* Relaxed: a statistic. */
@@ -375,7 +381,7 @@ static void visit(struct quiesce__run *run)
 	} else {
 		if (full)
 			handed = scan_or_hand_over(self, r, large);
-		if (nr_ready(r))
+		if (nr_ready(r) && !in_heap)
 			try_run_ready(self, r, v->nr);
 		move_to_front(r, full);
 		set_limit(r, next_visit(r));
@@ -423,7 +429,7 @@ static bool step(struct visit *v)
 	struct quiesce_tls_v1 *self = quiesce__self();
 	bool done = false;
 
-	if ((self->state & QUIESCE_TLS_IN_HAZPTR) || !quiesce__helper_running() || !quiesce__retired_step_begin(r))
+	if ((self->state & QUIESCE_TLS_IN_HAZPTR) || is_in_heap(self) || !quiesce__helper_running() || !quiesce__retired_step_begin(r))
 		return false;
 	if (nr_ready(r) && quiesce_load_relaxed(&r->limit) && !is_full(r)) { /* Relaxed: I9. */
 		v->nr = run_ready(self, r, STEP, NULL);

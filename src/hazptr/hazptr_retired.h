@@ -194,7 +194,7 @@ static inline void quiesce__hazptr_call(struct quiesce__run *run, struct hazptr_
 	uintptr_t func = (uintptr_t)head->func;
 
 	if (func <= QUIESCE_KFREE_OFFSET_MAX) {
-		quiesce__object_free((char *)head - (func - 1));
+		quiesce__object_free_in_heap((char *)head - (func - 1));
 		return;
 	}
 	run->func = func;

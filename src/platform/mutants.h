@@ -36,7 +36,7 @@
 	X(hazptr_ended_inside) X(hazptr_ended_stepping) X(hazptr_ended_next_lost) \
 	X(hazptr_ended_barrier_lost) X(hazptr_ended_trusted) \
 	X(cohort_ended_lost) X(srcu_ended_uncounted) X(ref_ended_lost) X(cb_heap_nests) X(cb_heap_two_queues) \
-	X(cb_heap_waits) X(sync_place_vacant)
+	X(cb_heap_waits) X(hazptr_heap_frees) X(heap_unmarked) X(sync_place_vacant)
 
 /* Guards of objects retired to RCU and SRCU, and of the threads that reclaim them. */
 #define QUIESCE_GUARDS_OF_RECLAIM(X) \

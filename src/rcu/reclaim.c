@@ -320,7 +320,7 @@ void quiesce_kfree_rcu_mightsleep(void *object, size_t bytes)
 	}
 	quiesce__init();
 	quiesce__rcu_wait(QUIESCE_EXPEDITED, "kfree_rcu_mightsleep");
-	quiesce__object_free(object);
+	quiesce__object_free_in_heap(object);
 }
 
 void quiesce__reclaim_thread_exit(struct quiesce_tls_v1 *self)

@@ -22,7 +22,7 @@ void quiesce__rcu_run_recorded(struct rcu_head *head)
 	if (func > QUIESCE_KFREE_OFFSET_MAX)
 		((void (*)(struct rcu_head *))func)(head);
 	else if (func)
-		quiesce__object_free((char *)head - (func - 1));
+		quiesce__object_free_in_heap((char *)head - (func - 1));
 }
 
 void quiesce__call_rcu_debug(struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)

@@ -86,7 +86,7 @@ static void run_head(struct rcu_head *head)
 	uintptr_t func = (uintptr_t)head->func;
 
 	if (func <= QUIESCE_KFREE_OFFSET_MAX)
-		quiesce__object_free((char *)head - (func - 1));
+		quiesce__object_free_in_heap((char *)head - (func - 1));
 	else
 		quiesce__pass_call(quiesce__pass_holder, head);
 	quiesce_store_relaxed(&quiesce__pass_holder->func, 0); /* Relaxed: for reports. */

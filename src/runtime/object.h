@@ -11,7 +11,7 @@
 #ifndef QUIESCE_OBJECT_H
 #define QUIESCE_OBJECT_H
 
-#include "platform/platform.h"
+#include "core.h"
 
 struct quiesce__object_range {
 	uintptr_t start;
@@ -36,6 +36,18 @@ static inline void quiesce__object_free(void *object)
 		quiesce__object_range.free(&object, 1);
 	else
 		platform_free(object);
+}
+
+/* Free @object as part of the library's own work: what a free() of the program retires meanwhile frees nothing, or that free()
+ * would be entered again, maybe under its own lock. */
+static inline void quiesce__object_free_in_heap(void *object)
+{
+	struct quiesce_tls_v1 *self = quiesce__self();
+	bool first = !QUIESCE_MUTANT(heap_unmarked) && quiesce__heap_begin(self);
+
+	quiesce__object_free(object);
+	if (first)
+		quiesce__heap_end(self);
 }
 
 /* Free @nr objects, which may be of several heaps. */

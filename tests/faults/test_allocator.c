@@ -119,11 +119,18 @@ void *aligned_alloc(size_t alignment, size_t bytes)
 /* A free() that writes a log is a cancellation point. */
 static __thread int rests;
 static int nr_rests;
+/* A free() that retires under its allocator's lock must not be entered again. */
+static __thread int retires_under_lock, is_locked;
+static int nr_entered_again;
+
+static void retire_under_lock(void);
 
 void free(void *object)
 {
 	called();
 	__libc_free(object);
+	if (retires_under_lock)
+		retire_under_lock();
 	if (rests) {
 		count_up(&nr_rests);
 		short_rest();
@@ -150,6 +157,26 @@ struct object {
 	struct rcu_head rcu;
 	struct hazptr_head hazptr;
 };
+
+static void retire_either(uint32_t n)
+{
+	struct object *o = __libc_malloc(sizeof *o);
+
+	if (n % 2)
+		kfree_rcu(o, rcu);
+	else
+		kfree_hazptr(o, hazptr);
+}
+
+static void retire_under_lock(void)
+{
+	static __thread uint32_t nr;
+
+	nr_entered_again += is_locked; /* one thread retires */
+	if (is_locked++ == 0)
+		retire_either(nr++ / 3);
+	is_locked--;
+}
 
 static void free_rcu(struct rcu_head *head)
 {
@@ -288,6 +315,28 @@ static void a_thread_may_be_cancelled_in_a_free_of_its_own(void **state)
 	everything_has_run();
 }
 
+static void *retires_with_lock(void *unused)
+{
+	for (uint32_t i = 0; i < 1000; i++) /* the library's threads are started: pthread_create() calls the allocator, too */
+		retire_either(i);
+	retires_under_lock = 1;
+	for (uint32_t i = 0; i < 100000; i++)
+		retire_either(i);
+	retires_under_lock = 0;
+	return unused;
+}
+
+static void a_free_by_the_library_is_not_entered_again(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	threads_begin(&thread, 1, retires_with_lock, NULL);
+	threads_end(&thread, 1);
+	assert_int_equal(nr_entered_again, 0);
+	everything_has_run();
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -296,6 +345,7 @@ int main(int argc, char **argv)
 		TEST(an_allocator_may_retire_in_each_call),
 		TEST(an_allocator_may_be_called_for_objects_that_it_retires),
 		TEST(above_the_ceiling_it_does_not_wait),
+		TEST(a_free_by_the_library_is_not_entered_again),
 		TEST(a_thread_may_be_cancelled_in_a_free_of_its_own),
 	};
 

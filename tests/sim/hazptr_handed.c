@@ -179,6 +179,59 @@ static void setup_steps_end(void)
 	sim_spawn(retires_after_the_end, NULL, "adopter");
 }
 
+/* ---- the program's free() retires: the library does not enter it again ---- */
+
+static bool in_free[SIM_MAX_THREADS];
+
+static void retire_of_either_kind(struct item *item)
+{
+	world_nr_retired++;
+	world_last_words(item);
+	if (world_nr_retired % 2)
+		kfree_hazptr(item, head);
+	else
+		kfree_rcu(item, rcu);
+}
+
+static void free_under_a_lock(void *object)
+{
+	sim_assert(!in_free[sim_self()]);
+	in_free[sim_self()] = true;
+	world_free(object);
+	if (world_nr_retired < 40)
+		retire_of_either_kind(world_new(NULL));
+	in_free[sim_self()] = false;
+}
+
+static void retires_both(void *unused)
+{
+	uint32_t never = 0;
+
+	(void)unused;
+	for (int i = 0; i < 12; i++) {
+		retire_of_either_kind(world_replace(0));
+		if (sim_random(2))
+			platform_futex_wait(&never, 0, 3000000);
+	}
+	hazptr_barrier();
+	rcu_barrier();
+	sim_saw();
+}
+
+static void setup_allocator(void)
+{
+	for (int i = 0; i < SIM_MAX_THREADS; i++)
+		in_free[i] = false;
+	world_begin();
+	sim_config()->free_hook = free_under_a_lock;
+	spawn_each(2, retires_both, "updater");
+}
+
+static void finish_allocator(void)
+{
+	sim_assert(world_nr_freed == world_nr_retired);
+}
+
 /* ---- objects without a head: another address is protected than the one that is queued ---- */
 
 static void delete_item(void *item)
@@ -485,6 +538,8 @@ const struct sim_scenario hazptr_handed_scenarios[] = {
 	SCENARIO(sized, "a few large objects are a batch"),
 	SCENARIO(paced, "the owner reclaims one object in a call"),
 	SCENARIO(steps, "the owner frees in steps, beside barriers"),
+	{ .name = "allocator", .what = "the program's free() retires", .setup = setup_allocator, .finish = finish_allocator,
+	  .must_see = "both barriers" },
 	VARIANT(full_steps, steps, without_membarrier, "... without membarrier"),
 	{ .name = "steps_end", .what = "a free() in a step ends its thread", .setup = setup_steps_end, .finish = world_finish,
 	  .must_see = "a thread that ended in a free()" },
