@@ -417,6 +417,65 @@ static void setup_hot_no_thread(void)
 	sim_config()->thread_start_failures = -1;
 }
 
+/* ---- an owner is in a callback, and its queue is empty: what was behind the object was for the helper ---- */
+
+static uint32_t is_listed, is_retired;
+static bool slow_has_run;
+
+static void free_slowly(struct hazptr_head *head)
+{
+	uint32_t never = 0;
+
+	platform_futex_wait(&never, 0, 3000000);
+	world_free_head(head);
+	slow_has_run = true;
+}
+
+/* The second object is a batch of bytes; if a sweeper has the lock, it stays in the queue.  Then the third call hands its own object
+ * over, and reclaims the second. */
+static void reclaims_and_hands_over(void *unused)
+{
+	struct item *listed = world_replace(0), *slow = world_replace(1), *last = world_replace(2);
+
+	(void)unused;
+	world_inline = true;
+	world_retire(listed, world_free_head);
+	world_set(&is_listed, 1);
+	world_retire_large(slow, free_slowly, HAZPTR_BATCH_BYTES);
+	world_set(&is_retired, 1);
+	world_inline = false;
+	world_hands_over = true;
+	world_retire(last, world_free_head);
+}
+
+static void sweeps_beside(void *unused)
+{
+	(void)unused;
+	world_await(&is_listed, 1);
+	hazptr_barrier();
+}
+
+static void waits_for_slow_one(void *unused)
+{
+	(void)unused;
+	world_await(&is_retired, 1);
+	if (!slow_has_run)
+		sim_saw();
+	hazptr_barrier();
+	sim_assert(slow_has_run);
+}
+
+static void setup_barrier_emptied(void)
+{
+	is_listed = is_retired = 0;
+	slow_has_run = false;
+	world_begin();
+	quiesce_set_hazptr_batch(2, 2);
+	sim_spawn(reclaims_and_hands_over, NULL, "owner");
+	sim_spawn(sweeps_beside, NULL, "sweeper");
+	sim_spawn(waits_for_slow_one, NULL, "waiter");
+}
+
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
 #define VARIANT(label, other, change, text) \
 	{ .name = #label, .what = text, .setup = setup_##other, .but = change, .finish = world_finish }
@@ -442,6 +501,10 @@ const struct sim_scenario hazptr_wait_scenarios[] = {
 	VARIANT(full_barrier_held, barrier_held, without_membarrier, "... without membarrier"),
 	{ .name = "barrier_held_no_worker", .what = "... without a worker", .setup = setup_barrier_held, .but = without_threads },
 	SCENARIO(barrier_held_two, "two wait for a slot"),
+	{ .name = "barrier_emptied", .what = "... and the queue of one is empty meanwhile", .setup = setup_barrier_emptied,
+	  .finish = world_finish, .must_see = "an object that is retired and not reclaimed" },
+	{ .name = "full_barrier_emptied", .what = "... without membarrier", .setup = setup_barrier_emptied, .but = without_membarrier,
+	  .finish = world_finish },
 	SCENARIO(wait, "synchronize_hazptr()"),
 	VARIANT(wait_cpu_each, wait, with_many_cpus, "... a CPU for every thread"),
 	VARIANT(full_wait, wait, without_membarrier, "... without membarrier"),
