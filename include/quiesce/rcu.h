@@ -331,8 +331,8 @@ QUIESCE_PLAIN void call_rcu_sized(struct rcu_head *head, void (*func)(struct rcu
  *   itself frees the objects that it has retired, once their grace period is over: one in each
  *   call, so that the allocator can use the memory again at once, and two or four where many have
  *   gathered.  If the worker is late, a call in 4000 may run a grace period, unless it is in a
- *   section, or there are more than 1000 threads.  The worker frees objects that their thread
- *   has left for 10 ms.
+ *   section, or there are more than 1000 threads, or the kernel refuses the thread membarrier(2).
+ *   The worker frees objects that their thread has left for 10 ms.
  *   Where fewer than 64 objects are retired in 50 ms they share a grace period: the last of
  *   them is freed in about 0.1 s. */
 #define kfree_rcu(ptr, field)                                                                                          \

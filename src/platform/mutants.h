@@ -41,7 +41,8 @@
 /* Guards of objects retired to RCU and SRCU, and of the threads that reclaim them. */
 #define QUIESCE_GUARDS_OF_RECLAIM(X) \
 	X(hazptr_helper_tried_late) X(hazptr_owner_unawaited) X(gp_poll_trusts_worker) X(gp_poll_trusts_leader) \
-	X(srcu_poll_trusts_helper) X(thread_once) X(thread_storm) X(pace_stored) X(cb_worker_tried_once) X(cb_share_left) \
+	X(srcu_poll_trusts_helper) X(thread_once) X(thread_storm) X(pace_stored) X(gp_help_waits) \
+	X(cb_refused_polls) X(cb_worker_tried_once) X(cb_share_left) \
 	X(cb_emptied_unreported) X(cb_reported_once) X(cb_free_unfinished) X(cb_owner_unawaited) \
 	X(cb_polled_early) X(cb_ended_busy) X(cb_child_unawaited) X(cb_stopped_unseen)
 

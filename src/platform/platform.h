@@ -30,6 +30,8 @@ int platform_membarrier_init(void);
  * the caller.  0 or -errno; -ESTALE: the process was restored from a checkpoint that has lost the threads'
  * restartable sequences, so what they have done since cannot be trusted. */
 int platform_membarrier(void);
+/* The same for a caller that must not wait: one attempt, whose error may be temporary or that of this thread alone. */
+int platform_try_membarrier(void);
 
 /* A membarrier that also restarts the restartable sequence of every thread that is inside one.  -ENOSYS where
  * the kernel cannot; the first call may fail for want of memory. */

@@ -46,6 +46,7 @@ struct quiesce__queue {
 	uint64_t full_at;       /* number of addresses ever queued at which the queue is worth a pass at once */
 	int64_t until_check;    /* bytes until the owner frees ready objects and reports; below 0: now */
 	uint32_t shard;         /* shard to whose list the queue is pushed */
+	bool refused;           /* the kernel refuses the owner a membarrier, so it takes no part in grace periods */
 	uint64_t cookie;        /* the owner polls this grace period, which makes the objects of @polled ready; 0: it polls none */
 	struct quiesce__snapshot polled; /* objects for free() that the owner polls for */
 	struct quiesce__snapshot known;  /* objects for free() that the owner knows to be ready */

@@ -31,6 +31,8 @@ uint64_t quiesce__rcu_cookie(void);
 bool quiesce__rcu_cookie_done(uint64_t cookie);
 /* Try to complete @cookie without waiting for readers. */
 void quiesce__rcu_try_gp(uint64_t cookie);
+/* The same without waiting for any thread.  0, or -errno if the kernel refuses the calling thread the fence. */
+int quiesce__rcu_help_gp(uint64_t cookie);
 void quiesce__rcu_fork_child(void);
 /* Register the calling thread if it is not registered; false if it cannot be. */
 bool quiesce__reader_ensure(struct quiesce_tls_v1 *self, uint32_t layout);

@@ -167,6 +167,23 @@ static uint64_t gp_advance(void)
 	return number;
 }
 
+/* The same for a caller that must not wait: 0, or -errno of the fence.  A number without a fence is not published, and never completed
+ * by itself, but by a later one. */
+static int gp_try_advance(uint64_t *ret_number)
+{
+	/* RU9: full, pairs with RU9 in gp_advance() */
+	uint64_t number = quiesce_fetch_add(RU9, &state.started, (uint64_t)1) + 1;
+	/* RU1: pairs with RU1 in rcu_read_lock() */
+	/* RU6: pairs with RU6 in quiesce__rcu_cookie() */
+	int err = quiesce_fence_heavy_try(RU1);
+
+	if (err)
+		return err;
+	publish(number);
+	*ret_number = number;
+	return 0;
+}
+
 static void wake(struct followers *f, uint32_t nr)
 {
 	/* GP1: full, pairs with GP1 in follow() */
@@ -372,10 +389,10 @@ static bool leader_on_time(void)
 	return now < overdue_at(&polled.late, now) || QUIESCE_MUTANT(gp_poll_trusts_leader);
 }
 
-/* Add @empty to the record of the pollers' grace period if that has @number; if @number is newer, begin a new record. */
+/* Add @empty to the record of the pollers' grace period if that has @number; if @number is newer, begin a new record.  The caller has
+ * locked the record, which is unlocked here. */
 static void poll_record(uint64_t number, uint32_t empty)
 {
-	quiesce__lock(&polled.lock);
 	if (is_older(polled.number, number)) {
 		polled.number = number;
 		polled.empty = 0;
@@ -385,13 +402,12 @@ static void poll_record(uint64_t number, uint32_t empty)
 	quiesce__unlock(&polled.lock);
 }
 
-/* True if the poller is to take part in grace periods.  *@ret_number and *@ret_empty are the record of the last one that a poller began. */
+/* True if the poller is to take part in grace periods.  *@ret_number and *@ret_empty are the record of the last one that a poller began.
+ * The caller has locked the record, which is unlocked here. */
 static bool poll_begin(uint64_t cookie, uint64_t *ret_number, uint32_t *ret_empty)
 {
-	bool may;
+	bool may = !quiesce__rcu_cookie_done(cookie) && !leader_on_time();
 
-	quiesce__lock(&polled.lock);
-	may = !quiesce__rcu_cookie_done(cookie) && !leader_on_time();
 	*ret_number = polled.number;
 	*ret_empty = polled.empty;
 	quiesce__unlock(&polled.lock);
@@ -405,16 +421,50 @@ void quiesce__rcu_try_gp(uint64_t cookie)
 	uint64_t number;
 	uint32_t empty;
 
+	quiesce__lock(&polled.lock);
 	if (!poll_begin(cookie, &number, &empty))
 		return;
 	if (is_older(number, cookie)) { /* if it is not older, the number of an earlier try is new enough */
 		number = gp_advance();
 		empty = 0;
 	}
+	if (quiesce__holdouts_try(number, &empty)) {
+		gp_complete(number);
+		return;
+	}
+	quiesce__lock(&polled.lock);
+	poll_record(number, empty);
+}
+
+static bool try_polled(void)
+{
+	if (!QUIESCE_MUTANT(gp_help_waits))
+		return quiesce__trylock(&polled.lock);
+	quiesce__lock(&polled.lock);
+	return true;
+}
+
+/* A poll of a caller that must not wait is dropped where another poller holds the lock, and what it finds is not recorded: later polls
+ * make up for both. */
+int quiesce__rcu_help_gp(uint64_t cookie)
+{
+	uint64_t number;
+	uint32_t empty;
+
+	if (!try_polled() || !poll_begin(cookie, &number, &empty))
+		return 0;
+	if (is_older(number, cookie)) {
+		int err = gp_try_advance(&number);
+
+		if (err)
+			return err;
+		empty = 0;
+	}
 	if (quiesce__holdouts_try(number, &empty))
 		gp_complete(number);
-	else
+	else if (try_polled())
 		poll_record(number, empty);
+	return 0;
 }
 
 void quiesce__rcu_fork_child(void)

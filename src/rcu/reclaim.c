@@ -17,7 +17,7 @@
  *     no worker is seen to run, each call of the owner reaches check(), which tries to start one, at intervals.
  * I5. An owner for which many objects for free() wait does not depend on the worker: it notes how many it has queued, then a cookie, and
  *     when the grace period of that is over, it frees so many.  It takes part in the grace period itself if that is late, as a
- *     poller, which waits for no reader.
+ *     poller, which waits for no reader and for no other poller; until the kernel refuses its thread a membarrier, as sandboxes do.
  *
  * The barrier ledger of both sides is in pass.c.
  *
@@ -30,6 +30,8 @@
 #include "runtime/object.h"
 #include "runtime/pace.h"
 #include "runtime/readers.h"
+
+#include <errno.h>
 
 #if defined(QUIESCE_SIM)
 #define CHECK_BYTES 8192
@@ -90,15 +92,20 @@ static void wake_if_filled(struct quiesce__queue *queue)
 }
 
 /* True if the grace period that the owner polls is over; if that is overdue, the owner takes part in it. */
-static bool polled_is_over(const struct quiesce__queue *queue)
+static bool polled_is_over(struct quiesce__queue *queue)
 {
+	int err;
+
 	if (quiesce__rcu_cookie_done(queue->cookie))
 		return true;
 	if (QUIESCE_MUTANT(cb_polled_early))
 		return true;
+	if (queue->refused && !QUIESCE_MUTANT(cb_refused_polls))
+		return false;
 	if (rcu_read_lock_held() || quiesce__readers_nr() > POLL_READERS || !quiesce__pace_claim(&polls.next, POLL_NS))
 		return false;
-	quiesce__rcu_try_gp(queue->cookie);
+	err = quiesce__rcu_help_gp(queue->cookie);
+	queue->refused = err && err != -ENOMEM;
 	return quiesce__rcu_cookie_done(queue->cookie);
 }
 

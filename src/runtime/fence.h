@@ -36,6 +36,21 @@ void quiesce__membarrier(void); /* counts the call; ends the process if the kern
 			quiesce_fence_full(label);                      \
 	} while (0)
 
+/* The heavy fence for a caller that must not wait, in a thread that may be refused membarrier: 0, or -errno, and then
+ * nothing is fenced. */
+int quiesce__try_membarrier(void);
+#define quiesce_fence_heavy_try(label)                                  \
+	__extension__({                                                 \
+		int quiesce__err = 0;                                   \
+		if (quiesce_weakened(label, HEAVY))                     \
+			;                                               \
+		else if (quiesce_likely(quiesce_load_relaxed(&quiesce__fixed.light))) \
+			quiesce__err = quiesce__try_membarrier();       \
+		else                                                    \
+			quiesce_fence_full(label);                      \
+		quiesce__err;                                           \
+	})
+
 /* The heavy fence for callers of which many may arrive at once: concurrent callers share a membarrier. */
 void quiesce__heavy_shared(void);
 void quiesce__heavy_restart(void);

@@ -109,6 +109,12 @@ void quiesce__membarrier(void)
 	membarrier_or_turns(platform_membarrier);
 }
 
+int quiesce__try_membarrier(void)
+{
+	quiesce__count(membarriers);
+	return platform_try_membarrier();
+}
+
 static void membarrier_restart(void)
 {
 	membarrier_or_turns(platform_membarrier_restart);

@@ -75,6 +75,50 @@ static void losing_every_fence_is_fatal_and_said(void **state)
 	assert_non_null(strstr(o.text, "QUIESCE_FENCE=full"));
 }
 
+/* ---- retiring where every fence is refused ---- */
+
+struct retired {
+	struct rcu_head rcu;
+	char bytes[48];
+};
+
+static int callback_begun;
+
+static void stays(struct rcu_head *head)
+{
+	(void)head;
+	flag_set(&callback_begun);
+	for (;;)
+		pause();
+}
+
+/* The worker is in a callback, so an owner of many objects polls grace periods itself. */
+static void retire_without_fences(void)
+{
+	static struct rcu_head head;
+	uint64_t before;
+
+	call_rcu(&head, stays);
+	wait_until(flag_get(&callback_begun));
+	filter_now("membarrier=EPERM");
+	filter_now("sched_setaffinity=EPERM");
+	before = stats_now().membarriers;
+	for (int i = 0; i < 50000; i++) {
+		struct retired *object = malloc(sizeof(*object));
+
+		must(object != NULL);
+		kfree_rcu(object, rcu);
+	}
+	must(stats_now().membarriers - before <= 1);
+	_exit(0);
+}
+
+static void retiring_needs_no_fence(void **state)
+{
+	(void)state;
+	succeeds(retire_without_fences);
+}
+
 /* ---- no memory for the registry: sections are counted together ---- */
 
 static sem_t go[2], inside, leave;
@@ -262,6 +306,7 @@ int main(int argc, char **argv)
 		TEST(overlapping_sections_without_registry_do_not_starve),
 		TEST(losing_membarrier_is_said_once),
 		TEST(losing_every_fence_is_fatal_and_said),
+		TEST(retiring_needs_no_fence),
 		TEST(callbacks_without_queues_run),
 		TEST(the_worker_cannot_be_started_again),
 	};

@@ -2,7 +2,9 @@
 /* rcu_owners.c - scenarios: owners free without a lock what is ready in their queues, until a pass revokes that. */
 #include "rcu/reclaim.h"
 #include "rcu_retired.h"
+#include "runtime/core.h"
 #include "runtime/pace.h"
+#include "world.h"
 
 #define NR_KNOWN 8
 
@@ -133,6 +135,80 @@ static void setup_owner_polls(void)
 	sim_spawn(frees_alone, NULL, "owner");
 }
 
+/* ---- no worker, and no membarrier: the owner polls once ---- */
+
+static void frees_refused(void *unused)
+{
+	uint64_t before = quiesce_load_relaxed(&quiesce__counters.membarriers);
+
+	(void)unused;
+	for (int i = 0; i < 3 * NR_KNOWN; i++) {
+		free_one(world_replace());
+		sleep_some(1);
+	}
+	if (quiesce_load_relaxed(&quiesce__counters.membarriers) != before)
+		sim_saw();
+	sim_assert(quiesce_load_relaxed(&quiesce__counters.membarriers) <= before + 1);
+	rcu_barrier();
+}
+
+static void setup_owner_refused(void)
+{
+	sim_config()->thread_start_failures = -1;
+	begin(free_later);
+	world_readers(2);
+	sim_spawn(frees_refused, NULL, "owner");
+	sim_config()->membarrier = SIM_MEMBARRIER_LOST;
+}
+
+/* ---- the worker is in a callback, and a polling owner loses its CPU ---- */
+
+static uint32_t callback_begun, owner_done;
+
+static void wait_for_owner(struct rcu_head *head)
+{
+	(void)head;
+	world_set(&callback_begun, 1);
+	world_await(&owner_done, 1);
+}
+
+static void frees_until_stopped(void *unused)
+{
+	(void)unused;
+	free_one(world_replace());
+	world_await(&callback_begun, 1);
+	for (int i = 0; i < NR_KNOWN; i++)
+		free_one(world_replace());
+	sim_stop_within(200);
+	for (int i = 0; i < 2 * NR_KNOWN; i++)
+		free_one(world_replace());
+	yield_some(400);
+}
+
+static void frees_beside(void *unused)
+{
+	static struct rcu_head head;
+
+	(void)unused;
+	free_one(world_replace());
+	call_rcu(&head, wait_for_owner);
+	world_await(&callback_begun, 1);
+	for (int i = 0; i < 4 * NR_KNOWN; i++) {
+		free_one(world_replace());
+		sleep_some(1);
+	}
+	world_set(&owner_done, 1);
+}
+
+static void setup_owner_stopped(void)
+{
+	begin(free_later);
+	callback_begun = owner_done = 0;
+	sim_config()->stops_in_locks = true;
+	sim_spawn(frees_until_stopped, NULL, "stopped");
+	sim_spawn(frees_beside, NULL, "owner");
+}
+
 /* ---- several owners find at the same time that one of them may poll ---- */
 
 static uint64_t paced;
@@ -222,6 +298,9 @@ const struct sim_scenario rcu_owner_scenarios[] = {
 	  .must_see = "an object that is freed by its owner" },
 	{ .name = "full_fence_owner_polls", .what = "... without membarrier", .setup = setup_owner_polls, .finish = finish_all_run,
 	  .but = without_membarrier },
+	{ .name = "owner_refused", .what = "no membarrier for an owner that polls", .setup = setup_owner_refused,
+	  .finish = finish_all_run, .must_see = "a poll that is refused" },
+	{ .name = "owner_stopped", .what = "an owner that polls is never given a CPU again", .setup = setup_owner_stopped },
 	{ .name = "claims", .what = "one of several owners polls", .setup = setup_claims, .finish = finish_claims },
 	{ .name = "free_forks", .what = "a free() of an owner forks", .setup = setup_free_forks, .finish = finish_all_run,
 	  .must_see = "a child" },

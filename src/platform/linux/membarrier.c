@@ -79,6 +79,11 @@ int platform_membarrier(void)
 	return registered(MEMBARRIER_CMD_PRIVATE_EXPEDITED, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 }
 
+int platform_try_membarrier(void)
+{
+	return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
+}
+
 int platform_membarrier_restart(void)
 {
 	return registered(CMD_PRIVATE_EXPEDITED_RSEQ, CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ);

@@ -87,6 +87,11 @@ int platform_membarrier(void)
 	return M->config.membarrier == SIM_MEMBARRIER_LOST ? -EPERM : membarrier_call(false);
 }
 
+int platform_try_membarrier(void)
+{
+	return platform_membarrier();
+}
+
 int platform_membarrier_restart(void)
 {
 	if (M->config.membarrier == SIM_MEMBARRIER_LOST)
