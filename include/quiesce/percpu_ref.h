@@ -39,7 +39,7 @@
  *
  * fork(): the child has the counts of the parent, including those of threads that it does not
  * have, as with any count.  If another thread was changing the mode, the child's next change
- * completes that.
+ * completes that; a kill that was half done is not made in the child, which may kill the count itself.
  *
  * Fibers and coroutines (docs/fibers.md) may hold references over a switch, and put them in any
  * thread: a reference belongs to no thread.

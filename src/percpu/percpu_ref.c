@@ -19,7 +19,8 @@
  *     are open only while the count has the bias, or if the state has never been 0, so that no thread has added to them.
  * I3. State, bias and base change under the lock.  A change that a fork interrupts is completed by the child's next
  *     change, which therefore checks the bias and not the state.
- * I4. The count itself shows that it was killed, in the word that tryget_live changes.
+ * I4. The count itself shows that it was killed, in the word that tryget_live changes.  If a fork interrupts a kill or a revival, the
+ *     state may say dead where the count does not: the child has a live count, whose next change begins there.
  * I5. A count that went below zero stays far below: such an object is leaked, not released while it is in use.
  * I6. Counts that are killed together each keep their first reference until all are dead: none is released while another
  *     one is live, or while the array may name it again.  A count is not locked while this thread waits for another one.
@@ -266,6 +267,15 @@ static void to_atomic(struct percpu_ref *ref, uint64_t state, uint64_t more)
 	end_atomic(ref, !biased ? 0 : QUIESCE_MUTANT(ref_sum_before_fence) ? early : last_sum(ref), more);
 }
 
+/* The part of the state that a change keeps, by the count (I4); by the state itself where the count is lost (I5). */
+static uint64_t death_of(const struct percpu_ref *ref)
+{
+	/* Relaxed: I3. */
+	uint64_t count = quiesce_load_relaxed(&ref->count), state = quiesce_load_relaxed(&ref->state) & QUIESCE_REF_DEAD;
+
+	return (count & QUIESCE_REF_KILLED) || zone_of(count) == BELOW || QUIESCE_MUTANT(ref_dead_by_state) ? state : 0;
+}
+
 static bool may_be_percpu(const struct percpu_ref *ref)
 {
 	return !ref->no_percpu && !ref->stays_atomic;
@@ -411,7 +421,7 @@ static bool kill_one(struct percpu_ref *ref, percpu_ref_func_t *confirm, uint64_
 	}
 	if (!begin_change(ref, "percpu_ref_kill()"))
 		return false;
-	if (quiesce_load_relaxed(&ref->state) & QUIESCE_REF_DEAD) { /* Relaxed: I3. */
+	if (death_of(ref)) {
 		end_change(ref);
 		quiesce__misuse(QUIESCE_MISUSE_COUNT, "percpu_ref_kill() of %p, which has been killed", (const void *)ref);
 		return false;
@@ -451,7 +461,7 @@ static size_t begin_kills(struct percpu_ref **refs, size_t nr, bool *ret_fence)
 
 		if (!ref || !try_change(ref))
 			continue;
-		if (quiesce_load_relaxed(&ref->state) & QUIESCE_REF_DEAD) { /* Relaxed: I3. */
+		if (death_of(ref)) {
 			end_change(ref); /* kill_the_rest() reports the misuse */
 			continue;
 		}
@@ -508,7 +518,7 @@ void quiesce_percpu_ref_switch_to_atomic(struct percpu_ref *ref, percpu_ref_func
 	ref->stays_atomic = true;
 	/* An additional reference keeps the memory of the lock if the owner's has been put.  Relaxed: I3. */
 	nr = is_biased(quiesce_load_relaxed(&ref->count));
-	to_atomic(ref, quiesce_load_relaxed(&ref->state), nr * QUIESCE_REF_ONE);
+	to_atomic(ref, death_of(ref), nr * QUIESCE_REF_ONE);
 	confirm_and_put(ref, "percpu_ref_switch_to_atomic()", confirm, nr);
 }
 
@@ -523,7 +533,7 @@ void quiesce_percpu_ref_switch_to_percpu(struct percpu_ref *ref)
 		return;
 	}
 	ref->stays_atomic = false;
-	if (!(quiesce_load_relaxed(&ref->state) & QUIESCE_REF_DEAD)) /* Relaxed: I3. */
+	if (!death_of(ref))
 		to_percpu(ref, 0);
 	end_change(ref);
 }
@@ -538,6 +548,8 @@ static void revive(struct percpu_ref *ref, bool from_zero, const char *what)
 		wrong = "has not been killed";
 	else if (!ref->reinit)
 		wrong = "was made without PERCPU_REF_ALLOW_REINIT";
+	else if (!death_of(ref))
+		to_percpu(ref, 0); /* a fork has interrupted the revival, or the kill (I4) */
 	else if (from_zero && !percpu_ref_is_zero(ref))
 		wrong = "has references";
 	else

@@ -235,6 +235,76 @@ static void setup_fork_kill(void)
 	sim_config()->id_hook = world_holes;
 }
 
+/* Fork while another thread revives the count, or kills it; true if that change is half done. */
+static bool fork_in_change(void)
+{
+	bool half_done;
+
+	world_stay(20);
+	quiesce__fork_prepare();
+	sim_fork();
+	quiesce__fork_child();
+	half_done = percpu_ref_is_dying(&world_ref) && !(world_ref.count & QUIESCE_REF_KILLED);
+	if (half_done)
+		sim_saw();
+	return half_done;
+}
+
+static void revives(void *unused)
+{
+	(void)unused;
+	percpu_ref_resurrect(&world_ref);
+}
+
+static void revival_forker(void *unused)
+{
+	(void)unused;
+	fork_in_change();
+	if (percpu_ref_is_dying(&world_ref))
+		percpu_ref_resurrect(&world_ref);
+	sim_assert(!percpu_ref_is_dying(&world_ref) && percpu_ref_tryget_live(&world_ref));
+	percpu_ref_put(&world_ref);
+	percpu_ref_switch_to_atomic_sync(&world_ref);
+	sim_assert(world_count() == 2 && !world_nr_released); /* the owner's, and that of this thread */
+	percpu_ref_kill(&world_ref);
+	percpu_ref_put(&world_ref);
+}
+
+static void setup_fork_revive(void)
+{
+	world_begin(PERCPU_REF_ALLOW_REINIT, fork_release);
+	percpu_ref_get(&world_ref);
+	percpu_ref_kill(&world_ref);
+	world_killed = true;
+	sim_spawn(revival_forker, NULL, "forker");
+	sim_spawn(revives, NULL, "reviver");
+}
+
+static void kills(void *unused)
+{
+	(void)unused;
+	percpu_ref_kill(&world_ref);
+}
+
+static void kill_forker(void *unused)
+{
+	(void)unused;
+	if (fork_in_change() || !percpu_ref_is_dying(&world_ref))
+		percpu_ref_kill(&world_ref);
+	sim_assert(percpu_ref_is_dying(&world_ref) && !percpu_ref_tryget_live(&world_ref));
+	sim_assert(!world_nr_released);
+	percpu_ref_put_many(&world_ref, world_count()); /* its own, and the owner's if that has not been put */
+}
+
+static void setup_fork_killed(void)
+{
+	world_begin(PERCPU_REF_ALLOW_REINIT, fork_release);
+	percpu_ref_get(&world_ref);
+	world_killed = true;
+	sim_spawn(kill_forker, NULL, "forker");
+	sim_spawn(kills, NULL, "killer");
+}
+
 static void finish_fork(void)
 {
 	sim_assert(world_nr_released == 1);
@@ -322,6 +392,8 @@ WORLD_FULL(together)
 WORLD_FULL(confirm_exits)
 WORLD_FULL(fork)
 WORLD_FULL(fork_kill)
+WORLD_FULL(fork_revive)
+WORLD_FULL(fork_killed)
 
 #define REFUSED "a tryget that is refused"
 
@@ -347,5 +419,9 @@ const struct sim_scenario percpu_ref_changes[] = {
 	{ "confirm_exits_full", "a confirm function ends its thread, with full fences", setup_confirm_exits_full, world_finish, NULL },
 	{ "fork_full", "a child goes on with a change, with full fences", setup_fork_full, finish_fork, "a change that is half done" },
 	{ "fork_kill_full", "the same while the owner kills", setup_fork_kill_full, finish_fork, NULL },
+	{ "fork_revive", "a child goes on with a revival", setup_fork_revive, finish_fork, "a change that is half done" },
+	{ "fork_revive_full", "the same with full fences", setup_fork_revive_full, finish_fork, "a change that is half done" },
+	{ "fork_killed", "a child goes on with a kill", setup_fork_killed, finish_fork, "a change that is half done" },
+	{ "fork_killed_full", "the same with full fences", setup_fork_killed_full, finish_fork, "a change that is half done" },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
