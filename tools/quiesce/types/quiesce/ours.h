@@ -15,6 +15,9 @@ void op_rcu_stats(struct op_stats *ret);
 /* The objects that wait for a grace period, and for a scan of hazard pointers. */
 uint64_t op_rcu_waiting(void);
 uint64_t op_hazptr_waiting(void);
+/* The objects that were ever reclaimed after a grace period, and after a scan. */
+uint64_t op_rcu_freed(void);
+uint64_t op_hazptr_freed(void);
 #ifdef __cplusplus
 }
 #endif

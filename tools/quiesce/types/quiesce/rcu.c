@@ -52,6 +52,22 @@ uint64_t op_hazptr_waiting(void)
 	return stats.hazptr_retired - stats.hazptr_reclaimed;
 }
 
+uint64_t op_rcu_freed(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof(stats));
+	return stats.callbacks_run;
+}
+
+uint64_t op_hazptr_freed(void)
+{
+	struct quiesce_stats stats;
+
+	quiesce_get_stats(&stats, sizeof(stats));
+	return stats.hazptr_reclaimed;
+}
+
 OP_FUNCTION(wait_plain, synchronize_rcu())
 OP_FUNCTION(wait_expedited, synchronize_rcu_expedited())
 
@@ -142,17 +158,9 @@ struct freed_object {
 RETIRE_PRODUCE(rcu, retire_alloc, CALL)
 RETIRE_PRODUCE(rcu_free, retire_alloc, FREE)
 
-static uint64_t reclaimed(void)
-{
-	struct quiesce_stats stats;
-
-	quiesce_get_stats(&stats, sizeof(stats));
-	return stats.callbacks_run;
-}
-
 static const struct op_reclaim rcu_call_reclaim = { RETIRE_PRODUCERS(rcu), RETIRE_READERS, .barrier = retire_barrier };
 static const struct op_reclaim rcu_free_reclaim = {
-	RETIRE_PRODUCERS(rcu_free), RETIRE_READERS, .barrier = retire_barrier, .freed = reclaimed,
+	RETIRE_PRODUCERS(rcu_free), RETIRE_READERS, .barrier = retire_barrier, .freed = op_rcu_freed,
 };
 
 TYPE(rcu, .rank = 600, .groups = RUN_TABLE | REPORT, .peers = PEER_RCU,

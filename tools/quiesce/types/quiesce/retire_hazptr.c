@@ -116,16 +116,8 @@ struct freed_object {
 #define FREE(object) kfree_hazptr((struct freed_object *)(object), head)
 RETIRE_PRODUCE(hazptr_free, retire_alloc, FREE)
 
-static uint64_t reclaimed(void)
-{
-	struct quiesce_stats stats;
-
-	quiesce_get_stats(&stats, sizeof(stats));
-	return stats.hazptr_reclaimed;
-}
-
 static const struct op_reclaim hazptr_free_reclaim = {
-	RETIRE_PRODUCERS(hazptr_free), RETIRE_READERS, .barrier = barrier, .freed = reclaimed,
+	RETIRE_PRODUCERS(hazptr_free), RETIRE_READERS, .barrier = barrier, .freed = op_hazptr_freed,
 };
 TYPE(hazptr_free, .rank = 520, .groups = RUN_SIX | RUN_TABLE | REPORT, .peers = PEER_HAZPTR,
 	.what = "kfree_hazptr() of quiesce; counted by its statistics",

@@ -69,18 +69,10 @@ struct rcu_object {
 RETIRE_PRODUCE(rcu, alloc, FREE_RCU)
 OP_FUNCTION(rcu_await, rcu_barrier())
 
-static uint64_t rcu_freed(void)
-{
-	struct quiesce_stats stats;
-
-	quiesce_get_stats(&stats, sizeof(stats));
-	return stats.callbacks_run;
-}
-
 TYPE(slab_kfree_rcu, .rank = 620, .groups = RUN_TABLE | REPORT, .peers = PEER_RCU,
 	.what = "kfree_rcu() of quiesce, objects of a cache",
 	.reclaim = &(const struct op_reclaim){
-		RETIRE_PRODUCERS(rcu), RETIRE_READERS, .barrier = rcu_await, .dispose = free_published, .freed = rcu_freed,
+		RETIRE_PRODUCERS(rcu), RETIRE_READERS, .barrier = rcu_await, .dispose = free_published, .freed = op_rcu_freed,
 	}, OURS, .thread_enter = enter);
 
 /* ---- kfree_hazptr() ---- */
@@ -118,19 +110,11 @@ static void hazptr_read(void **where)
 RETIRE_PRODUCE(hazptr, alloc, FREE_HAZPTR)
 OP_FUNCTION(hazptr_await, hazptr_barrier())
 
-static uint64_t hazptr_freed(void)
-{
-	struct quiesce_stats stats;
-
-	quiesce_get_stats(&stats, sizeof(stats));
-	return stats.hazptr_reclaimed;
-}
-
 TYPE(slab_kfree_hazptr, .rank = 525, .groups = RUN_TABLE | REPORT, .peers = PEER_HAZPTR,
 	.what = "kfree_hazptr() of quiesce, objects of a cache",
 	.reclaim = &(const struct op_reclaim){
 		RETIRE_PRODUCERS(hazptr), .read = hazptr_read, .hold = hazptr_hold, .release = hazptr_release, .barrier = hazptr_await,
-		.dispose = free_published, .freed = hazptr_freed,
+		.dispose = free_published, .freed = op_hazptr_freed,
 	}, OURS, .thread_enter = hazptr_enter, .thread_exit = hazptr_exit);
 
 /* ---- type-safe objects ---- */
