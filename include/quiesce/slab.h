@@ -36,8 +36,9 @@
  * An empty sheaf is filled to a half from the slabs, and a full one is emptied to a half, under
  * the cache's lock.  A sheaf has 510 objects, but not more than 64 KiB of them, and at
  * least 8.  A slab without an object in use goes back to the system, but for eight and an eighth of
- * the cache's slabs.  Objects do not move to other caches, and are not freed by the end of the
- * thread that allocated them.
+ * the cache's slabs.  An object in a sheaf keeps its slab.  All caches together have at most 64 GiB.
+ * Objects do not move to other caches, and are not freed by the end of the thread that allocated
+ * them.
  *
  * Ordering.  Accesses of an object before its free happen before those that follow its next
  * allocation.
@@ -180,9 +181,10 @@ QUIESCE_FAST void *kmem_cache_zalloc(struct kmem_cache *cache)
  * Any thread may free what another one allocated.
  * Context: as kmem_cache_alloc(), which it calls no constructor for; of a type-safe cache also as call_rcu().
  * Cost: as kmem_cache_alloc().
- * Misuse: an object of another cache, an address that is of no object, or a second free: reported
- *   (QUIESCE_MISUSE_ARGUMENT, QUIESCE_MISUSE_TWICE) when the object leaves the sheaf, and leaked;
- *   debug builds report each at once, without effect.
+ * Misuse: an object of another cache, or an address that is of no object: reported
+ *   (QUIESCE_MISUSE_ARGUMENT) when it leaves the sheaf, and leaked.  So is a second free that finds
+ *   the object free in its slab; if the first free is still in a sheaf, two allocations may return the
+ *   object.  Debug builds report each at once, without effect, a second free as QUIESCE_MISUSE_TWICE.
  * Orders: release. */
 QUIESCE_FAST void kmem_cache_free(struct kmem_cache *cache, void *object)
 {

@@ -217,8 +217,8 @@ static bool report_is_due(const struct quiesce__queue *queue)
 	       (queue->freeing.taken == quiesce_load_relaxed(&queue->frees.queued) && !QUIESCE_MUTANT(cb_emptied_unreported));
 }
 
-/* Number of objects that the owner is to free for each one that it retires.  Where more are ready than it queues in the time of a pass or
- * two, their number falls. */
+/* Number of objects that the owner is to free for each one that it retires.  Where more than two well filled batches are ready their
+ * number falls; where fewer are, it stays as it is while the owner goes on. */
 static uint32_t pace(uint64_t nr)
 {
 	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */

@@ -9,8 +9,8 @@
  *     it, and may be poisoned.  The lowest free object is taken first.
  * I2. Lists, bits and numbers change under the cache's lock, which is held for a row of objects, and never over the constructor, a
  *     report or call_rcu(), nor over a system call.
- * I3. An empty slab is surplus beyond KEEP and a fraction of the cache's slabs, so that a load that comes and goes does not
- *     return memory and fault it in again, and the memory of an idle process goes down with its objects.
+ * I3. An empty slab is surplus beyond KEEP and a fraction of the cache's slabs, so the memory of an idle process goes down with its
+ *     objects.  The fraction falls with the cache: a load that goes and comes again has most of its memory returned and faulted in.
  * I4. The memory of a type-safe slab is returned a grace period after its last object was freed: a reader that had found
  *     the object before has left its section by then.  It is not used again meanwhile.
  * I5. A thread that puts the last object in use may meet the destruction of the cache: it loads nothing of the cache after it
