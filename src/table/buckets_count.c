@@ -152,7 +152,7 @@ bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__u
 void quiesce__count_checked(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t sum)
 {
 	static const uint64_t none[NR_WORDS];
-	struct quiesce__counts *counts = table->counts;
+	struct quiesce__counts *counts = quiesce_load_relaxed(&table->counts); /* Relaxed: with the array, which was acquired. */
 	uint64_t lines = lines_of(array), capacity = quiesce__capacity_of(table, lines), low = capacity / QUIESCE_SHRINK;
 	uint64_t min = 1 + quiesce__percpu_nr_sets(&counts->percpu) / IDS_FOR_ONE, max = capacity >> (SAMPLE_SHIFT(lines) + 3);
 	uint64_t up = capacity > sum ? capacity - sum : 0, down = sum > low ? sum - low : 0, few = up < down ? up : down;

@@ -164,15 +164,17 @@ int quiesce__update_spare(struct quiesce__update *u)
  * buckets have begun to wait, or for these. */
 void quiesce__update_request_gp(struct quiesce__table *table, struct quiesce__update *u)
 {
+	struct quiesce__counts *counts;
 	uint64_t now;
 
 	if (quiesce_likely(!u->wants_gp))
 		return;
 	u->wants_gp = false;
+	counts = quiesce_load_relaxed(&table->counts); /* Relaxed: with the array, which was acquired. */
 	now = platform_now_ns();
-	if (now < quiesce_load_relaxed(&table->counts->gp_ns) + GP_NS) /* Relaxed: an interval. */
+	if (now < quiesce_load_relaxed(&counts->gp_ns) + GP_NS) /* Relaxed: an interval. */
 		return;
-	quiesce_store_relaxed(&table->counts->gp_ns, now); /* Relaxed: an interval. */
+	quiesce_store_relaxed(&counts->gp_ns, now); /* Relaxed: an interval. */
 	(void)quiesce_start_poll_synchronize_rcu();
 }
 
