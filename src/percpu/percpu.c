@@ -327,6 +327,16 @@ bool quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32
 	return true;
 }
 
+uint64_t quiesce__percpu_tick(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t index)
+{
+	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
+	const char *base = quiesce_load_acquire(PC1, &percpu->base);
+	size_t set = base ? quiesce__percpu_set_of_thread() : 0; /* there are no ids before the first counter */
+	const uint64_t *words = base ? (const uint64_t *)(const void *)(base + (set << QUIESCE_PERCPU_SHIFT)) : shared;
+
+	return set + quiesce_load_relaxed(words + index); /* Relaxed: a hint. */
+}
+
 static uint64_t sum_shared(const uint64_t *shared, uint32_t index)
 {
 	/* PC2: acquire, pairs with PC2 in quiesce__percpu_add() */

@@ -41,6 +41,10 @@ size_t quiesce__percpu_set_of_thread(void);
  * it returns true. */
 bool quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t index);
 
+/* Return a number that has grown by one for each count of word @index in the set where the calling thread counts, and
+ * that begins elsewhere for each set; a hint, as the thread may have moved since it counted. */
+uint64_t quiesce__percpu_tick(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t index);
+
 /* Return how many counts word @entered has that word @left has not.  Sums @left first: each count there has
  * its partner among @entered, which is summed later.  So zero means that all that had entered before the call
  * have left, and that what they did is visible.  Any other number may include threads that enter during the

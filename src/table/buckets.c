@@ -159,10 +159,10 @@ int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *
 }
 
 /* Take part in a resize, or begin one, before leaving the section. */
-static void maintain(struct quiesce__table *table, int change)
+static void maintain(struct quiesce__table *table, bool check)
 {
 	/* BK3: acquire, pairs with BK3 in table_switch() */
-	quiesce__resize_maintain(table, quiesce_load_consume(BK3, &table->array), change);
+	quiesce__resize_maintain(table, quiesce_load_consume(BK3, &table->array), check);
 }
 
 void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change)
@@ -171,7 +171,7 @@ void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u
 
 	quiesce__bucket_unlock(u->line, 0);
 	quiesce__update_request_gp(table, u);
-	maintain(table, check ? change : 0);
+	maintain(table, check);
 	rcu_read_unlock();
 }
 

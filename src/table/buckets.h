@@ -159,9 +159,9 @@ static inline uint32_t quiesce__resize_parked(void)
 
 /* Claim to queue the callback of @array; true for one caller. */
 bool quiesce__resize_claim_callback(struct quiesce__buckets *array);
-/* Part of each update: move some buckets of @array if it is being resized; else, unless @change is 0, check whether
- * it should be larger, or, if @change is negative, smaller. */
-void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buckets *array, int change);
+/* Part of each update: move some buckets of @array if it is being resized; else, if @check, check whether it should
+ * be larger or smaller. */
+void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buckets *array, bool check);
 
 /* ---- iteration over all buckets ---- */
 

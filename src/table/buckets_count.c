@@ -3,9 +3,8 @@
  *
  * A small table has two words, for elements inserted and removed, so each update knows the number.  A large table counts
  * per CPU: an update writes no line that other CPUs write, and the number is known only by a sum over all CPUs.  So the sum
- * is made after as many updates as could have brought the table to a limit since the last sum.  Only updates with certain
- * hashes are counted towards that, one in 8 or in 64: elements that are inserted and removed again are counted in
- * proportion, in whatever order.
+ * is made after as many updates as could have brought the table to a limit since the last sum.  Of these, one in 8 or in
+ * 64 is counted, by the counts of its CPU, so that neither the keys nor the order of the updates decide which.
  *
  * BK8  counts allocated | counts loaded, then the array that goes with them is the table's
  * BK3  see buckets.c
@@ -27,7 +26,6 @@ enum { PUT_IN, TAKEN_OUT, NR_WORDS };
 #define SAMPLE_SHIFT(lines) ((lines) < 16384 ? 3u : 6u)
 #define IDS_FOR_ONE 4u /* a sum reads a word of each CPU: this many words cost as much as an update */
 #endif
-#define SCATTER 0x9e3779b97f4a7c15ull
 
 int quiesce__counts_begin(struct quiesce__table *table)
 {
@@ -118,9 +116,12 @@ static bool is_beyond(const struct quiesce__table *table, uint64_t lines, int ch
 	return change > 0 ? nr > capacity : nr <= capacity / QUIESCE_SHRINK && lines > quiesce_load_relaxed(&table->min_lines);
 }
 
-static bool is_sampled(uint64_t hash, uint64_t lines)
+/* The number of sampled ones among the last @nr changes of word @word. */
+static uint32_t sampled(const struct quiesce__counts *counts, uint32_t word, uint32_t nr, uint64_t lines)
 {
-	return !(hash * SCATTER >> 1 >> (63 - SAMPLE_SHIFT(lines)));
+	uint32_t shift = SAMPLE_SHIFT(lines), rest = (uint32_t)(quiesce__percpu_tick(&counts->percpu, counts->shared, word) - nr);
+
+	return (nr + (rest & ((1u << shift) - 1))) >> shift;
 }
 
 /* Account for @nr sampled changes.  True for one of the updates that reach the limit, so that not all at once make
@@ -146,7 +147,8 @@ bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__u
 	}
 	for (uint32_t i = 0; i < nr; i++)
 		quiesce__percpu_add(&counts->percpu, counts->shared, word);
-	return is_sampled(u->hash, lines) && count_sampled(u->array, nr);
+	nr = sampled(counts, word, nr, lines);
+	return nr && count_sampled(u->array, nr);
 }
 
 void quiesce__count_checked(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t sum)

@@ -30,7 +30,7 @@ static void count_failure(struct quiesce__table *table)
 /* ---- moving ---- */
 
 static void resize_rest(struct rcu_head *head);
-static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array, bool may_shrink);
+static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array);
 
 /* All buckets of the old array have moved: its successor becomes the table's array. */
 static void table_switch(struct quiesce__table *table, struct quiesce__buckets *next)
@@ -51,7 +51,7 @@ static void finish_resize(struct quiesce__table *table, struct quiesce__buckets 
 		quiesce__lock(&array->lock);
 	quiesce__lock(&next->lock);
 	table_switch(table, next);
-	maintain_size(table, next, true);
+	maintain_size(table, next);
 	quiesce__unlock(&next->lock);
 	if (!locked)
 		quiesce__unlock(&array->lock);
@@ -364,7 +364,7 @@ static uint64_t sum_of(const struct quiesce__table *table, uint64_t capacity)
 }
 
 /* Check whether the table should grow or shrink.  It grows by one step; the end of that resize checks again. */
-static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array, bool may_shrink)
+static void maintain_size(struct quiesce__table *table, struct quiesce__buckets *array)
 {
 	uint64_t lines = lines_of(array), min_lines = quiesce_load_relaxed(&table->min_lines); /* Relaxed: a hint. */
 	uint64_t sum = sum_of(table, quiesce__capacity_of(table, lines)), wanted = lines;
@@ -374,19 +374,19 @@ static void maintain_size(struct quiesce__table *table, struct quiesce__buckets 
 		wanted *= 2;
 	if (wanted < min_lines)
 		wanted = min_lines;
-	while (may_shrink && wanted > min_lines && sum <= quiesce__capacity_of(table, wanted) / QUIESCE_SHRINK)
+	while (wanted > min_lines && sum <= quiesce__capacity_of(table, wanted) / QUIESCE_SHRINK)
 		wanted = wanted / 4 > min_lines ? wanted / 4 : min_lines;
 	if (wanted != lines && resize(table, array, wanted))
 		count_failure(table);
 }
 
-void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buckets *array, int change)
+void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buckets *array, bool check)
 {
 	/* BK2: acquire, pairs with BK2 in resize() */
 	if (quiesce_load_consume(BK2, &array->next))
 		help(table, array, HELP_BUCKETS);
-	else if (change)
-		maintain_size(table, array, change < 0);
+	else if (check)
+		maintain_size(table, array);
 }
 
 enum reserve_result {
@@ -421,7 +421,7 @@ static enum reserve_result reserve_step(struct quiesce__table *table, uint64_t l
 		if (resize(table, array, lines))
 			result = RESERVE_FAILED;
 	} else {
-		maintain_size(table, array, true); /* an earlier request may have kept the table larger */
+		maintain_size(table, array); /* an earlier request may have kept the table larger */
 		result = RESERVE_OVER;
 	}
 	rcu_read_unlock();

@@ -319,6 +319,7 @@ static void setup_poor_shrink(enum world_kind kind)
 	int half = kind == MAP ? 2 : 4;
 
 	world_begin(kind, room(kind, 16));
+	sim_assert(quiesce__table_reserve(&world_table->table, room(kind, 16)) == 0); /* it does not become smaller until it is full */
 	world_may_fail = true;
 	for (int i = 0; i < 2 * half; i++) {
 		key[i] = world_key(i == 2 ? 1 : 0, i & 1 ? 0 : 8, -1);
@@ -328,6 +329,7 @@ static void setup_poor_shrink(enum world_kind kind)
 	key[11] = world_key(0, 3, -1);
 	fill(0, 2 * half);
 	world_insert(key[11]);
+	world_table->table.min_lines = 1;
 	world_spawn(poor_shrink, NULL, "owner 0");
 	world_spawn(once, NULL, "owner 1");
 	world_readers();
