@@ -25,6 +25,7 @@ struct quiesce__line_pool {
 	struct quiesce__bucket *waiting;  /* lines that become free after the grace period of @seq */
 	struct rcu_gp_seq seq;            /* cookie of that grace period */
 	struct quiesce__bucket *free;
+	struct quiesce__bucket *unlinked; /* replaced lines of updates that found the pool locked */
 } __attribute__((aligned(QUIESCE_CACHELINE)));
 
 struct quiesce__update;
@@ -44,6 +45,8 @@ struct quiesce__buckets_kind {
 	/* The line that follows @line in its bucket; NULL if it is the last. */
 	const struct quiesce__bucket *(*follow)(const struct quiesce__bucket *line);
 	void (*link)(struct quiesce__bucket *line, struct quiesce__bucket *next); /* @line is not published yet */
+	/* Link @before to the line to which @line links, instead of to @line, which has no element. */
+	void (*unlink)(struct quiesce__bucket *before, const struct quiesce__bucket *line);
 	/* Copy the elements of the overflow lines into holes of @first and into @fresh, a chain of exactly as many
 	 * empty lines as it takes; then link @first to @fresh. */
 	void (*rebuild)(struct quiesce__bucket *first, struct quiesce__bucket *fresh);
@@ -82,6 +85,8 @@ void quiesce__counts_choose_mode(struct quiesce__table *table, uint64_t lines);
 uint64_t quiesce__table_sum(const struct quiesce__table *table);
 /* Add @change elements for the bucket that @u has locked.  True: the update should check the sum. */
 bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__update *u, int change);
+/* A number that each removal raises by one, on the calling thread's CPU at least; a hint. */
+uint64_t quiesce__count_of_removals(const struct quiesce__table *table);
 /* Compute when the next sum of @array is due, after a check that found @sum. */
 void quiesce__count_checked(struct quiesce__table *table, struct quiesce__buckets *array, uint64_t sum);
 
@@ -129,6 +134,18 @@ void quiesce__update_request_gp(struct quiesce__table *table, struct quiesce__up
  * one in @u. */
 struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, const struct quiesce__bucket *first,
 					      struct quiesce__update *u);
+/* Unlink @line of the locked bucket of @u if it is an overflow line that has become empty; or all that have become empty
+ * at the front. */
+void quiesce__bucket_unlink(const struct quiesce__table *table, struct quiesce__update *u, const struct quiesce__bucket *line);
+void quiesce__bucket_unlink_front(const struct quiesce__table *table, struct quiesce__update *u);
+/* True if so many lines wait for readers that the bucket of @array that begins with @first keeps empty ones: an insertion
+ * searches the first KEPT_LINES overflow lines for a hole. */
+bool quiesce__bucket_keeps_lines(const struct quiesce__buckets *array, const struct quiesce__bucket *first);
+#if defined(QUIESCE_SIM)
+#define KEPT_LINES 2u
+#else
+#define KEPT_LINES 16u
+#endif
 /* Shorten the locked bucket of @u, if it is too long after a removal from an overflow line (@behind) or from the
  * first line.  If that needs lines that are not to be had, quiesce__update_done() tries again. */
 void quiesce__bucket_compact(const struct quiesce__table *table, struct quiesce__update *u, bool behind);
@@ -168,6 +185,8 @@ void quiesce__resize_maintain(struct quiesce__table *table, struct quiesce__buck
 /* Set @iter to the bucket of its position, index 0; false if there are no more.  The section of the caller lasts
  * until the bucket has been visited. */
 bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__table_iter *iter);
+/* Pass over buckets in which no element ever was, in sections of its own, and write nothing to them. */
+void quiesce__iter_skip_unused(const struct quiesce__table *table, struct quiesce__table_iter *iter);
 /* Lock the bucket of the position of @iter for @u, in a section of the caller; false if there are no more.  All
  * elements of the position are in this bucket and in no other, but it may hold others as well. */
 bool quiesce__iter_lock(const struct quiesce__table *table, struct quiesce__table_iter *iter, struct quiesce__update *u);

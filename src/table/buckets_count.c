@@ -116,6 +116,14 @@ static bool is_beyond(const struct quiesce__table *table, uint64_t lines, int ch
 	return change > 0 ? nr > capacity : nr <= capacity / QUIESCE_SHRINK && lines > quiesce_load_relaxed(&table->min_lines);
 }
 
+uint64_t quiesce__count_of_removals(const struct quiesce__table *table)
+{
+	const struct quiesce__counts *counts = quiesce_load_relaxed(&table->counts); /* Relaxed: with the array, which was acquired. */
+
+	/* Relaxed: a hint. */
+	return quiesce__percpu_tick(&counts->percpu, counts->shared, TAKEN_OUT) + quiesce_load_relaxed(&counts->shared[TAKEN_OUT]);
+}
+
 /* The number of sampled ones among the last @nr changes of word @word. */
 static uint32_t sampled(const struct quiesce__counts *counts, uint32_t word, uint32_t nr, uint64_t lines)
 {

@@ -9,13 +9,23 @@
  * holes of the first line and to new lines; then one store links the first line to these instead.  Readers that came to the
  * old lines earlier still find their elements there, because a line is not written before those readers are gone.
  *
- * I1. After a removal a bucket has at most 1.5 n + 0.5 overflow lines, where n is the number that its elements need; if
- *     n is 0 it has none, provided that the overflow lines are empty, or the first line has two holes.  Exceptions:
- *     another thread holds the pool's lock, the pool has REPLACED_MAX lines that wait for readers, or memory is short.
- * I2. No thread waits for a pool's lock: an update that finds it locked takes a line from elsewhere, or leaves the bucket
- *     as long as it is.  (So it may stay locked in a child of fork().)
+ * An overflow line whose last element is removed is unlinked, and keeps its words and its link: a reader in it goes on to
+ * the lines that followed.
+ *
+ * I1. No overflow line of an unlocked bucket is empty, but for the first KEPT_LINES while the pool has REPLACED_MAX lines
+ *     that wait for readers.  Insertions search these for holes then, before they take another line.  So behind a reader
+ *     that stays, elements that are replaced by others take no memory, unless a bucket has hundreds of them.
+ * I2. After a removal that has counted its bucket, the bucket has at most 1.5 n + 0.5 overflow lines, where n is the number
+ *     that its elements need; if n is 0 it has none, provided that the first line has two holes.  Exceptions: another thread
+ *     holds the pool's lock, the pool has REPLACED_MAX lines that wait for readers, or memory is short.
+ * I3. A removal counts a bucket of m overflow lines with a probability of at least COUNT_LINES / (2 m), whatever the keys
+ *     are.  So a count costs a removal a few lines on average, and a long bucket is counted while it loses a part of its
+ *     elements.
+ * I4. No thread waits for a pool's lock: an update that finds it locked takes a line from elsewhere, gives up a line by
+ *     BK9, and replaces none.  (So it may stay locked in a child of fork().)
  *
  * BK5  a line from the heap zeroed, then on the array's list | freed
+ * BK9  a line unlinked beside the holder of the lock, then pushed | taken over by the next holder
  */
 #include "buckets.h"
 
@@ -30,8 +40,10 @@
 #else
 #define REPLACED_MIN 32u /* replaced lines of a pool that justify a grace period */
 #define GP_NS 2000000u /* least time between two grace periods that a table requests */
-#define REPLACED_MAX 1024u /* most replaced lines of a pool; readers may stay for long */
+#define REPLACED_MAX 1024u /* replaced lines of a pool at which buckets keep the lines that they have; readers may stay for long */
 #endif
+#define COUNT_LINES 16u /* overflow lines that every removal may count */
+#define SCATTER 0x9e3779b97f4a7c15ull
 
 static struct quiesce__line_pool *pool_of(const struct quiesce__buckets *array, const struct quiesce__bucket *first)
 {
@@ -67,6 +79,35 @@ static void begin_to_wait(struct quiesce__line_pool *pool, struct quiesce__updat
 	u->wants_gp = true;
 }
 
+static void add_replaced(struct quiesce__buckets *array, struct quiesce__line_pool *pool, struct quiesce__bucket *line)
+{
+	push(array, &pool->replaced, line);
+	quiesce_store_relaxed(&pool->nr_replaced, pool->nr_replaced + 1); /* Relaxed: under the lock. */
+}
+
+static void begin_to_wait_if_many(struct quiesce__line_pool *pool, struct quiesce__update *u)
+{
+	if (!pool->waiting && pool->nr_replaced >= REPLACED_MIN)
+		begin_to_wait(pool, u);
+}
+
+/* Lock the pool, and take over the lines that were given up meanwhile; false if it is locked. */
+static bool try_lock(struct quiesce__buckets *array, struct quiesce__line_pool *pool)
+{
+	struct quiesce__bucket *line, *next;
+
+	if (!quiesce__trylock(&pool->lock))
+		return false;
+	if (quiesce_likely(!quiesce_load_relaxed(&pool->unlinked))) /* Relaxed: a hint. */
+		return true;
+	/* BK9: full, pairs with BK9 in give_up() */
+	for (line = quiesce_xchg(BK9, &pool->unlinked, NULL); line; line = next) {
+		next = *next_of(array, line);
+		add_replaced(array, pool, line);
+	}
+	return true;
+}
+
 /* Lines that have waited for their grace period become free. */
 static void collect(struct quiesce__buckets *array, struct quiesce__line_pool *pool, struct quiesce__update *u)
 {
@@ -79,7 +120,7 @@ static void collect(struct quiesce__buckets *array, struct quiesce__line_pool *p
 		return;
 	}
 	pool->free = pool->waiting;
-	pool->nr_replaced -= pool->nr_waiting;
+	quiesce_store_relaxed(&pool->nr_replaced, pool->nr_replaced - pool->nr_waiting); /* Relaxed: under the lock. */
 	pool->waiting = NULL;
 	while ((line = rest)) { /* usually a few lines, or none */
 		rest = *next_of(array, line);
@@ -141,7 +182,7 @@ struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, co
 	struct quiesce__line_pool *pool = pool_of(array, first);
 	struct quiesce__bucket *line = NULL;
 
-	if (quiesce__trylock(&pool->lock)) {
+	if (try_lock(array, pool)) {
 		line = clear_line(take_free(array, pool, u));
 		quiesce__unlock(&pool->lock);
 	}
@@ -212,17 +253,80 @@ static void replace_lines(const struct quiesce__table *table, struct quiesce__li
 
 	for (; line; line = next) {
 		next = table->kind->follow(line);
-		push(u->array, &pool->replaced, (struct quiesce__bucket *)line);
-		pool->nr_replaced++;
+		add_replaced(u->array, pool, (struct quiesce__bucket *)line);
 	}
-	if (!pool->waiting && pool->nr_replaced >= REPLACED_MIN)
-		begin_to_wait(pool, u);
+	begin_to_wait_if_many(pool, u);
+}
+
+/* Give up @line, which no bucket links to any more. */
+static void give_up(struct quiesce__line_pool *pool, struct quiesce__update *u, struct quiesce__bucket *line)
+{
+	struct quiesce__bucket **next = next_of(u->array, line);
+
+	if (try_lock(u->array, pool)) {
+		add_replaced(u->array, pool, line);
+		begin_to_wait_if_many(pool, u);
+		quiesce__unlock(&pool->lock);
+		return;
+	}
+	*next = quiesce_load_relaxed(&pool->unlinked); /* Relaxed: only compared. */
+	/* BK9: full, pairs with BK9 in try_lock() */
+	while (!quiesce_cmpxchg(BK9, &pool->unlinked, next, line))
+		;
+}
+
+/* Unlink the line behind @before. */
+static void unlink_behind(const struct quiesce__table *table, struct quiesce__update *u, struct quiesce__bucket *before)
+{
+	struct quiesce__bucket *line = (struct quiesce__bucket *)table->kind->follow(before);
+
+	table->kind->unlink(before, line);
+	give_up(pool_of(u->array, u->line), u, line);
+}
+
+bool quiesce__bucket_keeps_lines(const struct quiesce__buckets *array, const struct quiesce__bucket *first)
+{
+	return quiesce_load_relaxed(&pool_of(array, first)->nr_replaced) >= REPLACED_MAX; /* Relaxed: a policy. */
+}
+
+void quiesce__bucket_unlink(const struct quiesce__table *table, struct quiesce__update *u, const struct quiesce__bucket *line)
+{
+	struct quiesce__bucket *before = u->line;
+	uint32_t index = 0;
+
+	if (line == u->line || (table->kind->number_in(line) && !QUIESCE_MUTANT(table_unlink_full)))
+		return;
+	for (; table->kind->follow(before) != line; index++)
+		before = (struct quiesce__bucket *)table->kind->follow(before);
+	if (index >= KEPT_LINES || !quiesce__bucket_keeps_lines(u->array, u->line))
+		unlink_behind(table, u, before);
+}
+
+void quiesce__bucket_unlink_front(const struct quiesce__table *table, struct quiesce__update *u)
+{
+	const struct quiesce__bucket *line = table->kind->follow(u->line);
+	uint32_t nr = 0, keep = quiesce__bucket_keeps_lines(u->array, u->line) ? KEPT_LINES : 0;
+
+	for (; line && !table->kind->number_in(line); line = table->kind->follow(line))
+		nr++;
+	for (; nr > keep; nr--)
+		unlink_behind(table, u, u->line);
+}
+
+/* The number of overflow lines that a removal counts: at least COUNT_LINES << k with a probability of 1 >> k. */
+static uint64_t lines_to_count(const struct quiesce__table *table)
+{
+	/* An odd number of low bits in the count of removals would repeat with the program's own pattern; its product is
+	 * spread evenly over every pattern. */
+	uint64_t spread = quiesce__count_of_removals(table) * SCATTER;
+
+	return (uint64_t)COUNT_LINES << (spread >> 32 ? __builtin_clz((uint32_t)(spread >> 32)) : 32);
 }
 
 void quiesce__bucket_compact(const struct quiesce__table *table, struct quiesce__update *u, bool behind)
 {
 	const struct quiesce__bucket *old = table->kind->follow(u->line), *line;
-	uint64_t nr, lines = 0, wanted;
+	uint64_t nr, lines = 0, wanted, most;
 	struct quiesce__bucket *fresh;
 	struct quiesce__line_pool *pool;
 	bool had = true;
@@ -233,13 +337,14 @@ void quiesce__bucket_compact(const struct quiesce__table *table, struct quiesce_
 	/* One hole in the first line may be filled soon, and a check of the overflow lines costs a cache miss. */
 	if (!behind && nr + 1 == table->kind->linked_slots)
 		return;
-	pool = pool_of(u->array, u->line);
-	for (line = old; line; line = table->kind->follow(line), lines++)
+	most = u->wanted ? UINT64_MAX : lines_to_count(table); /* shorten() has the lines for a bucket that was counted */
+	for (line = old; line && lines < most; line = table->kind->follow(line), lines++)
 		nr += table->kind->number_in(line);
 	wanted = lines_wanted(table->kind, nr);
-	if (wanted && 2 * lines <= 3 * wanted + 1)
+	if (line || (wanted && 2 * lines <= 3 * wanted + 1))
 		return;
-	if (!quiesce__trylock(&pool->lock))
+	pool = pool_of(u->array, u->line);
+	if (!try_lock(u->array, pool))
 		return;
 	if (pool->nr_replaced >= REPLACED_MAX) /* lines are otherwise collected only when an update takes one */
 		collect(u->array, pool, u);

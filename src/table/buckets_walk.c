@@ -68,6 +68,38 @@ bool quiesce__iter_enter(const struct quiesce__table *table, struct quiesce__tab
 	return true;
 }
 
+/* True if no word of the first line was ever written.  (The key 0 of a hashmap leaves the header 0.) */
+static bool is_unused(const struct quiesce__bucket *line)
+{
+	uint64_t any = 0;
+
+	for (unsigned int i = 0; i < 8; i++)
+		any |= quiesce_load_relaxed(&line->word[i]); /* Relaxed: an element that was there before the call is seen. */
+	return !any;
+}
+
+/* Pass over the bucket of the position if no element was ever in it; false if there was, or there are no more buckets. */
+static bool skip_unused(const struct quiesce__table *table, struct quiesce__table_iter *iter)
+{
+	if (!quiesce__iter_enter(table, iter) || !is_unused(iter->line))
+		return false;
+	quiesce__iter_leave(iter);
+	return true;
+}
+
+void quiesce__iter_skip_unused(const struct quiesce__table *table, struct quiesce__table_iter *iter)
+{
+	uint32_t left = 0;
+
+	while (!left) {
+		rcu_read_lock();
+		left = QUIESCE_WALK_BUCKETS;
+		while (left && skip_unused(table, iter))
+			left--;
+		rcu_read_unlock();
+	}
+}
+
 bool quiesce__iter_lock(const struct quiesce__table *table, struct quiesce__table_iter *iter, struct quiesce__update *u)
 {
 	uint64_t mask = 0;

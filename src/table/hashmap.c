@@ -94,14 +94,26 @@ static bool put_in_hole(struct quiesce__bucket *line, uint64_t key, uint64_t val
 	return i != 0;
 }
 
-/* Insert a key that has no value; false if an overflow line is needed.  Only the first two lines are searched for an
+/* Put the pair at an empty index of the lines behind @second, if the bucket keeps empty lines; false if there is none. */
+static bool put_in_kept(const struct quiesce__buckets *array, const struct quiesce__bucket *first, struct quiesce__bucket *second,
+			uint64_t key, uint64_t value)
+{
+	if (!second || !quiesce__bucket_keeps_lines(array, first))
+		return false;
+	for (unsigned int i = 1; i < KEPT_LINES && (second = linked(second)); i++)
+		if (put_in_hole(second, key, value))
+			return true;
+	return false;
+}
+
+/* Insert a key that has no value; false if an overflow line is needed.  Usually only the first two lines are searched for an
  * empty index, and a new line becomes the second: so an insertion into a long bucket takes no longer. */
 static bool put_pair(struct quiesce__buckets *array, struct quiesce__bucket *line, uint64_t key, uint64_t value,
 		     struct quiesce__update *u)
 {
 	struct quiesce__bucket *second = linked(line), *more;
 
-	if (put_in_hole(line, key, value) || (second && put_in_hole(second, key, value)))
+	if (put_in_hole(line, key, value) || (second && put_in_hole(second, key, value)) || put_in_kept(array, line, second, key, value))
 		return true;
 	more = quiesce__bucket_extra(array, line, u);
 	if (!more)
@@ -118,6 +130,12 @@ static bool put_pair(struct quiesce__buckets *array, struct quiesce__bucket *lin
 static void link_line(struct quiesce__bucket *line, struct quiesce__bucket *next)
 {
 	quiesce_store_relaxed(&line->word[QUIESCE_MAP_LINK], (uintptr_t)next); /* Relaxed: HM2 */
+}
+
+static void unlink_line(struct quiesce__bucket *before, const struct quiesce__bucket *line)
+{
+	/* HM2: release, pairs with HM2 in hashmap_lookup() and quiesce__hashmap_search() and follow() */
+	quiesce_store_release(HM2, &before->word[QUIESCE_MAP_LINK], (uintptr_t)linked(line));
 }
 
 static void rebuild(struct quiesce__bucket *first, struct quiesce__bucket *fresh)
@@ -208,6 +226,7 @@ const struct quiesce__buckets_kind quiesce__hashmap_kind = {
 	.number_in = number_in,
 	.follow = follow,
 	.link = link_line,
+	.unlink = unlink_line,
 	.rebuild = rebuild,
 };
 
@@ -271,6 +290,13 @@ int quiesce_hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint6
 	return insert(map, key, value, false, ret_old);
 }
 
+/* A value in @line has been removed. */
+static void shorten(const struct quiesce__table *table, struct quiesce__update *u, const struct quiesce__bucket *line)
+{
+	quiesce__bucket_unlink(table, u, line);
+	quiesce__bucket_compact(table, u, line != u->line);
+}
+
 /* Set the value of @key to @value (0: remove it), if it is @old (0: any), for @call.  Returns the previous value; 0 if
  * nothing was changed. */
 static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value, const char *call)
@@ -288,7 +314,7 @@ static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t
 		found = word_at(line, i + 1);
 		set_value(line, i, value);
 		if (!value)
-			quiesce__bucket_compact(&map->table, &u, line != u.line);
+			shorten(&map->table, &u, line);
 	}
 	quiesce__update_end(&map->table, &u, found && !value ? -1 : 0);
 	quiesce__update_done(&map->table, &u);
@@ -334,7 +360,7 @@ int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uin
 		else if (fresh && !put_pair(u.array, u.line, key, fresh, &u))
 			err = -EAGAIN;
 		if (old && !fresh)
-			quiesce__bucket_compact(&map->table, &u, line != u.line);
+			shorten(&map->table, &u, line);
 		quiesce__update_end(&map->table, &u, err ? 0 : !!fresh - !!old);
 		if (err && quiesce__update_spare(&u))
 			err = -ENOMEM;
@@ -351,6 +377,7 @@ static bool clear_bucket(struct hashmap *map, struct quiesce__table_iter *iter)
 	struct quiesce__update u = { .nr_spare = 0 };
 	int nr = 0;
 
+	quiesce__iter_skip_unused(&map->table, iter);
 	rcu_read_lock();
 	if (!quiesce__iter_lock(&map->table, iter, &u)) {
 		rcu_read_unlock();
@@ -363,7 +390,7 @@ static bool clear_bucket(struct hashmap *map, struct quiesce__table_iter *iter)
 				nr++;
 			}
 	if (nr)
-		quiesce__bucket_compact(&map->table, &u, true);
+		quiesce__bucket_unlink_front(&map->table, &u);
 	quiesce__iter_leave(iter);
 	quiesce__update_end(&map->table, &u, -nr);
 	return true;

@@ -79,7 +79,20 @@ static bool put_in_hole(struct quiesce__bucket *line, uint64_t object, uint64_t 
 	return i != 0;
 }
 
-/* Insert @object; false if an overflow line is needed.  Only the first two lines are searched for a hole, and a new
+/* Put @object in a hole of the lines behind the second, if the bucket keeps empty lines; false if there is none. */
+static bool put_in_kept(const struct quiesce__buckets *array, const struct quiesce__bucket *first, uint64_t object, uint64_t tag)
+{
+	struct quiesce__bucket *line = (struct quiesce__bucket *)line_behind(first);
+
+	if (!line || !quiesce__bucket_keeps_lines(array, first))
+		return false;
+	for (unsigned int i = 1; i < KEPT_LINES && (line = (struct quiesce__bucket *)line_behind(line)); i++)
+		if (put_in_hole(line, object, tag))
+			return true;
+	return false;
+}
+
+/* Insert @object; false if an overflow line is needed.  Usually only the first two lines are searched for a hole, and a new
  * line becomes the second: so an insertion into a long bucket takes no longer.  If the last word is an object, that
  * object moves to the new line first. */
 static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, const void *object, uint64_t hash,
@@ -88,7 +101,8 @@ static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, 
 	uint64_t last = word_at(line, QUIESCE_TABLE_LAST), mine = (uintptr_t)object, tag = quiesce__table_tag(hash);
 	struct quiesce__bucket *more;
 
-	if (put_in_hole(line, mine, tag) || (is_link(last) && put_in_hole(linked(last), mine, tag)))
+	if (put_in_hole(line, mine, tag) || (is_link(last) && put_in_hole(linked(last), mine, tag)) ||
+	    put_in_kept(array, line, mine, tag))
 		return true;
 	more = quiesce__bucket_extra(array, line, u);
 	if (!more)
@@ -105,6 +119,13 @@ static bool place(struct quiesce__buckets *array, struct quiesce__bucket *line, 
 static void link_line(struct quiesce__bucket *line, struct quiesce__bucket *next)
 {
 	publish(&line->word[QUIESCE_TABLE_LAST], next ? (uintptr_t)next + QUIESCE_TABLE_LINK : 0);
+}
+
+static void unlink_line(struct quiesce__bucket *before, const struct quiesce__bucket *line)
+{
+	uint64_t last = word_at(line, QUIESCE_TABLE_LAST);
+
+	publish(&before->word[QUIESCE_TABLE_LAST], is_link(last) ? last : QUIESCE_TABLE_LINK);
 }
 
 /* The last word of @first links to the old lines until it links to @fresh, or holds the seventh object.  The tag of
@@ -156,6 +177,11 @@ static uint64_t *find(const struct quiesce__table *table, struct quiesce__bucket
 			return NULL;
 		line = linked(word_at(line, QUIESCE_TABLE_LAST));
 	}
+}
+
+static const struct quiesce__bucket *line_of(const uint64_t *word)
+{
+	return (const struct quiesce__bucket *)((uintptr_t)word & ~(sizeof(struct quiesce__bucket) - 1));
 }
 
 static void *object_at(const uint64_t *word)
@@ -225,6 +251,7 @@ const struct quiesce__buckets_kind quiesce__hashtable_kind = {
 	.number_in = number_in,
 	.follow = line_behind,
 	.link = link_line,
+	.unlink = unlink_line,
 	.rebuild = rebuild,
 };
 
@@ -304,8 +331,11 @@ int quiesce_hashtable_set(struct hashtable *ht, void *object, void **ret_old)
 
 static void remove_word(const struct quiesce__table *table, struct quiesce__update *u, uint64_t *word)
 {
+	const struct quiesce__bucket *line = line_of(word);
+
 	take_out(word);
-	quiesce__bucket_compact(table, u, word < u->line->word || word > u->line->word + HASHTABLE_SLOTS);
+	quiesce__bucket_unlink(table, u, line);
+	quiesce__bucket_compact(table, u, line != u->line);
 }
 
 /* Remove @object, or an object with @key if that is not NULL; or replace it by @fresh. */
@@ -413,7 +443,7 @@ static unsigned int take_some(const struct quiesce__update *u, void **ret_object
 {
 	unsigned int nr = 0;
 
-	for (struct quiesce__bucket *line = u->line; line; line = (struct quiesce__bucket *)line_behind(line))
+	for (struct quiesce__bucket *line = u->line; line && nr < CLEAR_AT_ONCE; line = (struct quiesce__bucket *)line_behind(line))
 		for (unsigned int i = 1; i <= HASHTABLE_SLOTS && nr < CLEAR_AT_ONCE; i++)
 			if (is_object(word_at(line, i))) {
 				ret_objects[nr++] = object_at(&line->word[i]);
@@ -439,6 +469,7 @@ static bool clear_some(const struct clear_run *c, struct quiesce__table_iter *it
 	void *object[CLEAR_AT_ONCE];
 	unsigned int nr;
 
+	quiesce__iter_skip_unused(&ht->table, iter);
 	rcu_read_lock();
 	rcu_read_lock(); /* the inner section is the update's; objects are dropped after it */
 	if (!quiesce__iter_lock(&ht->table, iter, &u)) {
@@ -447,8 +478,10 @@ static bool clear_some(const struct clear_run *c, struct quiesce__table_iter *it
 		return false;
 	}
 	nr = take_some(&u, object);
-	if (nr)
+	if (nr) {
+		quiesce__bucket_unlink_front(&ht->table, &u);
 		quiesce__bucket_compact(&ht->table, &u, true);
+	}
 	if (nr < CLEAR_AT_ONCE)
 		quiesce__iter_leave(iter);
 	quiesce__update_end(&ht->table, &u, -(int)nr);

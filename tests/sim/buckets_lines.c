@@ -149,6 +149,39 @@ static void setup_reuse(enum world_kind kind)
 BOTH(reuse)
 static void hazard_reuse(void) { setup_reuse(HAZARD); }
 
+/* Two buckets of one pool lose their overflow lines at one time, and take lines again. */
+static void empty(void *owner)
+{
+	int *mine = key + (owner ? 20 : 0), from = world_kind == MAP ? slots : slots - 1;
+
+	for (int i = 0; i < 2; i++) {
+		for (int k = from; k <= slots; k++)
+			world_remove(mine[k]);
+		for (int k = from; k <= slots; k++)
+			world_insert(mine[k]);
+	}
+}
+
+static void setup_empty(enum world_kind kind)
+{
+	world_begin(kind, kind == MAP ? 16 : 32);
+	slots = kind == MAP ? 3 : 7;
+	for (int owner = 0; owner < 2; owner++)
+		for (int i = 0; i <= slots; i++) {
+			int *mine = &key[20 * owner + i];
+
+			*mine = world_key(owner, (unsigned int)owner, -1);
+			if (i > 0 && i < slots - 1)
+				world_unwatch(*mine);
+			world_insert(*mine);
+		}
+	world_spawn(empty, NULL, "owner 0");
+	world_spawn(empty, key, "owner 1");
+	world_readers();
+}
+BOTH(empty)
+static void hazard_empty(void) { setup_empty(HAZARD); }
+
 #define CHANGE "a lookup of a key that is being changed"
 #define ABSENT "a key that is not visited"
 
@@ -169,5 +202,8 @@ const struct sim_scenario buckets_lines_scenarios[] = {
 	{ "table_reuse", "a line that a bucket has left is another one's", table_reuse, NULL, CHANGE },
 	{ "map_reuse", "the same with a map", map_reuse, NULL, CHANGE },
 	{ "hazard_reuse", "the same with hazard pointers", hazard_reuse, NULL, CHANGE },
+	{ "table_empty", "two buckets leave their lines, and take others", table_empty, NULL, NULL },
+	{ "map_empty", "the same with maps", map_empty, NULL, NULL },
+	{ "hazard_empty", "the same with hazard pointers", hazard_empty, NULL, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

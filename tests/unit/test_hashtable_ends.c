@@ -192,6 +192,39 @@ static void reserve_too_much(void **state)
 	hashtable_destroy(&ht, NULL, NULL);
 }
 
+static long resident_pages(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%*d %ld", &pages), 1);
+	fclose(file);
+	return pages;
+}
+
+/* A clear reads the buckets that no element was ever in, and writes none of them. */
+static void a_clear_takes_no_memory(void **state)
+{
+	enum { NR = 1 << 20 };
+	struct hashtable ht;
+	struct hashmap map;
+	long before;
+
+	(void)state;
+	hashtable_init(&ht, &object_type);
+	hashmap_init(&map);
+	assert_int_equal(hashtable_reserve(&ht, NR), 0);
+	assert_int_equal(hashmap_reserve(&map, NR), 0);
+	before = resident_pages();
+	hashtable_clear(&ht, NULL, NULL);
+	hashmap_clear(&map);
+	if (OWN_HEAP)
+		assert_true((resident_pages() - before) * sysconf(_SC_PAGESIZE) < NR);
+	hashtable_destroy(&ht, NULL, NULL);
+	hashmap_destroy(&map);
+}
+
 /* ---- iteration ---- */
 
 /* Each of 300 elements that stay is visited once, while the loop's body inserts others until the table grows, or removes others
@@ -400,6 +433,7 @@ int main(int argc, char **argv)
 		TEST(stays_as_it_is_under_churn),
 		TEST(reserve),
 		TEST(reserve_too_much),
+		TEST(a_clear_takes_no_memory),
 		TEST(iteration_while_the_body_updates),
 		TEST(destroy_gives_each_object_once),
 		TEST(destroy_while_it_is_resized),

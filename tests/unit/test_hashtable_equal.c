@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hashtable_equal.c - many objects with one key: the table shrinks. */
+/* test_hashtable_equal.c - many objects with one key: what removals and a clear cost, and what they leave. */
 #include "tables.h"
 
-enum { FEW = 3000 };
-static struct object equal[FEW];
+enum { MANY = 200000, FEW = 30000 };
+static struct object equal[MANY];
 static struct hashtable ht;
 
 static void fill_equal(int nr, uint64_t key)
@@ -12,6 +12,74 @@ static void fill_equal(int nr, uint64_t key)
 		equal[i].key = key;
 		assert_int_equal(hashtable_insert(&ht, &equal[i]), 0);
 	}
+}
+
+/* A walk of the whole bucket for each removal would take minutes. */
+static void removals_do_not_walk_the_bucket(void **state)
+{
+	const uint64_t key = 42;
+
+	(void)state;
+	hashtable_init(&ht, &object_type);
+	fill_equal(MANY, key);
+	for (int i = 0; i < MANY; i++)
+		assert_non_null(object_remove_key(&ht, &key));
+	assert_null(object_remove_key(&ht, &key));
+	wait_until((rcu_barrier(), table_stats(&ht).buckets == 1));
+	hashtable_destroy(&ht, NULL, NULL);
+}
+
+static void a_clear_does_not_walk_the_bucket(void **state)
+{
+	(void)state;
+	hashtable_init(&ht, &object_type);
+	fill_equal(MANY, 42);
+	hashtable_clear(&ht, NULL, NULL);
+	assert_int_equal(hashtable_count(&ht), 0);
+	assert_int_equal(table_seen(&ht), 0);
+	wait_until((rcu_barrier(), table_stats(&ht).buckets == 1));
+	hashtable_destroy(&ht, NULL, NULL);
+}
+
+/* No overflow line is empty, although none can be used again before the reader leaves. */
+static void lines_go_with_their_objects(void **state)
+{
+	enum { LIVE = 16, NR = 20000 };
+
+	(void)state;
+	hashtable_init(&ht, &object_type);
+	rcu_read_lock();
+	for (int i = 0; i < NR; i++) {
+		equal[i].key = 42;
+		assert_int_equal(hashtable_insert(&ht, &equal[i]), 0);
+		if (i >= LIVE)
+			assert_int_equal(hashtable_remove(&ht, &equal[i - LIVE]), 0);
+		if (i % 100 == 0)
+			assert_in_range(table_stats(&ht).longest, 1, 1 + LIVE);
+	}
+	for (int i = NR - LIVE; i < NR; i++)
+		assert_int_equal(hashtable_remove(&ht, &equal[i]), 0);
+	assert_int_equal(table_stats(&ht).longest, 1);
+	rcu_read_unlock();
+	hashtable_destroy(&ht, NULL, NULL);
+}
+
+/* Removals in an order of their own leave lines with few objects, until one of them counts the bucket. */
+static void a_sparse_bucket_is_rebuilt(void **state)
+{
+	enum { STEP = 7 };
+
+	(void)state;
+	hashtable_init(&ht, &object_type);
+	assert_int_equal(hashtable_reserve(&ht, FEW / 10), 0); /* a resize, which would rebuild the bucket too, does not come */
+	fill_equal(FEW / 10, 42);
+	for (int step = 1; step < STEP; step++) {
+		for (int i = step; i < FEW / 10; i += STEP)
+			assert_int_equal(hashtable_remove(&ht, &equal[i]), 0);
+		synchronize_rcu(); /* too many replaced lines would wait for readers otherwise, and none would be replaced */
+	}
+	assert_in_range(table_stats(&ht).longest, 1, FEW / 10 / STEP / 2);
+	hashtable_destroy(&ht, NULL, NULL);
 }
 
 /* Whatever the seed: updates of one key are among those that are counted, and an insertion may find the table too large. */
@@ -39,6 +107,10 @@ static void the_table_shrinks_by_updates_of_one_key(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(removals_do_not_walk_the_bucket),
+		TEST(a_clear_does_not_walk_the_bucket),
+		TEST(lines_go_with_their_objects),
+		TEST(a_sparse_bucket_is_rebuilt),
 		TEST(the_table_shrinks_by_updates_of_one_key),
 	};
 

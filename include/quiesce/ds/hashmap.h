@@ -34,7 +34,7 @@
  * the bucket, and a cache miss as a lookup has.
  * Memory for each key: 41 to 100 bytes while the map grows, up to 400 before it shrinks, that of
  * both arrays during a resize; at least 384 bytes after the first insertion, nothing before.
- * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK8, HM1, HM2.
+ * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK9, HM1, HM2.
  */
 #ifndef QUIESCE_DS_HASHMAP_H
 #define QUIESCE_DS_HASHMAP_H
@@ -173,8 +173,8 @@ QUIESCE_PLAIN int hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*f
  * inserted meanwhile may stay.
  * Context: any thread, also in a section; enters a section for each bucket, so no grace period
  *   waits for the whole.
- * Cost: as an iteration, and a lock for each bucket; the map shrinks afterwards, but not below
- *   what was reserved. */
+ * Cost: as an iteration, and a lock for each bucket that was ever used; the map shrinks afterwards,
+ *   but not below what was reserved. */
 QUIESCE_PLAIN void hashmap_clear(struct hashmap *map) { quiesce_hashmap_clear(map); }
 
 /** hashmap_reserve - allocate memory for @nr keys, and keep it.

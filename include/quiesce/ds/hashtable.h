@@ -42,13 +42,16 @@
  * calls a type's functions (without a worker, updates do, and rcu_barrier() or rcu_throttle()).
  * No lookup waits for it.  If memory is short the table keeps its size, with longer buckets.
  * Overflow lines that a bucket has released are reused after a grace period; while readers stay
- * for longer, or two threads contend for such lines, buckets may be longer than they need to be.
+ * for longer, or two threads contend for such lines, buckets may be longer than they need to be,
+ * but one of n objects has at most 1 + n lines; 17 + n while a thousand lines wait for readers.
+ * Equal keys.  hashtable_insert() takes as long as ever, and so does the removal of the object that
+ * a lookup of the key finds; to find another one among n takes a walk over up to n / 6 lines.
  * Fork.  In the child of a process with several threads a table may be searched, iterated and
  * counted; it may be updated if no other thread was updating it at the fork.  An unfinished resize
  * waits until then.
  * Flooding.  See quiesce/ds/hash.h; equal hashes make one bucket slow, never the whole table
  * large.
- * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK8, HT1.
+ * Proof: docs/design/hashtable.md; docs/ordering.md, BK1 to BK9, HT1.
  */
 #ifndef QUIESCE_DS_HASHTABLE_H
 #define QUIESCE_DS_HASHTABLE_H
@@ -265,8 +268,8 @@ QUIESCE_PLAIN int hashtable_update(struct hashtable *ht, const void *key, void *
  * are inserted meanwhile may stay.
  * Context: any thread, also in a section; enters a section for each bucket, so no grace period
  *   waits for the whole.
- * Cost: as an iteration, and a lock for each bucket; the table shrinks afterwards, but not
- *   below what was reserved. */
+ * Cost: as an iteration, and a lock for each bucket that was ever used; the table shrinks afterwards,
+ *   but not below what was reserved. */
 QUIESCE_PLAIN void hashtable_clear(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg)
 {
 	quiesce_hashtable_clear(ht, drop, arg);
