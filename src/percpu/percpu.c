@@ -263,7 +263,7 @@ void quiesce__percpu_close(struct quiesce_percpu *percpu)
 
 /* ---- a page for each id ---- */
 
-bool quiesce__percpu_pages_get(struct quiesce__percpu_pages *ret)
+bool quiesce__percpu_pages_get(struct quiesce__percpu_pages *ret, size_t offset)
 {
 	struct platform_sigmask mask;
 
@@ -275,22 +275,25 @@ bool quiesce__percpu_pages_get(struct quiesce__percpu_pages *ret)
 	quiesce__unlock(&lock);
 	platform_signals_restore(&mask);
 	ret->nr = nr_ids;
-	ret->bytes = max_ids * SET_BYTES;
-	ret->base = platform_reserve(ret->bytes);
-	if (!ret->base) {
-		ret->bytes = nr_ids * SET_BYTES;
-		ret->base = platform_reserve(ret->bytes);
+	ret->bytes = (max_ids + 1) * SET_BYTES;
+	ret->start = platform_reserve(ret->bytes);
+	if (!ret->start) {
+		ret->bytes = (nr_ids + 1) * SET_BYTES;
+		ret->start = platform_reserve(ret->bytes);
 	}
-	if (!ret->base || platform_commit(ret->base, nr_ids * SET_BYTES) == 0)
-		return ret->base;
+	if (!ret->start)
+		return false;
+	ret->base = ret->start + offset;
+	if (platform_commit(ret->start, (nr_ids + 1) * SET_BYTES) == 0)
+		return true;
 	quiesce__percpu_pages_put(ret);
 	return false;
 }
 
 void quiesce__percpu_pages_put(struct quiesce__percpu_pages *pages)
 {
-	platform_release(pages->base, pages->bytes);
-	pages->base = NULL;
+	platform_release(pages->start, pages->bytes);
+	pages->start = pages->base = NULL;
 }
 
 /* An id that has no set, or the address of a thread without an id, is mapped to one of the sets. */

@@ -24,14 +24,17 @@ void quiesce__percpu_close(struct quiesce_percpu *percpu);
 uint64_t quiesce__percpu_open_word(const struct quiesce_percpu *percpu);
 uint64_t quiesce__percpu_open_word_of(const char *base);
 
-/* A zeroed page for each id, for an object that is to have more than counters there; the page of an id is at the same
- * distance from the base as a set.  False: no memory, or no addresses. */
+/* 4096 zeroed bytes for each id, for an object that is to have more than counters there; those of an id are at the same
+ * distance from the base as a set.  The base is @offset bytes, less than 4096, from the beginning of a page: with
+ * different offsets the same words of many objects are in different sets of the first-level cache.
+ * _get: false: no memory, or no addresses. */
 struct quiesce__percpu_pages {
 	char *base;
+	char *start;  /* the mapping, which has one page more than there are ids, for any offset */
 	size_t bytes;
-	size_t nr; /* pages that may be read */
+	size_t nr;    /* ids whose bytes may be read */
 };
-bool quiesce__percpu_pages_get(struct quiesce__percpu_pages *ret);
+bool quiesce__percpu_pages_get(struct quiesce__percpu_pages *ret, size_t offset);
 void quiesce__percpu_pages_put(struct quiesce__percpu_pages *pages);
 /* The page, or set, of the calling thread's id, less than the number of ids; a hint. */
 size_t quiesce__percpu_set_of_thread(void);

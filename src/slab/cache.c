@@ -31,10 +31,12 @@
 #define SHEAF_MAX QUIESCE_SHEAF_OBJECTS
 #endif
 #define STRIDE_MIN 8u
+#define NR_COLOURS ((1u << QUIESCE_PERCPU_SHIFT) / QUIESCE_CACHELINE)
 
 static struct {
 	struct quiesce__lock lock;
 	struct quiesce__cache *all;
+	uint32_t nr_made;
 	bool held_by_fork; /* fork() has taken all locks */
 } caches;
 
@@ -327,6 +329,14 @@ static void unlist(struct quiesce__cache *cache)
 	quiesce__unlock(&caches.lock);
 }
 
+/* The distance of the sheaves from the beginning of a page: heads of 64 caches that are used in turn are in 64 sets of the
+ * first-level cache, instead of in one. */
+static size_t colour(void)
+{
+	/* Relaxed: any numbers do, as long as they are different. */
+	return quiesce_fetch_add_relaxed(&caches.nr_made, (uint32_t)1) % NR_COLOURS * QUIESCE_CACHELINE;
+}
+
 static struct quiesce__cache *make(void)
 {
 	struct quiesce__cache *cache;
@@ -335,7 +345,7 @@ static struct quiesce__cache *make(void)
 	quiesce__heap_begin(self);
 	cache = platform_lines_get(sizeof *cache);
 	quiesce__heap_end(self);
-	if (cache && !quiesce__percpu_pages_get(&cache->sheaves)) {
+	if (cache && !quiesce__percpu_pages_get(&cache->sheaves, colour())) {
 		platform_lines_put(cache, sizeof *cache);
 		return NULL;
 	}

@@ -9,7 +9,8 @@
  * I3. Either way the store of the number is the last one of a change: a copy of the memory at any moment, as fork() makes it,
  *     has whole sheaves.
  *
- * Each sheaf is in a page of its own: CPUs share no line, and a CPU of another NUMA node has its page there.
+ * A sheaf has 4096 bytes, which begin at another line of a page in each cache: CPUs share no line, and the sheaves of caches
+ * that are used in turn are not all in one set of the first-level cache.
  *
  * SB1  sheaves closed, then all sequences restarted, then emptied | open or closed read, then pushed or popped
  *      sheaves emptied, then open                                 | open or closed read, then pushed or popped

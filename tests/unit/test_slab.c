@@ -199,6 +199,29 @@ static void rows_are_allocated_and_freed_together(void **state)
 	kmem_cache_destroy(other);
 }
 
+/* Heads of the sheaves of caches that are used in turn are in different sets of the first-level cache. */
+static void sheaves_of_many_caches_are_in_different_lines(void **state)
+{
+	struct kmem_cache *cache[64];
+	uint64_t lines = 0;
+
+	(void)state;
+	for (int i = 0; i < 64; i++) {
+		uint64_t at;
+
+		assert_non_null(cache[i] = kmem_cache_create("one of many", 64, 0, 0, NULL));
+		at = 0 - cache[i]->open;
+		assert_int_equal(at % 64, 0);
+		lines |= 1ull << at / 64 % 64;
+	}
+	assert_true(lines == ~0ull || !cache[0]->open); /* 0: no sequences are inlined */
+	for (int i = 0; i < 64; i++) {
+		alloc_many(cache[i], 600); /* more than a sheaf has */
+		free_many(cache[i], 600);
+		kmem_cache_destroy(cache[i]);
+	}
+}
+
 /* ---- retired objects ---- */
 
 static void retired_objects_return_to_their_cache(void **state)
@@ -465,6 +488,7 @@ int main(void)
 		cmocka_unit_test(constructors_run_once_for_each_object),
 		cmocka_unit_test(zalloc_returns_zeroes),
 		cmocka_unit_test(rows_are_allocated_and_freed_together),
+		cmocka_unit_test(sheaves_of_many_caches_are_in_different_lines),
 		cmocka_unit_test(retired_objects_return_to_their_cache),
 		cmocka_unit_test(the_end_waits_for_retired_objects),
 		cmocka_unit_test(memory_goes_back_to_the_system),

@@ -2,8 +2,8 @@
 /* quiesce/detail/sheaf.h - sheaves: the free objects of a cache that a CPU has at hand; private, for
  * slab.h.
  *
- * A cache has a sheaf for each concurrency id: an array of pointers with their number, in a page
- * of its own.  A thread pops the last one, or pushes one, in a restartable sequence on the sheaf of
+ * A cache has a sheaf for each concurrency id: an array of pointers with their number, 4096 bytes
+ * that no other id uses.  A thread pops the last one, or pushes one, in a restartable sequence on the sheaf of
  * its id, whose only store that counts is the last one, to the number: no fence, no locked
  * instruction, no line that another CPU writes.  So a signal handler, a child of fork() and a
  * thread that dies find every sheaf whole.
