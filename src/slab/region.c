@@ -26,6 +26,10 @@
 #endif
 #define MAX_SLABS (MAX_BYTES / QUIESCE_SLAB_BYTES)
 
+/* Arenas become usable in increments, each of which has whole slabs, and whole descriptions. */
+_Static_assert(QUIESCE_ARENA_INCREMENT % QUIESCE_SLAB_BYTES == 0, "an increment has whole slabs");
+_Static_assert(QUIESCE_ARENA_INCREMENT % sizeof(struct quiesce__slab) == 0, "an increment has whole descriptions");
+
 static struct {
 	struct quiesce__lock lock;
 	bool ready;

@@ -128,11 +128,14 @@ static uint32_t take_locked(struct quiesce__cache *cache, void **ret_row, uint32
 	return taken;
 }
 
+/* Memory that was locked has its former content: so the rest of the last word is written, too. */
 static void set_all(struct quiesce__slab *slab, uint32_t nr)
 {
-	memset(slab->map, 0xff, nr / 8);
-	if (nr % 8)
-		((unsigned char *)slab->map)[nr / 8] = (unsigned char)((1u << nr % 8) - 1);
+	uint32_t words = nr / MAP_BITS;
+
+	memset(slab->map, 0xff, words * sizeof *slab->map);
+	if (nr % MAP_BITS)
+		slab->map[words] = (1ull << nr % MAP_BITS) - 1;
 }
 
 static uint64_t *map_of(const struct quiesce__cache *cache, struct quiesce__slab *slab, char *memory)
@@ -151,7 +154,6 @@ static struct quiesce__slab *make(struct quiesce__cache *cache)
 	if (!slab)
 		return NULL;
 	memory = quiesce__slab_memory(slab);
-	slab->word = 0;
 	slab->map = map_of(cache, slab, memory);
 	set_all(slab, cache->nr);
 	slab->nr_free = cache->nr;

@@ -321,9 +321,9 @@ static const struct sim_scenario scenarios[] = {
 	{ NULL },
 };
 
-extern const struct sim_scenario slab_nulls_scenarios[];
+extern const struct sim_scenario slab_fork_scenarios[], slab_nulls_scenarios[];
 
 int main(int argc, char **argv)
 {
-	return driver_main(argc, argv, (const struct sim_scenario *const[]){ scenarios, slab_nulls_scenarios, NULL });
+	return driver_main(argc, argv, (const struct sim_scenario *const[]){ scenarios, slab_fork_scenarios, slab_nulls_scenarios, NULL });
 }

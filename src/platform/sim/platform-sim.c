@@ -448,9 +448,10 @@ void platform_objects_begin(void *start, size_t bytes)
 	(void)bytes;
 }
 
+/* Not zeroes: memory that is locked keeps its content. */
 void platform_objects_end(void *start, size_t bytes)
 {
-	memset(start, 0, bytes);
+	memset(start, 0xff, bytes);
 	sim_forget(start, bytes);
 }
 
