@@ -10,6 +10,8 @@
  *     opened: so no thread opens sheaves that another one drains.  Order: caches.lock, the cache's lock; region.lock alone.
  *     None is held over the constructor, a report, call_rcu() or free().
  * I3. A cache's fields besides the sheaves' words and what its lock guards do not change.
+ * I4. A cache enters or leaves the list by one store: so the child of a fork without handlers has a whole list, and sets the back
+ *     pointers again, of which a thread of the parent may have been about to change one.
  *
  * SB1  see sheaves.c
  */
@@ -323,9 +325,9 @@ static void list(struct quiesce__cache *cache)
 static void unlist(struct quiesce__cache *cache)
 {
 	quiesce__lock(&caches.lock);
-	*cache->link = cache->next;
+	quiesce_store_relaxed(cache->link, cache->next); /* Relaxed: under the lock; one store, so a fork finds a whole list (I4). */
 	if (cache->next)
-		cache->next->link = cache->link;
+		quiesce_store_relaxed(&cache->next->link, cache->link); /* Relaxed: under the lock. */
 	quiesce__unlock(&caches.lock);
 }
 
@@ -509,7 +511,9 @@ void quiesce__caches_fork_parent(void)
 void quiesce__caches_fork_child(void)
 {
 	quiesce__lock_reset(&caches.lock, false);
-	for (struct quiesce__cache *cache = caches.all; cache; cache = cache->next) {
+	for (struct quiesce__cache **at = &caches.all, *cache; (cache = *at); at = &cache->next) {
+		if (!QUIESCE_MUTANT(slab_link_kept))
+			cache->link = at; /* I4 */
 		/* Relaxed: the child has one thread. */
 		if (!caches.held_by_fork && quiesce_load_relaxed(&cache->lock.word))
 			quiesce__slabs_rebuild(cache);
