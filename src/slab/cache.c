@@ -390,11 +390,12 @@ static void drain(struct quiesce__cache *cache, bool open)
 	void *row[QUIESCE_ROW];
 	struct quiesce__bad bad = { NULL, "" };
 	struct quiesce__slab *dropped = NULL, **end = &dropped;
+	size_t id = 0;
 	uint32_t nr;
 
 	quiesce__lock(&caches.lock);
 	quiesce__sheaves_close(cache);
-	while ((nr = quiesce__sheaves_drain(cache, row, QUIESCE_ROW))) {
+	while ((nr = quiesce__sheaves_drain(cache, &id, row, QUIESCE_ROW))) {
 		*end = quiesce__slabs_put(cache, row, nr, &bad);
 		while (*end)
 			end = &(*end)->next;

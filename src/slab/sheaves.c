@@ -176,12 +176,15 @@ static uint32_t drain(struct quiesce__sheaf *sheaf, void **ret_row, uint32_t nr)
 	return taken;
 }
 
-uint32_t quiesce__sheaves_drain(struct quiesce__cache *cache, void **ret_row, uint32_t nr)
+uint32_t quiesce__sheaves_drain(struct quiesce__cache *cache, size_t *id, void **ret_row, uint32_t nr)
 {
 	uint32_t taken = 0;
 
-	for (size_t i = 0; i < cache->sheaves.nr && taken < nr; i++)
-		taken += drain(sheaf_at(cache, i), ret_row + taken, nr - taken);
+	for (; *id < cache->sheaves.nr; ++*id) {
+		taken += drain(sheaf_at(cache, *id), ret_row + taken, nr - taken);
+		if (taken == nr)
+			break;
+	}
 	return taken;
 }
 

@@ -123,8 +123,8 @@ uint64_t quiesce__sheaf_add_row(struct quiesce__cache *cache, void *const *row, 
 /* Let no thread use the sheaves; use them again. */
 void quiesce__sheaves_close(struct quiesce__cache *cache);
 void quiesce__sheaves_open(struct quiesce__cache *cache);
-/* Take up to @nr objects from closed sheaves. */
-uint32_t quiesce__sheaves_drain(struct quiesce__cache *cache, void **ret_row, uint32_t nr);
+/* Take up to @nr objects from closed sheaves, from that of *@id on, which is 0 at first and goes up.  Less than @nr: all are empty. */
+uint32_t quiesce__sheaves_drain(struct quiesce__cache *cache, size_t *id, void **ret_row, uint32_t nr);
 uint64_t quiesce__sheaves_count(const struct quiesce__cache *cache);
 /* True if the sheaf of the thread's CPU has @object, as far as one can find out while it changes. */
 bool quiesce__sheaf_has(const struct quiesce__cache *cache, const void *object);
