@@ -15,8 +15,8 @@
  *     executes a light fence, and frees only if it does not see @revoked.  The pass sets @revoked, executes a heavy fence, one for all
  *     its queues, and waits until the owner is not busy.  The owner executes no locked operation, and a pass revokes only where it has
  *     something to free: for a caller that waits, or because the owner has stopped retiring.
- * I5. An owner frees one object for each that it retires, and never more than PACE_MAX: an allocator keeps few objects of a size at hand,
- *     and takes its slow way for the others.
+ * I5. An owner frees one object for each that it retires, more where a backlog is ready, and never more than PACE_MAX: an allocator keeps
+ *     few objects of a size at hand, and takes its slow way for the others.
  *
  * GB1  bytes queued or reclaimed, then the share | the share, then the bytes that wait read again
  * OF1  busy set, then revoked read               | revoked set, then busy read
@@ -217,15 +217,18 @@ static bool report_is_due(const struct quiesce__queue *queue)
 	       (queue->freeing.taken == quiesce_load_relaxed(&queue->frees.queued) && !QUIESCE_MUTANT(cb_emptied_unreported));
 }
 
-/* Number of objects that the owner is to free for each one that it retires.  Where more than two well filled batches are ready their
- * number falls; where fewer are, it stays as it is while the owner goes on. */
-static uint32_t pace(uint64_t nr)
+/* Number of objects that the owner of @queue is to free for each one that it retires, where @nr are ready.  At one for each the number
+ * of those that wait stays as it is.  So where more are ready than two grace periods bring, or than two well filled batches, it is two, and
+ * four where twice as many are. */
+static uint32_t pace(const struct quiesce__queue *queue, uint64_t nr)
 {
 	uint64_t ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling); /* Relaxed: a setting. */
+	uint64_t brought = QUIESCE_MUTANT(cb_backlog_kept) ? QUIESCE_WELL_FILLED : queue->brought;
+	uint64_t usual = 2 * (brought < QUIESCE_WELL_FILLED ? brought : QUIESCE_WELL_FILLED);
 
-	if (quiesce__garbage_above(ceiling / 2))
+	if (nr > 2 * usual || quiesce__garbage_above(ceiling / 2))
 		return PACE_MAX;
-	return nr > 2 * QUIESCE_WELL_FILLED ? 2 : 1;
+	return nr > usual ? 2 : 1;
 }
 
 /* Begin the next row of ready objects: of those that the @owner knows, or that passes have found; false: there is none. */
@@ -241,7 +244,9 @@ static bool next_row(struct quiesce__queue *queue, bool owner)
 			return false;
 		queue->goal = ready;
 	}
-	queue->pace = pace(queue->goal.nr - from->taken);
+	if (owner)
+		/* A pass may have taken more than the owner knows of. */
+		queue->pace = (int64_t)(queue->known.nr - from->taken) > 0 ? pace(queue, queue->known.nr - from->taken) : 1;
 	queue->row = quiesce__consume_at(from, &queue->frees, queue->goal.nr, &nr);
 	queue->row_nr = nr;
 	queue->row_end = queue->row + nr;

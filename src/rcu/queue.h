@@ -3,8 +3,8 @@
  *
  * A queue has two sequences of addresses: callbacks, which are run in a pass, and objects for free().  A pass publishes how many of
  * these are ready, which means that their grace period is over.  The owner of the queue frees a ready object for each one that it
- * retires; a later pass frees the ready objects of an owner that has stopped retiring.  Where passes are late the owner polls grace
- * periods for itself.
+ * retires, or more while there is a backlog; a later pass frees the ready objects of an owner that has stopped retiring.  Where passes
+ * are late the owner polls grace periods for itself.
  *
  *   owner:  append -> if the queue is not listed, list it, and wake the worker if it sleeps
  *   pass:   take the lists -> mark each queue unlisted, take its snapshot -> grace period -> publish what is ready, run callbacks
@@ -50,6 +50,7 @@ struct quiesce__queue {
 	uint64_t cookie;        /* the owner polls this grace period, which makes the objects of @polled ready; 0: it polls none */
 	struct quiesce__snapshot polled; /* objects for free() that the owner polls for */
 	struct quiesce__snapshot known;  /* objects for free() that the owner knows to be ready */
+	uint64_t brought;       /* number of objects that a grace period makes ready; after one that brings fewer it is halved at most */
 	/* Passes write these, and the owner loads them in each call. */
 	uint32_t listed __attribute__((aligned(QUIESCE_CACHELINE))); /* QUIESCE_UNLISTED, ... */
 	uint32_t revoked;     /* a pass frees the ready objects, and the owner does not */
@@ -148,8 +149,11 @@ static inline bool quiesce__may_free(const struct quiesce__queue *queue)
 /* Let the owner, which calls this, know @ready, unless it knows more. */
 static inline void quiesce__know(struct quiesce__queue *queue, struct quiesce__snapshot ready)
 {
-	if ((int64_t)(ready.nr - queue->known.nr) <= 0)
+	uint64_t brought = ready.nr - queue->known.nr;
+
+	if ((int64_t)brought <= 0)
 		return;
+	queue->brought = brought > queue->brought / 2 ? brought : queue->brought / 2;
 	queue->known.bytes = ready.bytes;
 	quiesce_store_relaxed(&queue->known.nr, ready.nr); /* Relaxed: passes read it for their policy. */
 }

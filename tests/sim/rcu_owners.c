@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rcu_owners.c - scenarios: owners free without a lock what is ready in their queues, until a pass revokes that. */
+#include "rcu/queue.h"
 #include "rcu/reclaim.h"
 #include "rcu_retired.h"
 #include "runtime/core.h"
@@ -111,6 +112,48 @@ static void setup_owner_stops(void)
 {
 	begin(free_later);
 	sim_spawn(frees_and_stops, NULL, "owner");
+}
+
+/* ---- an owner catches up with more than grace periods bring ---- */
+
+static int freed_in_call;
+
+static void free_counted(void *object)
+{
+	freed_in_call += in_call[sim_self()];
+	free_later(object);
+}
+
+/* Wait for a pass, which frees nothing for an owner. */
+static void await_pass(void)
+{
+	const struct quiesce__queue *queue = quiesce__self()->queue;
+
+	quiesce__worker_prompt();
+	while (quiesce_load_relaxed(&queue->ready) != queue->frees.queued) /* Relaxed: loaded again. */
+		sleep_some(1);
+}
+
+/* The first grace period brings as many objects as two well filled batches have, the others bring one each. */
+static void frees_after_backlog(void *unused)
+{
+	(void)unused;
+	for (uint32_t i = 0; i < 2 * QUIESCE_WELL_FILLED; i++)
+		free_one(world_replace());
+	for (int i = 0; i < NR_KNOWN; i++) {
+		await_pass();
+		freed_in_call = 0;
+		free_one(world_replace());
+		sim_assert(freed_in_call <= 4);
+		if (freed_in_call > 1)
+			sim_saw();
+	}
+}
+
+static void setup_owner_catches_up(void)
+{
+	begin(free_counted);
+	sim_spawn(frees_after_backlog, NULL, "owner");
 }
 
 /* ---- no worker: the owner polls ---- */
@@ -294,6 +337,8 @@ const struct sim_scenario rcu_owner_scenarios[] = {
 	{ .name = "full_fence_revoked", .what = "... without membarrier", .setup = setup_revoked, .finish = finish_owners,
 	  .but = without_membarrier },
 	{ .name = "owner_stops", .what = "the worker frees what an owner leaves", .setup = setup_owner_stops, .finish = finish_all_run },
+	{ .name = "owner_catches_up", .what = "an owner frees more than it retires", .setup = setup_owner_catches_up,
+	  .finish = finish_all_run, .must_see = "two objects that are freed in one call" },
 	{ .name = "owner_polls", .what = "an owner polls for itself", .setup = setup_owner_polls, .finish = finish_all_run,
 	  .must_see = "an object that is freed by its owner" },
 	{ .name = "full_fence_owner_polls", .what = "... without membarrier", .setup = setup_owner_polls, .finish = finish_all_run,
