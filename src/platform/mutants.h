@@ -44,7 +44,8 @@
 	X(srcu_poll_trusts_helper) X(thread_once) X(thread_storm) X(pace_stored) X(gp_help_waits) \
 	X(cb_refused_polls) X(cb_worker_tried_once) X(cb_share_left) \
 	X(cb_emptied_unreported) X(cb_reported_once) X(cb_free_unfinished) X(cb_owner_unawaited) \
-	X(cb_polled_early) X(cb_ended_busy) X(cb_child_unawaited) X(cb_stopped_unseen) X(cb_backlog_kept)
+	X(cb_polled_early) X(cb_ended_busy) X(cb_child_unawaited) X(cb_stopped_unseen) X(cb_backlog_kept) \
+	X(cb_goal_torn)
 
 #define QUIESCE_GUARDS(X) \
 	QUIESCE_GUARDS_OF_RUNTIME(X) QUIESCE_GUARDS_OF_HAZPTR(X) QUIESCE_GUARDS_OF_RECLAIM(X) QUIESCE_GUARDS_OF_RUNS(X) \

@@ -7,7 +7,8 @@
  *     exchanges the share for the bytes that wait in the queue, and is repeated if fewer bytes wait by then (GB1).  So a share exceeds
  *     the bytes that wait by at most one quantum, which its owner has freed and not reported yet; and an owner that frees its last object
  *     reports in any case, so the share of an empty queue is 0.  The size of a single object is not stored: the freed ones of those up to
- *     the goal count with the average, the last one as the rest.
+ *     the goal count with the average, the last one as the rest.  A snapshot of a pass may have the bytes of later objects, too; then
+ *     that of an owner that polled meanwhile has more objects but fewer bytes, and the goal has the bytes that are counted already.
  * I3. An object of kfree_rcu() counts in @taken before it is freed, so that the child of a fork does not free it again, and in @freed
  *     after free() has returned.  A queue whose two counts differ stays unfreed, so rcu_barrier() makes a pass, which waits until the
  *     owner is out of free().
@@ -243,6 +244,8 @@ static bool next_row(struct quiesce__queue *queue, bool owner)
 		if ((int64_t)(ready.nr - from->taken) <= 0)
 			return false;
 		queue->goal = ready;
+		if ((int64_t)(ready.bytes - from->bytes_out) < 0 && !QUIESCE_MUTANT(cb_goal_torn))
+			queue->goal.bytes = from->bytes_out;
 	}
 	if (owner)
 		/* A pass may have taken more than the owner knows of. */

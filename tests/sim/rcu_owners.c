@@ -156,6 +156,45 @@ static void setup_owner_catches_up(void)
 	sim_spawn(frees_after_backlog, NULL, "owner");
 }
 
+/* ---- a pass takes the number of objects, and after others were queued the bytes; an owner polls in between ---- */
+
+static void free_and_check(void *object)
+{
+	const struct quiesce__queue *queue = quiesce__self()->queue;
+
+	if (in_call[sim_self()])
+		sim_assert(queue->freeing.bytes_out <= queue->frees.bytes);
+	free_later(object);
+}
+
+static void frees_many(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 6 * NR_KNOWN; i++) {
+		free_one(world_replace());
+		if (!sim_random(8))
+			sleep_some(1);
+	}
+	rcu_barrier();
+}
+
+static void waits_often(void *unused)
+{
+	(void)unused;
+	for (int k = 0; k < 4; k++) {
+		yield_some(100);
+		rcu_barrier();
+	}
+}
+
+static void setup_owner_torn(void)
+{
+	sim_config()->thread_start_failures = -1;
+	begin(free_and_check);
+	sim_spawn(frees_many, NULL, "owner");
+	sim_spawn(waits_often, NULL, "waiter");
+}
+
 /* ---- no worker: the owner polls ---- */
 
 static void frees_alone(void *unused)
@@ -339,6 +378,7 @@ const struct sim_scenario rcu_owner_scenarios[] = {
 	{ .name = "owner_stops", .what = "the worker frees what an owner leaves", .setup = setup_owner_stops, .finish = finish_all_run },
 	{ .name = "owner_catches_up", .what = "an owner frees more than it retires", .setup = setup_owner_catches_up,
 	  .finish = finish_all_run, .must_see = "two objects that are freed in one call" },
+	{ .name = "owner_torn", .what = "an owner polls beside passes", .setup = setup_owner_torn, .finish = finish_all_run },
 	{ .name = "owner_polls", .what = "an owner polls for itself", .setup = setup_owner_polls, .finish = finish_all_run,
 	  .must_see = "an object that is freed by its owner" },
 	{ .name = "full_fence_owner_polls", .what = "... without membarrier", .setup = setup_owner_polls, .finish = finish_all_run,
