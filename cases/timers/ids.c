@@ -10,6 +10,7 @@
  *	bucket_lock the same, one lock for each chain       the same
  *	rcu_lock    a section                               remove it, free it after a grace period
  *	rcu_seqlock a section, and no lock at all           the same
+ *	typesafe    a section                               remove it, free it at once: it stays a timer, perhaps another one
  *	none        nothing                                 remove it, free it: a lookup may still have its address
  *
  * 1. A timer's owner is read and changed under its lock.  Deletion clears the owner before it removes the timer from the table.
@@ -20,37 +21,28 @@
  *    helps against that, which is why the owner is compared.
  * 4. rcu_seqlock's lookup has no lock that keeps the timer, so its section lasts until the words are read; they were right together
  *    at one moment, and the timer may have no owner at the next.
+ * 5. typesafe's section keeps no timer, only memory that is some timer or a free one, with a lock.  So everything but the lock
+ *    is written under the lock, also when the timer is created, and the lookup compares the id, too, when it has the lock: the
+ *    same owner may have created another timer there.
  */
 #include "ids.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <quiesce/atomic.h>
 #include <quiesce/ds/idr.h>
 #include <quiesce/rcu.h>
+#include <quiesce/slab.h>
 
-#include "locks.h"
+#include "timer.h"
 
-#define FIRST_ID 64      /* the tree has two levels then, also if there is one worker */
-#define BUCKET_BITS 9    /* 512 buckets, as the kernel has them since 2013 */
-#define NO_OWNER UINT32_MAX
-#define LINGER_EVERY 16  /* times that a timer is met, when watched */
-
-struct timer {
-	uintptr_t id;       /* bucket_lock: never changes */
-	struct timer *next; /* bucket_lock: under the bucket's lock */
-	struct spin lock;
-	struct sequence sequence;
-	uint32_t owner;         /* written under both */
-	struct setting setting; /* written under both */
-	struct canary canary;
-	struct rcu_head rcu;
-};
+#define FIRST_ID 64   /* the tree has two levels then, also if there is one worker */
+#define BUCKET_BITS 9 /* 512 buckets, as the kernel has them since 2013 */
 
 /* How a variant works. */
 struct way {
@@ -60,13 +52,14 @@ struct way {
 	struct timer *(*lock_timer)(uintptr_t id, uint32_t owner);
 	int (*insert)(struct worker *w, struct timer *t, uintptr_t *ret_id); /* 0, or -errno */
 	void (*retire)(struct timer *t, uintptr_t id);                       /* the timer has no owner */
+	int (*create)(struct worker *w, uintptr_t *ret_id);                  /* NULL: calloc(), and insert() */
 };
 
 static struct {
 	const struct way *way;
-	bool watched;
 	uint64_t freed __attribute__((aligned(128)));
 } table __attribute__((aligned(128)));
+bool timer_watched __attribute__((aligned(128)));
 
 static struct idr ids __attribute__((aligned(128))) = IDR_INIT(ids);
 static struct spin ids_spin __attribute__((aligned(128)));
@@ -78,67 +71,9 @@ static struct bucket {
 	struct timer *first;
 } __attribute__((aligned(64))) buckets[1 << BUCKET_BITS];
 
-/* ---- a timer ---- */
-
-/* When watched: stay with a timer for a while, to see it die.  False: it did, and must not be touched. */
-static __attribute__((cold, noinline)) bool linger(const struct timer *t)
-{
-	static __thread unsigned int turn;
-
-	if (!canary_sings(&t->canary))
-		return false;
-	if (++turn % LINGER_EVERY == 0)
-		sched_yield();
-	for (unsigned int i = 0; i < turn % 64; i++)
-		quiesce_cpu_relax();
-	return canary_sings(&t->canary);
-}
-
-QUIESCE_FAST bool alive(const struct timer *t)
-{
-	if (quiesce_unlikely(table.watched))
-		return linger(t);
-	return true;
-}
-
-/* Lock it if it is @owner's. */
-QUIESCE_FAST bool claim(struct timer *t, uint32_t owner)
-{
-	if (!alive(t))
-		return false;
-	spin_lock(&t->lock);
-	if (quiesce_likely(quiesce_load_relaxed(&t->owner) == owner)) /* Relaxed: under the lock. */
-		return true;
-	spin_unlock(&t->lock);
-	return false;
-}
-
-QUIESCE_FAST void read_and_unlock(struct timer *t, struct setting *ret)
-{
-	(void)alive(t);
-	/* Relaxed: under the lock, both. */
-	ret->interval = quiesce_load_relaxed(&t->setting.interval);
-	ret->expiry = quiesce_load_relaxed(&t->setting.expiry);
-	spin_unlock(&t->lock);
-}
-
-/* Write owner and setting; the caller has the timer's lock, or no worker can find the timer yet. */
-static void write_setting(struct timer *t, uint32_t owner, uint64_t time)
-{
-	uint64_t interval = time * MAX_OWNERS + owner % MAX_OWNERS;
-
-	sequence_write_begin(&t->sequence);
-	/* TM3: release, pairs with TM3 in read_once(); all three */
-	quiesce_store_release(TM3, &t->owner, owner);
-	quiesce_store_release(TM3, &t->setting.interval, interval);
-	(void)alive(t);
-	quiesce_store_release(TM3, &t->setting.expiry, 3 * interval);
-	sequence_write_end(&t->sequence);
-}
-
 static void bury(struct timer *t)
 {
-	if (!table.watched) {
+	if (!timer_watched) {
 		free(t);
 		return;
 	}
@@ -315,7 +250,7 @@ static void bury_rcu(struct rcu_head *head)
 static void rcu_retire(struct timer *t, uintptr_t id)
 {
 	(void)idr_remove(&ids, id);
-	if (table.watched)
+	if (timer_watched)
 		call_rcu(&t->rcu, bury_rcu);
 	else
 		kfree_rcu(t, rcu);
@@ -357,6 +292,93 @@ QUIESCE_FAST bool rcu_seqlock_get(uintptr_t id, uint32_t owner, struct setting *
 }
 GET_OWN(rcu_seqlock)
 
+/* ---- typesafe: a timer is free to be another one as soon as it is removed, and a lookup finds that out ---- */
+
+static struct kmem_cache *timers;
+
+/* Called once for the memory, not for each timer that it becomes: a lookup may have the lock of a timer that is being created. */
+static void construct(void *object)
+{
+	struct timer *t = memset(object, 0, sizeof(*t));
+
+	canary_init(&t->canary); /* it stays so, because the memory lives; the setting says of which timer it is */
+	quiesce_store_relaxed(&t->owner, NO_OWNER); /* Relaxed: no lookup has the address. */
+}
+
+static bool make_cache(void)
+{
+	timers = kmem_cache_create("timers", sizeof(struct timer), 0, SLAB_HWCACHE_ALIGN | SLAB_TYPESAFE_BY_RCU, construct);
+	return timers != NULL;
+}
+
+QUIESCE_FAST struct timer *typesafe_lock(uintptr_t id, uint32_t owner, bool checked)
+{
+	struct timer *t;
+
+	rcu_read_lock();
+	t = idr_find(&ids, id);
+	if (t) {
+		if (quiesce_unlikely(timer_watched))
+			delay();
+		if (!claim_memory(t, owner)) {
+			t = NULL;
+		} else if (checked && quiesce_unlikely(t->id != id)) {
+			spin_unlock(&t->lock);
+			t = NULL;
+		}
+	}
+	rcu_read_unlock();
+	return t;
+}
+
+QUIESCE_FAST struct timer *typesafe_lock_timer(uintptr_t id, uint32_t owner)
+{
+	return typesafe_lock(id, owner, true);
+}
+GET_LOCKED(typesafe)
+GET_OWN(typesafe)
+
+/* Busted: by the owner alone a lookup cannot distinguish two of its own timers, which took turns in the same memory. */
+QUIESCE_FAST struct timer *typesafe_owner_lock_timer(uintptr_t id, uint32_t owner)
+{
+	return typesafe_lock(id, owner, false);
+}
+GET_LOCKED(typesafe_owner)
+GET_OWN(typesafe_owner)
+
+/* Lookups of the id wait for the lock until the timer is whole, and so do late ones of what the memory was before. */
+static int typesafe_create(struct worker *w, uintptr_t *ret_id)
+{
+	struct timer *t;
+	int id = idr_preload(&w->nodes);
+
+	if (id)
+		return id;
+	t = kmem_cache_alloc(timers);
+	if (!t)
+		return -ENOMEM;
+	spin_lock(&t->lock);
+	id = idr_alloc_preloaded(&ids, &w->nodes, t, FIRST_ID, 0);
+	if (id >= 0) {
+		t->id = *ret_id = (uintptr_t)id;
+		write_setting(t, w->owner, w->created++);
+	}
+	spin_unlock(&t->lock);
+	if (id < 0)
+		kmem_cache_free(timers, t);
+	return id < 0 ? id : 0;
+}
+
+static void typesafe_retire(struct timer *t, uintptr_t id)
+{
+	(void)idr_remove(&ids, id);
+	kmem_cache_free(timers, t);
+	if (timer_watched) {
+		(void)quiesce_fetch_add_relaxed(&table.freed, (uint64_t)1); /* Relaxed: a count. */
+		delay(); /* others take the id, or the memory, and this worker the rest */
+	}
+}
+
 /* ---- none ---- */
 
 QUIESCE_FAST struct timer *none_lock_timer(uintptr_t id, uint32_t owner)
@@ -389,11 +411,12 @@ static inline bool kernel_get(uintptr_t id, uint32_t owner, struct setting *ret)
 }
 GET_OWN(kernel)
 
-static int kernel_create(uintptr_t *ret_id)
+static int kernel_create(struct worker *w, uintptr_t *ret_id)
 {
 	struct sigevent nothing = { .sigev_notify = SIGEV_NONE };
 	timer_t timer;
 
+	(void)w;
 	if (timer_create(CLOCK_MONOTONIC, &nothing, &timer))
 		return -errno;
 	*ret_id = (uintptr_t)timer;
@@ -408,7 +431,7 @@ static void kernel_delete(uintptr_t id)
 
 static bool is_kernel(void)
 {
-	return !table.way->insert;
+	return table.way->create == kernel_create;
 }
 
 /* ---- the choice ---- */
@@ -421,36 +444,45 @@ const struct case_choice ids_variants[] = {
 	{ "bucket_lock", "a spinlock for each of 512 chains", false },
 	{ "rcu_lock", "a section until the timer's lock is held", false },
 	{ "rcu_seqlock", "a section, and a sequence count instead of the timer's lock", false },
+	{ "typesafe", "a section until the timer's lock is held; timers are freed at once, into a type-safe cache", false },
 	{ "kernel", "timer_gettime() of this kernel", false },
+	{ "typesafe_owner", "typesafe, but a lookup does not compare the id", true },
 	{ "none", "nothing, and timers are freed at once", true },
 	{ NULL, NULL, false },
 };
 
 /* The entries have the order of ids_variants. */
 static const struct way ways[] = {
-	{ global_spin_get, global_spin_get_own, global_spin_lock_timer, global_spin_insert, global_spin_retire },
-	{ global_ticket_get, global_ticket_get_own, global_ticket_lock_timer, global_ticket_insert, global_ticket_retire },
+	{ global_spin_get, global_spin_get_own, global_spin_lock_timer, global_spin_insert, global_spin_retire, NULL },
+	{ global_ticket_get, global_ticket_get_own, global_ticket_lock_timer, global_ticket_insert, global_ticket_retire, NULL },
 	{ global_pthread_spin_get, global_pthread_spin_get_own, global_pthread_spin_lock_timer, global_pthread_spin_insert,
-	  global_pthread_spin_retire },
-	{ global_mutex_get, global_mutex_get_own, global_mutex_lock_timer, global_mutex_insert, global_mutex_retire },
-	{ bucket_lock_get, bucket_lock_get_own, bucket_lock_lock_timer, bucket_lock_insert, bucket_lock_retire },
-	{ rcu_lock_get, rcu_lock_get_own, rcu_lock_lock_timer, idr_insert, rcu_retire },
-	{ rcu_seqlock_get, rcu_seqlock_get_own, rcu_lock_lock_timer, idr_insert, rcu_retire },
-	{ .get = kernel_get, .get_own = kernel_get_own },
-	{ none_get, none_get_own, none_lock_timer, idr_insert, none_retire },
+	  global_pthread_spin_retire, NULL },
+	{ global_mutex_get, global_mutex_get_own, global_mutex_lock_timer, global_mutex_insert, global_mutex_retire, NULL },
+	{ bucket_lock_get, bucket_lock_get_own, bucket_lock_lock_timer, bucket_lock_insert, bucket_lock_retire, NULL },
+	{ rcu_lock_get, rcu_lock_get_own, rcu_lock_lock_timer, idr_insert, rcu_retire, NULL },
+	{ rcu_seqlock_get, rcu_seqlock_get_own, rcu_lock_lock_timer, idr_insert, rcu_retire, NULL },
+	{ typesafe_get, typesafe_get_own, typesafe_lock_timer, NULL, typesafe_retire, typesafe_create },
+	{ .get = kernel_get, .get_own = kernel_get_own, .create = kernel_create },
+	{ typesafe_owner_get, typesafe_owner_get_own, typesafe_owner_lock_timer, NULL, typesafe_retire, typesafe_create },
+	{ none_get, none_get_own, none_lock_timer, idr_insert, none_retire, NULL },
 };
 
 void ids_init(const struct case_choice *variant, bool watched)
 {
 	pthread_spin_init(&ids_pthread_spin, PTHREAD_PROCESS_PRIVATE);
 	table.way = &ways[variant - ids_variants];
-	table.watched = watched;
+	timer_watched = watched;
+	if (table.way->create == typesafe_create && !make_cache()) {
+		case_note("no memory for a cache");
+		exit(CASE_FAILED);
+	}
 }
 
 void ids_exit(void)
 {
 	rcu_barrier(); /* timers */
 	idr_destroy(&ids);
+	kmem_cache_destroy(timers);
 	rcu_barrier(); /* what the tree was made of */
 }
 
@@ -474,7 +506,7 @@ static int create(struct worker *w, uintptr_t *ret_id)
 int ids_create(struct worker *w, uint32_t i)
 {
 	uintptr_t id;
-	int err = is_kernel() ? kernel_create(&id) : create(w, &id);
+	int err = table.way->create ? table.way->create(w, &id) : create(w, &id);
 
 	if (!err)
 		quiesce_store_relaxed(&w->id[i], id); /* Relaxed: a number. */
@@ -528,9 +560,16 @@ void ids_get_own(struct worker *w, uint32_t n)
 	table.way->get_own(w, n);
 }
 
-bool ids_plausible(const struct worker *w, const struct setting *setting)
+bool ids_plausible(const struct worker *w, uintptr_t id, const struct setting *setting)
 {
-	return is_kernel() || (setting->expiry == 3 * setting->interval && setting->interval % MAX_OWNERS == w->owner);
+	static const struct canary dead = { 0 };
+
+	if (is_kernel())
+		return true;
+	/* It is another timer than that of the id, which was freed. */
+	if (table.way->create && setting->interval / MAX_OWNERS % MAX_IDS != id % MAX_IDS)
+		return canary_sings(&dead);
+	return setting->expiry == 3 * setting->interval && setting->interval % MAX_OWNERS == w->owner;
 }
 
 uint64_t ids_freed(void)

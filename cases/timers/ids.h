@@ -18,8 +18,10 @@ struct setting {
 	uint64_t interval, expiry;
 };
 
-/* A valid setting can be distinguished from a torn one, and from that of another owner. */
+/* A valid setting can be distinguished from a torn one, and from that of another owner; in a timer that knows its id, from that of
+ * another timer. */
 #define MAX_OWNERS 4096
+#define MAX_IDS 8192
 
 struct worker {
 	uint32_t index, owner;
@@ -48,8 +50,8 @@ void ids_change(struct worker *w, uint32_t i, uint64_t time);
 bool ids_get(const struct worker *w, uintptr_t id, struct setting *ret);
 /* Get the worker's own timers in turn, @n times. */
 void ids_get_own(struct worker *w, uint32_t n);
-/* Return whether a timer of that owner may have this setting. */
-bool ids_plausible(const struct worker *w, const struct setting *setting);
+/* Return whether the timer of that owner and id may have this setting. */
+bool ids_plausible(const struct worker *w, uintptr_t id, const struct setting *setting);
 /* Return the number of timers freed, when watched. */
 uint64_t ids_freed(void);
 

@@ -113,7 +113,7 @@ static void lookup(struct worker *w, const struct worker *whose, uint32_t i)
 
 	if (id == NO_ID)
 		return;
-	if (ids_get(w, id, &setting) ? !ids_plausible(w, &setting) : whose == w)
+	if (ids_get(w, id, &setting) ? !ids_plausible(w, id, &setting) : whose == w)
 		w->failed++;
 	w->lookups++;
 }
