@@ -26,6 +26,8 @@ for rate in 20 1000; do
 		"$plain/tools/quiesce-torture" torture --type=hazptr --seconds=$hazptr_seconds --perturb=$rate
 	step "torture, counted per CPU, $rate of 65536 accesses held up" "$plain/tools/quiesce-torture" torture \
 		--type=$per_cpu --seconds=$per_cpu_seconds --perturb=$rate
+	step "torture of type-safe caches, $rate of 65536 accesses held up" \
+		"$plain/tools/quiesce-torture" torture --type=slab --seconds=$seconds --perturb=$rate
 done
 for slots in mm_cid cpu_id thread; do
 	step "claims, slots $slots" env QUIESCE_SLOTS=$slots "$plain/tests/torture/claims" --seconds=$short
@@ -48,12 +50,13 @@ step "claims notice that they are unprotected" unprotected &&
 	step "torture notices counts that are unprotected" notices claim_unprotected percpu_ref --fence=light
 step "torture notices a writer that does not wait" notices rwsem_no_drain percpu_rwsem
 step "torture notices half a grace period of a domain" notices srcu_one_index srcu
+step "torture notices memory of a type-safe cache that goes back at once" notices slab_released_now slab
 for sanitizer in address,undefined; do
 	dir=$CI_BUILD/torture-${sanitizer%,*}
 	# -fno-sanitize=null: see asan.sh.
 	step "build with -fsanitize=$sanitizer" setup "$dir" "" -Dtests=false -Db_sanitize=$sanitizer -Db_lundef=false \
 		-Dc_args=-fno-sanitize=null || continue
-	step "torture with -fsanitize=$sanitizer" "$dir/quiesce" torture --type=rcu,shazptr,hazptr --seconds=$seconds
+	step "torture with -fsanitize=$sanitizer" "$dir/quiesce" torture --type=rcu,shazptr,hazptr,slab --seconds=$seconds
 	step "torture with -fsanitize=$sanitizer, counted per CPU" "$dir/quiesce" torture --type=$per_cpu \
 		--seconds=$per_cpu_seconds
 done

@@ -218,8 +218,9 @@ extern const struct torture_churn *torture_churn;
 void torture_churn_owner(uint32_t index);
 void torture_churn_user(uint32_t index);
 
-/* ---- torture_percpu_rwsem.c, torture_srcu.c, torture_percpu_ref.c ---- */
-extern const struct torture_kind torture_rwsem, torture_busted_rwsem, torture_srcu, torture_ref, torture_busted_ref;
+/* ---- torture_percpu_rwsem.c, torture_srcu.c, torture_percpu_ref.c, torture_slab.c ---- */
+extern const struct torture_kind torture_rwsem, torture_busted_rwsem, torture_srcu, torture_ref, torture_busted_ref, torture_slab,
+	torture_busted_slab;
 
 /* ---- torture_other.c: threads beside readers and writers ---- */
 void torture_barriers(uint32_t index);

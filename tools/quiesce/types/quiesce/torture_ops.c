@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* torture_ops.c - percpu_rwsem, SRCU and percpu_ref as torture calls them, and variants that are broken on purpose. */
+/* torture_ops.c - percpu_rwsem, SRCU, percpu_ref and slab as torture calls them, and variants that are broken on purpose. */
 #include "ours.h"
 #include "torture_ops.h"
 #include "types/busted.h"
@@ -188,3 +188,28 @@ TYPE(percpu_ref, .rank = 640,
 TYPE(busted_percpu_ref, .rank = 650,
 	.what = "reference count whose users are not counted: torture must notice",
 	.broken = true, .init = op_rcu_init, .stats = op_rcu_stats, .torture = &torture_busted_ref);
+
+/* ---- caches ---- */
+
+static struct kmem_cache *create(size_t bytes, void (*construct)(void *object))
+{
+	return kmem_cache_create("tortured", bytes, 0, SLAB_TYPESAFE_BY_RCU, construct);
+}
+
+const struct torture_slab_ops torture_slab_ops = { create };
+
+/* Memory that goes back to the system at once. */
+static struct kmem_cache *busted_create(size_t bytes, void (*construct)(void *object))
+{
+	return kmem_cache_create("tortured", bytes, 0, 0, construct);
+}
+
+const struct torture_slab_ops torture_busted_slab_ops = { busted_create };
+
+TYPE(slab, .rank = 660,
+	.what = "objects of a type-safe cache of quiesce, freed and reused at once",
+	OURS, .torture = &torture_slab);
+
+TYPE(busted_slab, .rank = 670,
+	.what = "cache that is not type-safe, whose objects are freed at once: torture must notice",
+	.broken = true, .init = op_rcu_init, .stats = op_rcu_stats, .torture = &torture_busted_slab);

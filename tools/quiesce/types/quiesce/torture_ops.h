@@ -5,6 +5,7 @@
 
 #include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
+#include <quiesce/slab.h>
 #include <quiesce/srcu.h>
 
 #include "op.h"
@@ -25,10 +26,17 @@ struct torture_ref_ops {
 };
 extern const struct torture_ref_ops torture_ref_ops, torture_busted_ref_ops;
 
+/* @create makes a cache whose objects readers may load while they are freed. */
+struct torture_slab_ops {
+	struct kmem_cache *(*create)(size_t bytes, void (*construct)(void *object));
+};
+extern const struct torture_slab_ops torture_slab_ops, torture_busted_slab_ops;
+
 /* The domain whose sections protect torture's elements. */
 extern struct srcu_struct torture_domain;
 
 /* torture/: the tortures of the types of torture_ops.c; other types with the same names are measured. */
-extern const struct torture_kind torture_srcu, torture_rwsem, torture_busted_rwsem, torture_ref, torture_busted_ref;
+extern const struct torture_kind torture_srcu, torture_rwsem, torture_busted_rwsem, torture_ref, torture_busted_ref, torture_slab,
+	torture_busted_slab;
 
 #endif
