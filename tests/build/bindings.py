@@ -206,12 +206,37 @@ def percpu(q, size):
     q.percpu_ref_exit(ref, result=None)
 
 
-def child(q):
+def caches(q, size):
+    made = []
+    construct = CALLBACK(made.append)
+    cache = q.kmem_cache_create(c.c_uint32(size["layout"]), c.c_char_p(b"python"), SIZE(64), SIZE(0), c.c_uint(0), construct)
+    check(cache and q.kmem_cache_size(cache, result=SIZE) == 64, "kmem_cache_create()")
+    thing = q.kmem_cache_alloc(cache)
+    check(thing in made, "a constructor in Python has run for the object")
+    q.kmem_cache_free(cache, thing, result=None)
+    check(q.kmem_cache_alloc(cache) == thing, "an object that was freed is the next")
+    q.kfree(thing, result=None)
+    row = (P * 20)()
+    check(q.kmem_cache_alloc_bulk(cache, SIZE(20), where(row), result=SIZE) == 20 and len(set(row)) == 20, "kmem_cache_alloc_bulk()")
+    q.kmem_cache_free_bulk(cache, SIZE(19), where(row), result=None)
+    q.kfree_rcu(row[19], SIZE(0), SIZE(64), result=None)
+    q.rcu_barrier(result=None)
+    check(q.kmem_cache_shrink(cache, result=INT) == 0, "kmem_cache_shrink()")
+    stats = (U64 * 7)()
+    q.kmem_cache_get_stats(cache, where(stats), SIZE(c.sizeof(stats)), result=None)
+    check(list(stats)[:5] == [0] * 5, "a cache that was shrunk has nothing")
+    q.kmem_cache_destroy(cache, result=None)
+    plain = q.kmem_cache_create(c.c_uint32(size["layout"]), c.c_char_p(b"zeroed"), SIZE(64), SIZE(0), c.c_uint(2), None)  # type-safe
+    check(c.string_at(q.kmem_cache_zalloc(plain), 64) == bytes(64), "kmem_cache_zalloc()")
+
+
+def child(q, size):
     """After os.fork() the library works in the child."""
     pid = os.fork()
     if pid == 0:
         rcu(q)
         hazptr(q)
+        caches(q, size)
         os._exit(0)
     check(os.waitpid(pid, 0)[1] == 0, "a child of os.fork()")
 
@@ -226,7 +251,8 @@ def main():
     tables(q, size)
     lists_and_ids(q, size)
     percpu(q, size)
-    child(q)
+    caches(q, size)
+    child(q, size)
     check(q.shutdown(U64(10 ** 10), result=INT) == 0, "quiesce_shutdown()")
     print("all calls done")
 

@@ -9,6 +9,7 @@
 
 #include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
+#include <quiesce/slab.h>
 #include <quiesce/srcu.h>
 
 #include <grp.h>
@@ -52,6 +53,43 @@ static bool use_counts(void)
 	wait_until(flag_get(&nr_released) > before);
 	percpu_ref_exit(&count);
 	return flag_get(&nr_released) == before + 1;
+}
+
+/* ---- caches, which use.h does not use ---- */
+
+struct cached {
+	struct rcu_head rcu;
+	uint64_t value;
+};
+static struct kmem_cache *cache, *typesafe;
+
+/* Return whether the cache gave objects, and has them all back. */
+static bool use_cache(struct kmem_cache *c)
+{
+	struct kmem_cache_stats stats;
+	struct cached *one;
+	void *row[100];
+
+	one = kmem_cache_zalloc(c);
+	must(one && !one->value && kmem_cache_alloc_bulk(c, 100, row) == 100);
+	kfree_rcu(one, rcu);
+	kmem_cache_free_bulk(c, 99, row);
+	kmem_cache_free(c, row[99]);
+	rcu_barrier();
+	must(kmem_cache_shrink(c) == 0);
+	kmem_cache_get_stats(c, &stats);
+	return !stats.objects && !stats.sheaved;
+}
+
+/* The caches are made before the event, and are used by all after it. */
+static bool use_caches(void)
+{
+	if (!cache) {
+		cache = KMEM_CACHE(cached, 0);
+		typesafe = KMEM_CACHE(cached, SLAB_TYPESAFE_BY_RCU);
+	}
+	must(cache && typesafe);
+	return use_cache(cache) && use_cache(typesafe);
 }
 
 /* ---- events after which the process goes on ---- */
@@ -197,11 +235,11 @@ enum { NR_EVENTS = sizeof events / sizeof *events };
 static int live(const struct event *event)
 {
 	alarm(WATCHDOG_SECONDS);
-	must(use_with_threads(2, 1) && use_counts() && stats_now().worker_running);
+	must(use_with_threads(2, 1) && use_counts() && use_caches() && stats_now().worker_running);
 	held_begin(&reader, NULL);
 	event->happen();
 	held_end(&reader);
-	return use_with_threads(4, 3) && use_counts() && quiesce_shutdown(0) == 0 && use_with_threads(2, 1) ? 0 : 1;
+	return use_with_threads(4, 3) && use_counts() && use_caches() && quiesce_shutdown(0) == 0 && use_with_threads(2, 1) ? 0 : 1;
 }
 
 /* ---- the tests ---- */

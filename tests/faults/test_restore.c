@@ -9,6 +9,7 @@
 
 #include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
+#include <quiesce/slab.h>
 #include <quiesce/srcu.h>
 
 #include <dlfcn.h>
@@ -160,6 +161,7 @@ static int is_light(void)
 DEFINE_STATIC_SRCU(domain);
 static struct percpu_rw_semaphore sem;
 static struct percpu_ref ref;
+static struct kmem_cache *cache;
 static int released;
 
 static void release(struct percpu_ref *unused)
@@ -168,9 +170,38 @@ static void release(struct percpu_ref *unused)
 	released = 1;
 }
 
+/* Free objects to the sheaf of each CPU on which the thread may run, of which the old machine had one. */
+static void free_everywhere(void)
+{
+	cpu_set_t allowed, one;
+
+	must(sched_getaffinity(0, sizeof allowed, &allowed) == 0);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &allowed))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		must(sched_setaffinity(0, sizeof one, &one) == 0);
+		kmem_cache_free(cache, kmem_cache_zalloc(cache));
+	}
+	must(sched_setaffinity(0, sizeof allowed, &allowed) == 0);
+}
+
+static uint64_t sheaved(void)
+{
+	struct kmem_cache_stats stats;
+
+	kmem_cache_get_stats(cache, &stats);
+	must(!stats.objects);
+	return stats.sheaved;
+}
+
 static void prepare(void)
 {
 	must(use_everything());
+	cache = kmem_cache_create("restored", 64, 0, SLAB_TYPESAFE_BY_RCU, NULL);
+	must(cache);
+	kmem_cache_free(cache, kmem_cache_alloc(cache));
 	must(percpu_init_rwsem(&sem) == 0);
 	must(percpu_ref_init(&ref, release, 0) == 0);
 	percpu_down_read(&sem);
@@ -211,6 +242,16 @@ static void first_kill(void)
 	must(released);
 }
 
+/* Shrinking a cache restarts the sequences of all CPUs. */
+static void first_shrink(void)
+{
+	free_everywhere();
+	must(sheaved());
+	must(kmem_cache_shrink(cache) == 0);
+	must(!sheaved());
+	free_everywhere();
+}
+
 static void first_callbacks(void)
 {
 	use_replace(0);
@@ -241,7 +282,8 @@ static void restore_and_wait(void)
 static void registrations_are_made_again(void **state)
 {
 	static void (*const each[])(void) = { first_rcu,    first_srcu, first_guards,    first_slots,
-					      first_writer, first_kill, first_callbacks, first_in_a_child };
+					      first_writer, first_kill, first_shrink,    first_callbacks,
+					      first_in_a_child };
 	struct outcome o;
 
 	(void)state;
@@ -301,6 +343,7 @@ static void restore_and_take_turns(void)
 	first_srcu();
 	first_writer();
 	first_kill();
+	first_shrink();
 	first_in_a_child();
 	must(quiesce_shutdown(0) == 0);
 }
