@@ -80,7 +80,7 @@ static int try_alloc(struct quiesce__radix *tree, struct quiesce__radix_nodes *s
 int quiesce_ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max)
 {
 	struct request request = { .min = min, .max = max < INT_MAX ? max : INT_MAX };
-	int result = min > INT_MAX ? -EINVAL : quiesce__radix_update(&ida->tree, NULL, try_alloc, &request);
+	int result = min > INT_MAX ? -ENOSPC : quiesce__radix_update(&ida->tree, NULL, try_alloc, &request);
 
 	return result ? result : (int)request.id;
 }

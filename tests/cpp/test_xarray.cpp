@@ -186,14 +186,12 @@ static void numbers()
 	CHECK(ids.exists(1) && !ids.exists(2) && ids.find_first(2) == 100 && !ids.find_first(2, 99));
 	ids.free(0);
 	CHECK(ids.find_first() == 1 && ids.alloc() == 0 && ::ida_exists(ids.native_handle(), 101));
-	for (int i = 0; i < 2; i++) {
-		try {
-			(void)(i ? ids.alloc(INT_MAX + 1u, UINT_MAX) : ids.find_first(UINT_MAX, UINT_MAX));
-		} catch (const std::invalid_argument &) {
-			caught++;
-		}
+	try {
+		(void)ids.find_first(UINT_MAX, UINT_MAX);
+	} catch (const std::invalid_argument &) {
+		caught++;
 	}
-	CHECK(caught == 2);
+	CHECK(caught == 1 && !ids.alloc(INT_MAX + 1u, UINT_MAX));
 	ids.clear();
 	CHECK(ids.empty() && ids.alloc(INT_MAX) == INT_MAX && !ids.alloc(INT_MAX));
 }

@@ -69,8 +69,8 @@ QUIESCE_PLAIN void ida_init(struct ida *ida)
  * Context: a thread.  Sleeps while another caller has the lock.
  * Cost: O(levels), two up to 262143; sometimes a node of 576 bytes is allocated, while the lock is
  *   not held.
- * Return: the number; -ENOSPC: none free there; -ENOMEM, and nothing has changed; -EINVAL: @min is
- *   more than INT_MAX.
+ * Return: the number; -ENOSPC: none free there, as where @min is more than INT_MAX; -ENOMEM, and
+ *   nothing has changed.
  * Orders: acquire, after the ida_free() of that number. */
 QUIESCE_PLAIN int ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max) { return quiesce_ida_alloc_range(ida, min, max); }
 

@@ -10,8 +10,8 @@
  *		use(5);
  *
  * Context, cost and order are those of ida.h.
- * Exceptions: std::bad_alloc from alloc(), and nothing has changed; std::invalid_argument for a
- *   lower limit above INT_MAX.
+ * Exceptions: std::bad_alloc from alloc(), and nothing has changed; std::invalid_argument from
+ *   find_first() for a lower limit above INT_MAX.
  * Without exceptions: aborts. */
 #ifndef QUIESCE_DS_IDA_HPP
 #define QUIESCE_DS_IDA_HPP
