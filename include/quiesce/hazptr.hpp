@@ -162,6 +162,7 @@ private:
 	[[gnu::__always_inline__]] explicit hazard_pointer_view(::hazptr_t *viewed) noexcept : slot(viewed) {}
 
 	friend class hazard_pointer;
+	friend struct detail::hazard_access;
 };
 
 /** hazard_pointer - owns a slot, or is empty.

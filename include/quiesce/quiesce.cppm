@@ -11,6 +11,7 @@ module;
 #include <quiesce/counted_ptr.hpp>
 #include <quiesce/ds/hashmap.hpp>
 #include <quiesce/ds/hashtable.hpp>
+#include <quiesce/ds/hashtable_hazptr.hpp>
 #include <quiesce/ds/ida.hpp>
 #include <quiesce/ds/idr.hpp>
 #include <quiesce/ds/lfqueue.hpp>
@@ -71,7 +72,9 @@ using quiesce::make_counted;
 using quiesce::operator==;
 using quiesce::operator<=>;
 
-/* ds/hashmap.hpp, ds/hashtable.hpp */
+/* ds/hashmap.hpp, ds/hashtable.hpp, ds/hashtable_hazptr.hpp */
+using quiesce::hazard_hash_retire;
+using quiesce::hazard_hash_table;
 using quiesce::rcu_hash;
 using quiesce::rcu_hash_equal;
 using quiesce::rcu_hash_keep;
@@ -80,6 +83,7 @@ using quiesce::rcu_hash_map_absent;
 using quiesce::rcu_hash_map_key;
 using quiesce::rcu_hash_map_value;
 using quiesce::rcu_hash_retire;
+using quiesce::rcu_hash_seed;
 using quiesce::rcu_hash_string;
 using quiesce::rcu_hash_table;
 using quiesce::rcu_owning_hash_table;

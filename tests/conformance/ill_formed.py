@@ -106,6 +106,15 @@ CASES += [  # ours, not the draft's
      "quiesce::rcu_hash_table<part, &part::id, quiesce::rcu_hash, quiesce::rcu_hash_equal, waits> t; (void)t;",
      "quiesce::rcu_hash_table<part, &part::id, quiesce::rcu_hash, quiesce::rcu_hash_equal, quiesce::rcu_hash_retire> t; (void)t;", TABLE),
 ]
+SHIELDED = "struct part : quiesce::hazard_pointer_obj_base<part> { long id; }; using shielded = quiesce::hazard_hash_table<part, &part::id>;"
+CASES += [
+    ("a table of hazard pointers of a class of RCU", SHIELDED + OBJECT, "shielded t; (void)t;",
+     "quiesce::hazard_hash_table<good, &good::id> t; (void)t;", TABLE),
+    ("find() without a hazard pointer in a table of them", SHIELDED, "shielded t; (void)t.find(1, quiesce::make_hazard_pointer());",
+     "shielded t; (void)t.find(1);", ""),
+    ("a loop over a table of hazard pointers", SHIELDED, "shielded t; (void)t.size();", "shielded t; (void)t.begin();", ""),
+    ("contains() in a table of hazard pointers", SHIELDED, "shielded t; (void)t.empty();", "shielded t; (void)t.contains(1);", ""),
+]
 COMPILERS = {"quick": [["g++", "-std=c++20"]],
              "full": [["g++", "-std=c++20"], ["g++", "-std=c++23"], ["clang++-19", "-std=c++20"], ["clang++-19", "-std=c++26", "-stdlib=libc++"]]}
 
@@ -116,7 +125,7 @@ class Compiler:
     def __init__(self, command, flags, tmp):
         self.command, self.tmp = [*command, "-Wall", "-Wextra", "-Werror", *flags], tmp
         (tmp / "top.hpp").write_text(f'#include "{HERE}/config.hpp"\n#include <atomic>\n#include <utility>\n#include <span>\n'
-                                   "#include <quiesce/ds/hashtable.hpp>\n")
+                                   "#include <quiesce/ds/hashtable_hazptr.hpp>\n")
         clang = command[0].startswith("clang")
         made = execute([*self.command, "-x", "c++-header", tmp / "top.hpp", "-o", tmp / ("top.pch" if clang else "top.hpp.gch")])
         self.said = made.stderr if made.returncode else ""

@@ -49,6 +49,8 @@ static_assert(!comparable<rcu_hash_map<int, double>>); /* values must be equalit
 static_assert(!std::is_copy_constructible_v<rcu_hash_map<int, int>> && !std::is_move_constructible_v<rcu_hash_map<int, int>>);
 static_assert(!std::is_copy_assignable_v<rcu_hash_map<int, int>> && std::is_nothrow_default_constructible_v<rcu_hash_map<int, int>>);
 static_assert(!std::is_convertible_v<std::uint64_t, rcu_hash_map<int, int>>);
+static_assert(!std::is_convertible_v<quiesce::rcu_hash_seed, rcu_hash_map<int, int>>);
+static constinit rcu_hash_map<int, int> static_map;
 static_assert(sizeof(rcu_hash_map<int, int>) == sizeof(struct hashmap));
 static_assert(std::input_iterator<rcu_hash_map<int, int>::iterator>);
 static_assert(std::sentinel_for<std::default_sentinel_t, rcu_hash_map<int, int>::iterator>);
@@ -70,6 +72,18 @@ static void a_map_is_empty_and_fills()
 	CHECK(map.compare_exchange(1, 13, 14) && !map.compare_exchange(1, 13, 15) && !map.compare_exchange(9, 0, 1));
 	CHECK(map.find(1) == 14 && map.extract(1) == 14 && map.erase(2) && !map.find(1) && !map.erase(2));
 	CHECK(map.size() == 2);
+}
+
+static void a_number_makes_room()
+{
+	struct quiesce_table_stats stats;
+	rcu_hash_map<int, int> map(1000);
+
+	for (int i = 0; i < 1000; i++)
+		map.insert(i, i);
+	hashmap_stats(map.native_handle(), &stats);
+	CHECK(stats.resizes == 0 && map.size() == 1000);
+	CHECK(static_map.empty() && static_map.insert(1, 2) && static_map.find(1) == 2);
 }
 
 static void errors_say_what_is_there()
@@ -265,7 +279,7 @@ static void many_lookups_share_a_section()
 static void c_code_sees_the_same()
 {
 	rcu_hash_map<int, const char *> names;
-	rcu_hash_map<int, int> numbers(7);
+	rcu_hash_map<int, int> numbers(quiesce::rcu_hash_seed{ 7 });
 	const char *ada = "ada";
 
 	names.insert(1, ada);
@@ -337,6 +351,7 @@ int main()
 {
 	const test tests[] = {
 		TEST(a_map_is_empty_and_fills),
+		TEST(a_number_makes_room),
 		TEST(errors_say_what_is_there),
 		TEST(zero_is_a_value_like_others),
 		TEST(keys_are_their_bytes),

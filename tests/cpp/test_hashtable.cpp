@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hashtable.cpp - rcu_hash_table: keys of any kind, ownership of removed objects, exceptions, readers beside updaters. */
-#include <quiesce/ds/hashtable.hpp>
+#include <quiesce/ds/hashtable_hazptr.hpp>
 
 #include <quiesce/control.h>
 
@@ -360,6 +360,85 @@ static void a_table_is_updated_and_cleared()
 	CHECK(quiesce_load_relaxed(&nr_live) == 0);
 }
 
+/* ---- found by hazard pointers ---- */
+
+static int nr_sessions;
+
+struct place {
+	long x;
+};
+struct session : place, quiesce::hazard_pointer_obj_base<session> {
+	explicit session(int i) : id(i) { quiesce_fetch_add_relaxed(&nr_sessions, 1); }
+	~session()
+	{
+		quiesce_store_relaxed(&id, -1);
+		quiesce_fetch_add_relaxed(&nr_sessions, -1);
+	}
+	int id;
+};
+static constinit quiesce::hazard_hash_table<session, &session::id> sessions;
+
+static void a_hazard_pointer_keeps_what_it_found()
+{
+	quiesce::hazard_pointer by = quiesce::make_hazard_pointer();
+	session *s;
+
+	CHECK(sessions.insert_unique(std::make_unique<session>(1)) && !sessions.insert_unique(std::make_unique<session>(1)));
+	CHECK(sessions.try_insert_unique(std::make_unique<session>(2)) == std::errc{} && sessions.size() == 2);
+	s = sessions.find(1, by);
+	CHECK(s && s->id == 1 && sessions.erase(1) && sessions.erase(2) && sessions.empty());
+	for (int i = 0; i < 10000; i++) { /* enough for scans */
+		sessions.insert(std::make_unique<session>(3));
+		sessions.erase(3);
+	}
+	CHECK(s->id == 1);
+	CHECK(!sessions.find(1, by.view()) && !sessions.find(2, by));
+	hazptr_barrier();
+	CHECK(quiesce_load_relaxed(&nr_sessions) == 0);
+}
+
+static void hazard_pointers_beside_updaters()
+{
+	constexpr int keys = 16, rounds = 3000;
+	std::vector<std::thread> threads;
+	int wrong = 0, found = 0, left = 2;
+
+	for (int t = 0; t < 2; t++)
+		threads.emplace_back([&, t] {
+			for (int n = 0; n < rounds; n++)
+				for (int key = t; key < keys; key += 2)
+					n % 2 ? static_cast<void>(sessions.erase(key)) : sessions.insert(std::make_unique<session>(key));
+			quiesce_fetch_add_relaxed(&left, -1);
+		});
+	sessions.insert(std::make_unique<session>(keys));
+	for (int t = 0; t < 2; t++)
+		threads.emplace_back([&] {
+			quiesce::hazard_pointer by = quiesce::make_hazard_pointer();
+			int bad = 0, good = 0;
+
+			for (int n = 0; quiesce_load_relaxed(&left) || !good; n++)
+				if (const session *s = sessions.find(n % (keys + 1), by))
+					++(quiesce_load_relaxed(&s->id) == n % (keys + 1) ? good : bad);
+			quiesce_fetch_add_relaxed(&wrong, bad);
+			quiesce_fetch_add_relaxed(&found, good);
+		});
+	for (auto &thread : threads)
+		thread.join();
+	CHECK(wrong == 0 && found > 0 && sessions.size() == 1);
+	sessions.clear();
+	hazptr_barrier();
+	CHECK(quiesce_load_relaxed(&nr_sessions) == 0);
+}
+
+static void a_number_makes_room()
+{
+	rcu_hash_table<user, &user::id> users(1000), same(quiesce::rcu_hash_seed{ 7 });
+	struct quiesce_table_stats stats;
+
+	hashtable_stats(users.native_handle(), &stats);
+	CHECK(stats.buckets >= 250 && users.empty() && same.empty());
+}
+
 int main()
 {
 	const test tests[] = {
@@ -373,6 +452,9 @@ int main()
 		TEST(too_much_throws),
 		TEST(iteration_sees_all_once),
 		TEST(readers_find_what_is_alive),
+		TEST(a_number_makes_room),
+		TEST(a_hazard_pointer_keeps_what_it_found),
+		TEST(hazard_pointers_beside_updaters),
 	};
 	int status = run_tests(tests);
 

@@ -61,6 +61,7 @@ struct hazard_access {
 	{
 		return base ? reinterpret_cast<std::uintptr_t>(&base->quiesce__head.head) : 0; /* the address of the head and of the base */
 	}
+	template<class V> static ::hazptr_t *slot(V view) noexcept { return view.slot; }
 };
 
 /* The value of a slot that protects @ptr, which may point to an object that was freed. */

@@ -32,6 +32,7 @@
 
 #include <quiesce/ds/hashmap.h>
 
+#include <quiesce/detail/hash_key.hpp>
 #include <quiesce/detail/raise.hpp>
 #include <quiesce/rcu.hpp>
 
@@ -72,10 +73,11 @@ public:
 	using native_handle_type = struct ::hashmap *;
 	class iterator;
 
-	/* Allocates nothing; the seed is random. */
-	rcu_hash_map() noexcept { ::hashmap_init(&map_); }
-	/* For tests: a fixed seed gives the same order each time. */
-	explicit rcu_hash_map(std::uint64_t seed) noexcept { ::hashmap_init_seeded(&map_, seed); }
+	/* Allocates nothing, so a map may be static and constinit; the first insertion draws a seed. */
+	constexpr rcu_hash_map() noexcept {}
+	/* Has room for @n keys, as after reserve(). */
+	explicit rcu_hash_map(size_type n) { reserve(n); }
+	explicit rcu_hash_map(rcu_hash_seed seed) noexcept { ::hashmap_init_seeded(&map_, seed.value); }
 	rcu_hash_map(const rcu_hash_map &) = delete;
 	rcu_hash_map &operator=(const rcu_hash_map &) = delete;
 	/* The map has no readers any more: they would access the map itself. */
@@ -182,7 +184,11 @@ public:
 
 	/* Iterators are used in a section that outlives them.  A key that is there throughout the
 	 * iteration is visited once. */
-	iterator begin() const noexcept { return iterator(&map_); }
+	iterator begin() const noexcept
+	{
+		QUIESCE_IN_SECTION("rcu_hash_map::begin()");
+		return iterator(&map_);
+	}
 	std::default_sentinel_t end() const noexcept { return {}; }
 	/* Calls @fn(key, value) for all keys, in a section of its own. */
 	template<std::invocable<const K &, const V &> F> void for_each(F fn) const
@@ -249,7 +255,7 @@ private:
 
 	static std::errc errc_of(int result) noexcept { return static_cast<std::errc>(-result); }
 
-	struct ::hashmap map_;
+	struct ::hashmap map_ = HASHMAP_INIT;
 };
 
 /* A single forward pass, for one thread. */

@@ -23,7 +23,7 @@
  * A rcu_hash_table does not own its objects: extract() an object that is to be reclaimed, and
  * retire it.  An object may be in several tables.  A rcu_owning_hash_table retires objects that
  * leave it by erase(), by insert_or_assign() of another, and by the end of the table: their class
- * has a rcu_obj_base.
+ * has a rcu_obj_base.  For objects that are kept longer than a section: hashtable_hazptr.hpp.
  * Context, cost and order: as for hashtable.h; iterators and pointers are used in a section.
  * Exceptions: std::bad_alloc, and nothing has changed: the caller still owns the object.  The try_
  *   functions return an std::errc instead.  Hashes and comparisons do not throw.
@@ -35,6 +35,7 @@
 
 #include <quiesce/ds/hashtable.h>
 
+#include <quiesce/detail/hash_key.hpp>
 #include <quiesce/detail/raise.hpp>
 #include <quiesce/rcu.hpp>
 
@@ -50,8 +51,6 @@
 #include <utility>
 
 namespace quiesce {
-
-template<class T> concept rcu_hash_string = std::is_convertible_v<const T &, std::string_view>;
 
 /** rcu_hash - a seeded hash of strings, and of types without padding that are equal if their bytes
  * are: numbers, enumerations, pointers, structures.  For another type, pass a class that is called
@@ -89,24 +88,6 @@ namespace detail {
 template<class Drop, class T> inline constexpr bool hash_droppable = true;
 template<class T> inline constexpr bool hash_droppable<rcu_hash_retire, T> = rcu_retirable<T>;
 
-template<auto Member> struct hash_key_of;
-template<class T, class K, K T::*Member> struct hash_key_of<Member> {
-	using type = K;
-};
-
-/* The type of key that lookups take: a view for strings. */
-template<class K> using hash_query = std::conditional_t<rcu_hash_string<K>, std::string_view, K>;
-
-template<class K> decltype(auto) hash_view(const K &key) noexcept
-{
-	if constexpr (!rcu_hash_string<K>)
-		return (key);
-	else if constexpr (std::is_array_v<K>)
-		return std::string_view(key, ::strnlen(key, sizeof(K)));
-	else
-		return std::string_view(key);
-}
-
 template<class Hash, class Q> std::uint64_t hash_of(const Q &key, std::uint64_t seed) noexcept
 {
 	if constexpr (std::is_invocable_v<const Hash &, const Q &, std::uint64_t>)
@@ -138,10 +119,12 @@ public:
 	using size_type = std::size_t;
 	using native_handle_type = struct ::hashtable *;
 
-	/* Allocates nothing; the seed is random. */
-	rcu_hash_table() noexcept { ::hashtable_init(&table_, &updates); }
-	/* For tests: a fixed seed gives the same order each time. */
-	explicit rcu_hash_table(std::uint64_t seed) noexcept { ::hashtable_init_seeded(&table_, &updates, seed); }
+	/* Allocates nothing, so a table may be static and constinit; the first insertion draws a
+	 * seed. */
+	constexpr rcu_hash_table() noexcept {}
+	/* Has room for @n objects, as after reserve(). */
+	explicit rcu_hash_table(size_type n) { reserve(n); }
+	explicit rcu_hash_table(rcu_hash_seed seed) noexcept { ::hashtable_init_seeded(&table_, &updates, seed.value); }
 	rcu_hash_table(const rcu_hash_table &) = delete;
 	rcu_hash_table &operator=(const rcu_hash_table &) = delete;
 	/* The table has no readers any more: they would access the table itself. */
@@ -173,14 +156,14 @@ public:
 		return find(key) != nullptr;
 	}
 
-	/* Inserts, whether or not another object has the key. */
+	/* Inserts, whether or not another object has the key, as std::unordered_multiset does. */
 	std::errc try_insert(incoming object) noexcept
 	{
 		return settle(::hashtable_insert(&table_, address(object)), object);
 	}
 	void insert(incoming object) { detail::raise(try_insert(std::forward<incoming>(object))); }
 
-	/* Inserts if no object has the key; else file_exists, and *@ret_existing is it, in a section. */
+	/* Inserts if no object has the key, as std::unordered_set does; else file_exists, and *@ret_existing is it, in a section. */
 	std::errc try_insert_unique(incoming object, T **ret_existing = nullptr) noexcept
 	{
 		void *existing = nullptr;
@@ -262,7 +245,11 @@ public:
 
 	/* In a section that outlives them; the loop may update.  An object there throughout comes once. */
 	class iterator;
-	iterator begin() const noexcept { return iterator(&table_, nullptr); }
+	iterator begin() const noexcept
+	{
+		QUIESCE_IN_SECTION("rcu_hash_table::begin()");
+		return iterator(&table_, nullptr);
+	}
 	std::default_sentinel_t end() const noexcept { return {}; }
 	/* Objects with @key, which outlives the range: for (T &object : table.equal_range(key)). */
 	class range;
@@ -283,7 +270,8 @@ public:
 
 	native_handle_type native_handle() noexcept { return &table_; }
 
-private:
+protected: /* for quiesce/ds/hashtable_hazptr.hpp */
+	using query_type = query;
 	/* Lookups and updates pass the address of a query.  An object passes the address of its
 	 * member as its key if that is a query, else its own address plus 1, which no query has:
 	 * objects and views are at even addresses. */
@@ -338,7 +326,7 @@ private:
 		return object != nullptr;
 	}
 
-	struct ::hashtable table_;
+	struct ::hashtable table_ = HASHTABLE_INIT(&updates);
 };
 
 /* A single forward pass, for one thread. */
@@ -378,7 +366,11 @@ template<class T, auto Key, class Hash, class Equal, class Drop>
 	requires std::is_member_object_pointer_v<decltype(Key)>
 class rcu_hash_table<T, Key, Hash, Equal, Drop>::range {
 public:
-	iterator begin() const noexcept { return iterator(table_, &key_); }
+	iterator begin() const noexcept
+	{
+		QUIESCE_IN_SECTION("rcu_hash_table::equal_range()");
+		return iterator(table_, &key_);
+	}
 	std::default_sentinel_t end() const noexcept { return {}; }
 
 private:
