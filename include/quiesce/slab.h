@@ -155,12 +155,18 @@ QUIESCE_PLAIN size_t kmem_cache_size(const struct kmem_cache *cache)
  * Cost: a restartable sequence on the CPU's own line.  The cache's lock, once for half a sheaf that
  *   is allocated more than freed on a CPU, and a system call for each new slab of 64 KiB.
  *   Without restartable sequences (not x86-64, full fences) a lock of the CPU's sheaf.
+ * Misuse: @cache is NULL: SIGSEGV at address 0, as the inlined code loads from there; calls of the
+ *   library and debug builds report it (QUIESCE_MISUSE_NULL), as they do for each call with a cache.
  * Return: the object; NULL: no memory.
  * Orders: acquire of the accesses before its last free. */
 QUIESCE_FAST void *kmem_cache_alloc(struct kmem_cache *cache)
 {
 	void *object;
 
+#ifdef QUIESCE_DEBUG
+	if (!cache)
+		return quiesce__kmem_cache_alloc_slow(cache);
+#endif
 	/* SB1: acquire, pairs with SB1 in kmem_cache_free() and add() and fence_closed() */
 	if (quiesce_likely(quiesce_sheaf_pop(SB1, &cache->open, &object)))
 		return object;

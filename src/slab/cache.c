@@ -42,6 +42,14 @@ static struct {
 	bool held_by_fork; /* fork() has taken all locks */
 } caches;
 
+/* Report a call without a cache, whose creation the program has not checked. */
+static bool is_missing(const struct kmem_cache *cache, const char *call)
+{
+	if (quiesce_unlikely(!cache))
+		quiesce__misuse(QUIESCE_MISUSE_NULL, "%s() without a cache: did kmem_cache_create() return one?", call);
+	return !cache;
+}
+
 /* ---- rows ---- */
 
 static void report_bad(const struct quiesce__bad *bad)
@@ -173,11 +181,9 @@ void *quiesce__kmem_cache_alloc_slow(struct kmem_cache *fast)
 	struct quiesce__cache *cache = quiesce__cache_of(fast);
 	void *object;
 
-	if (quiesce_unlikely(!cache)) {
-		quiesce__misuse(QUIESCE_MISUSE_NULL, "kmem_cache_alloc() without a cache");
-		return NULL;
-	}
 	quiesce__init();
+	if (is_missing(fast, "kmem_cache_alloc"))
+		return NULL;
 	if (!quiesce__sheaf_take_row(cache, &object, 1))
 		object = refill(cache);
 	if (object)
@@ -191,6 +197,8 @@ size_t quiesce_kmem_cache_alloc_bulk(struct kmem_cache *fast, size_t nr, void **
 	size_t done = 0;
 
 	quiesce__init();
+	if (is_missing(fast, "kmem_cache_alloc_bulk"))
+		return 0;
 	while (done < nr) {
 		uint32_t want = nr - done < QUIESCE_ROW ? (uint32_t)(nr - done) : QUIESCE_ROW;
 		size_t some = (size_t)quiesce__sheaf_take_row(cache, ret_objects + done, want);
@@ -215,9 +223,7 @@ void quiesce__kmem_cache_free_slow(struct kmem_cache *fast, void *object)
 	if (!object)
 		return;
 	quiesce__init();
-	if (quiesce_unlikely(!fast))
-		quiesce__misuse(QUIESCE_MISUSE_NULL, "kmem_cache_free() without a cache");
-	else
+	if (!is_missing(fast, "kmem_cache_free"))
 		free_row(quiesce__cache_of(fast), &object, 1);
 }
 
@@ -414,6 +420,8 @@ int quiesce_kmem_cache_shrink(struct kmem_cache *fast)
 	struct quiesce__cache *cache = quiesce__cache_of(fast);
 
 	quiesce__init();
+	if (is_missing(fast, "kmem_cache_shrink"))
+		return 0;
 	drain(cache, true);
 	quiesce__slabs_release(quiesce__slabs_take_empty(cache));
 	return 0;
@@ -470,23 +478,32 @@ void quiesce_kmem_cache_destroy(struct kmem_cache *fast)
 
 size_t quiesce_kmem_cache_size(const struct kmem_cache *cache)
 {
-	return quiesce__cache_of(cache)->size;
+	return is_missing(cache, "kmem_cache_size") ? 0 : quiesce__cache_of(cache)->size;
+}
+
+static void get_stats(struct quiesce__cache *cache, struct kmem_cache_stats *s)
+{
+	uint64_t out;
+
+	s->size = cache->stride;
+	s->limit = cache->fast.limit;
+	s->sheaved = quiesce__sheaves_count(cache);
+	quiesce__lock(&cache->lock);
+	s->slabs = cache->nr_slabs;
+	s->free = cache->nr_free;
+	quiesce__unlock(&cache->lock);
+	s->bytes = s->slabs * QUIESCE_SLAB_BYTES;
+	out = s->slabs * cache->nr - s->free;
+	s->objects = out > s->sheaved ? out - s->sheaved : 0;
 }
 
 void quiesce_kmem_cache_get_stats(const struct kmem_cache *fast, struct kmem_cache_stats *ret_stats, size_t bytes)
 {
-	struct quiesce__cache *cache = quiesce__cache_of(fast);
-	struct kmem_cache_stats s = { .size = cache->stride, .limit = cache->fast.limit, .sheaved = quiesce__sheaves_count(cache) };
-	uint64_t out;
+	struct kmem_cache_stats s = { 0 };
 
 	quiesce__init();
-	quiesce__lock(&cache->lock);
-	s.slabs = cache->nr_slabs;
-	s.free = cache->nr_free;
-	quiesce__unlock(&cache->lock);
-	s.bytes = s.slabs * QUIESCE_SLAB_BYTES;
-	out = s.slabs * cache->nr - s.free;
-	s.objects = out > s.sheaved ? out - s.sheaved : 0;
+	if (!is_missing(fast, "kmem_cache_get_stats"))
+		get_stats(quiesce__cache_of(fast), &s);
 	memset(ret_stats, 0, bytes);
 	memcpy(ret_stats, &s, bytes < sizeof s ? bytes : sizeof s);
 }

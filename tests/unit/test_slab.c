@@ -455,6 +455,54 @@ static void free_inside(void)
 	kmem_cache_shrink(shared);
 }
 
+static struct kmem_cache *no_cache;
+
+static void alloc_of_none(void)
+{
+	assert_int_equal(kmem_cache_alloc_bulk(no_cache, 1, objects), 0);
+}
+
+static void shrink_none(void)
+{
+	kmem_cache_shrink(no_cache);
+}
+
+static void size_of_none(void)
+{
+	assert_int_equal(kmem_cache_size(no_cache), 0);
+}
+
+static void stats_of_none(void)
+{
+	assert_int_equal(stats_of(no_cache).limit, 0);
+}
+
+static void alloc_one_of_none(void)
+{
+	assert_null(kmem_cache_alloc(no_cache));
+}
+
+static void free_one_of_none(void)
+{
+	kmem_cache_free(no_cache, &no_cache);
+}
+
+static void calls_without_a_cache_are_reported(void **state)
+{
+	(void)state;
+	misuse(alloc_of_none, QUIESCE_MISUSE_NULL, "kmem_cache_alloc_bulk() without a cache");
+	misuse(shrink_none, QUIESCE_MISUSE_NULL, "kmem_cache_shrink() without a cache");
+	misuse(size_of_none, QUIESCE_MISUSE_NULL, "kmem_cache_size() without a cache");
+	misuse(stats_of_none, QUIESCE_MISUSE_NULL, "kmem_cache_get_stats() without a cache");
+#ifdef QUIESCE_DEBUG
+	misuse(alloc_one_of_none, QUIESCE_MISUSE_NULL, "kmem_cache_alloc() without a cache");
+	misuse(free_one_of_none, QUIESCE_MISUSE_NULL, "kmem_cache_free() without a cache");
+#else
+	(void)alloc_one_of_none;
+	(void)free_one_of_none;
+#endif
+}
+
 static void misuse_is_reported(void **state)
 {
 	struct kmem_cache *other = KMEM_CACHE(thing, 0);
@@ -495,6 +543,7 @@ int main(void)
 		cmocka_unit_test(type_safe_memory_stays_while_a_reader_may_load_it),
 		cmocka_unit_test(no_object_has_two_holders),
 		cmocka_unit_test(children_use_the_caches_of_their_parents),
+		cmocka_unit_test(calls_without_a_cache_are_reported),
 		cmocka_unit_test(misuse_is_reported),
 	};
 
