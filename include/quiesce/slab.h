@@ -36,9 +36,13 @@
  * An empty sheaf is filled to a half from the slabs, and a full one is emptied to a half, under
  * the cache's lock.  A sheaf has 510 objects, but not more than 64 KiB of them, and at
  * least 8.  A slab without an object in use goes back to the system, but for eight and an eighth of
- * the cache's slabs.  An object in a sheaf keeps its slab.  All caches together have at most 64 GiB.
- * Objects do not move to other caches, and are not freed by the end of the thread that allocated
- * them.
+ * the cache's slabs.  All caches together have at most 64 GiB.  Objects do not move to other caches,
+ * and are not freed by the end of the thread that allocated them.
+ *
+ * Memory at rest.  A cache has 4 KiB for each CPU that uses it, and 4 KiB more.  An object in a
+ * sheaf keeps its slab: where each object is in another one, a sheaf keeps 4 MiB of objects of
+ * 1 KiB, and 32 MiB of those of 128 bytes or less.  This memory stays while that CPU does not use
+ * the cache; kmem_cache_shrink() gives all of it back.
  *
  * Ordering.  Accesses of an object before its free happen before those that follow its next
  * allocation.
@@ -104,6 +108,9 @@ QUIESCE_API void quiesce__kmem_cache_free_debug(struct kmem_cache *cache, void *
  *   @ctor made of it from one use to the next, so it is freed in that state.  It may not use the cache.
  *
  * Context: a thread; may allocate.
+ * Cost: 4 KiB of addresses for each CPU that the kernel is built for, 32 MiB for 8192, in two
+ *   mappings; only for each possible CPU, 1 MiB for 256, where addresses are limited.  Those of
+ *   possible CPUs count as memory where the kernel limits commitment, and mlockall() locks it.
  * Return: the cache; NULL, and errno is ENOMEM, or EINVAL: @size is 0 or more than 16384, or @align
  *   or @flags is not valid. */
 QUIESCE_PLAIN struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align, unsigned int flags,
@@ -124,7 +131,9 @@ QUIESCE_PLAIN struct kmem_cache *kmem_cache_create(const char *name, size_t size
  * not in a section, has no guard of one of them, and is not in a callback.  Type-safe memory goes
  * back to the system after a grace period, which it does not wait for.
  * Context: a thread; no other thread uses @cache any more.
- * Misuse: objects in use: reported (QUIESCE_MISUSE_IN_USE), and the cache stays as it is. */
+ * Misuse: objects in use: reported (QUIESCE_MISUSE_IN_USE), and the cache stays as it is.  An object that
+ *   another thread allocates while the call waits is one of them, if it is not freed before the
+ *   wait ends; an allocation or a free after that is not detected, and uses freed memory. */
 QUIESCE_PLAIN void kmem_cache_destroy(struct kmem_cache *cache)
 {
 	quiesce_kmem_cache_destroy(cache);
