@@ -6,9 +6,10 @@
  *   neither:     in a step that blocks; afterwards it watches, or ends
  *
  * I1. One thread dispatches, or no thread exists, or the first is being started; or the dispatcher has ended in a
- *     callback, and threads that callbacks block are left: the first to return dispatches.  Only the dispatcher takes
- *     jobs, and sleeps on @asleep.  It sets @asleep, and a caller that lists a job clears it, under the lock.  Only
- *     quiesce__helper_wake() clears it without the lock, because it may run in a signal handler.
+ *     callback, and threads that callbacks block are left: the first to return dispatches, and until then the state is
+ *     as if there were no thread, and a new one may be started.  Only the dispatcher takes jobs, and sleeps on @asleep.
+ *     It sets @asleep, and a caller that lists a job clears it, under the lock.  Only quiesce__helper_wake() clears it
+ *     without the lock, because it may run in a signal handler.
  * I2. If the dispatcher runs callbacks of the program and a job waits, then a thread watches, or one is about to,
  *     or the number of threads is at its limit, or no thread can be created.  Three places ensure that: where
  *     callbacks begin, where a job is listed, and where a thread returns from a step during which another
@@ -360,15 +361,28 @@ static void request_stop(void)
 	quiesce__unlock(&h->lock);
 }
 
+/* True if no thread is left, or is being started.  The state alone does not show it: I1. */
+static bool all_ended(void)
+{
+	bool ended;
+
+	if (QUIESCE_MUTANT(helper_stop_trusts_state))
+		return !quiesce__helper_running();
+	quiesce__lock(&h->lock);
+	ended = !h->nr && !h->starting;
+	quiesce__unlock(&h->lock);
+	return ended;
+}
+
 bool quiesce__helper_stop(uint64_t deadline)
 {
 	uint32_t state;
 
-	if (!quiesce__helper_running())
+	if (all_ended())
 		return true;
 	request_stop();
-	/* Relaxed: checked again. */
-	while ((state = quiesce_load_relaxed(&h->state)) != QUIESCE_HELPER_NONE) {
+	/* Relaxed: a sleep that begins too late is short. */
+	while ((state = quiesce_load_relaxed(&h->state)), !all_ended()) {
 		if (!quiesce_load_relaxed(&h->stop)) /* Relaxed: read again soon. */
 			return false; /* a job needs the thread: leave it running */
 		if (deadline && platform_now_ns() >= deadline)

@@ -2,6 +2,8 @@
 /* srcu_exits.c - scenarios: callbacks of domains that end their thread: the helper, or one that waits for them. */
 #include "srcu_world.h"
 
+#include "runtime/jobs.h"
+
 #define MOST_EXITS 3
 static int nr_exits;
 
@@ -105,6 +107,51 @@ static void setup_exits_no_helper(void)
 		sim_spawn(waits_till_the_end, (void *)6, "waiter");
 }
 
+/* A callback blocks, another one ends the dispatcher, and no thread can be started: the blocked thread is left. */
+static uint32_t is_blocked, has_ended;
+
+static void blocks_a_while(struct rcu_head *head)
+{
+	world_set(&is_blocked, 1);
+	world_await(&has_ended, 1);
+	for (uint32_t k = sim_random(40); k; k--)
+		platform_yield();
+	world_free_head(head);
+}
+
+static void ends_the_dispatcher(struct rcu_head *head)
+{
+	world_free_head(head);
+	sim_config()->thread_start_failures = -1;
+	world_set(&has_ended, 1);
+	sim_saw();
+	sim_exit();
+}
+
+static void stops_the_helper(void *unused)
+{
+	(void)unused;
+	world_retire(world_replace(0), blocks_a_while);
+	world_await(&is_blocked, 1);
+	world_retire(world_replace(1), ends_the_dispatcher);
+	world_await(&has_ended, 1);
+	for (uint32_t k = sim_random(40); k; k--)
+		platform_yield();
+	while (!quiesce__helper_stop(0))
+		;
+	sim_assert(!quiesce__helper.nr && !quiesce__helper.starting);
+	srcu_barrier(world_domain[0]);
+	srcu_barrier(world_domain[1]);
+}
+
+static void setup_exits_stopped(void)
+{
+	world_begin(ANY);
+	is_blocked = has_ended = 0;
+	sim_config()->thread_start_failures = 0;
+	sim_spawn(stops_the_helper, NULL, "stopper");
+}
+
 #define EXITS(label, text) \
 	{ .name = #label, .what = text, .setup = setup_##label, .finish = world_finish, .must_see = "a thread that ended in a callback" }
 
@@ -113,6 +160,7 @@ const struct sim_scenario srcu_exit_scenarios[] = {
 	EXITS(full_exits, "... without membarrier"),
 	EXITS(exits_barrier, "... beside srcu_barrier()"),
 	EXITS(exits_watched, "... while another one watches, or leads"),
+	EXITS(exits_stopped, "... while another one blocks, and none can be started"),
 	EXITS(exits_no_helper, "callbacks end threads that wait for callbacks"),
 	{ .name = NULL },
 };
