@@ -58,12 +58,24 @@ static void *check_and_end(void *unused)
 	_exit(0);
 }
 
+/* The child ends also where the parent has ended before.  Threads of the library block all signals. */
+static void end_if_stuck(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	signal(SIGALRM, SIG_DFL);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	alarm(WATCHDOG_SECONDS / 3);
+}
+
 /* The callback returns in the child as well. */
 static void begin_child(void)
 {
 	pthread_t thread;
 
-	alarm(WATCHDOG_SECONDS / 3);
+	end_if_stuck();
 	(void)stats_now(); /* this thread makes the first call */
 	must(!pthread_create(&thread, NULL, check_and_end, NULL));
 	if (forks_at % 2)
@@ -110,7 +122,7 @@ static void queue_of_threads(void)
 #define STUCK_MS 5000u
 
 /* A child that was forked without the C library's handlers may find its locks of malloc() and pthread_create() held by threads of the
- * parent.  Such a child does not end, and says nothing about this library; 1 if this is one.  Its signals are blocked. */
+ * parent.  Such a child does not end by itself, and says nothing about this library; 1 if this is one. */
 static int is_stuck(int *ret_status)
 {
 	for (uint32_t ms = 0; ms < STUCK_MS; ms++) {
