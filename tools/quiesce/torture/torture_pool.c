@@ -31,7 +31,7 @@ struct element *pool_get(void)
 		e = torture.first;
 		torture.first = e->next;
 		torture.nr_free--;
-		torture.reused += e->serial != 0;
+		quiesce_store_relaxed(&torture.reused, torture.reused + (e->serial != 0));
 	}
 	pthread_mutex_unlock(&torture.lock);
 	if (!e) {
