@@ -124,6 +124,7 @@ static void setup_steps(void)
 /* A free() by the owner may retire one more object, and ends the thread; another thread adopts the queue. */
 static uint32_t nr_ended;
 static int in_retirer; /* the thread that is in kfree_hazptr(); -1: none */
+static const struct quiesce__retired_queue *left_queue; /* the queue of the thread that has ended; NULL: none has */
 
 static void retire_for_step(struct item *item)
 {
@@ -141,6 +142,7 @@ static void free_and_end(void *object)
 	in_retirer = -1;
 	if (sim_random(2))
 		retire_for_step(world_new(NULL));
+	left_queue = quiesce__self()->retired;
 	sim_saw();
 	sim_exit();
 }
@@ -163,14 +165,22 @@ static void retires_after_the_end(void *unused)
 
 	(void)unused;
 	platform_futex_wait(&never, 0, 1000000);
-	for (int i = 0; i < 10; i++)
+	for (int i = 0; i < 10; i++) {
+		const struct quiesce__retired_queue *before = quiesce__self()->retired, *r;
+
 		retire_for_step(world_replace(1));
+		r = quiesce__self()->retired;
+		/* The first object of the next owner makes it visit the queue, although what the free() retired had raised the limit. */
+		if (!before && r == left_queue)
+			sim_assert(quiesce_load_relaxed(&r->limit) != r->max_queued);
+	}
 	hazptr_barrier();
 }
 
 static void setup_steps_end(void)
 {
 	nr_ended = 0;
+	left_queue = NULL;
 	in_retirer = -1;
 	world_begin();
 	sim_config()->free_hook = free_and_end;
