@@ -80,21 +80,24 @@ def include_problems(root):
                 yield f"{name}:{number}: includes {target}, which is private to the library"
 
 
-def symbols(path):
-    """The symbols that an object defines, and those that it needs from others."""
-    defined, asked = set(), set()
-    for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
+def symbols(paths):
+    """By object: the symbols that it defines, and those that it needs from others.  One call, because nm takes long to start."""
+    found = {path: (set(), set()) for path in paths}
+    lines = subprocess.run(["nm", "-A", *paths], capture_output=True, text=True, check=True).stdout.splitlines() if paths else []
+    for line in lines:
         kind, name = line.split()[-2:]
+        defined, asked = found[line.split(":")[0]]
         if kind == "U":
             asked.add(name)
         elif kind.isupper():
             defined.add(name)
-    return defined, asked
+    return found
 
 
 def call_problems(objects):
     """@objects: {source file: object}"""
-    tables = {name: symbols(path) for name, path in objects.items()}
+    found = symbols(list(objects.values()))
+    tables = {name: found[path] for name, path in objects.items()}
     home = {symbol: name for name, (defined, _) in tables.items() for symbol in defined}
     for name, (_, asked) in sorted(tables.items()):
         for symbol in sorted(asked - POINTS_UP):
@@ -103,16 +106,16 @@ def call_problems(objects):
                 yield f"{name}: uses {symbol} of {other}, which is a layer above ({layer(other)})"
 
 
-def source_of(root, path):
-    """The source of an object, src/rcu/pass.c for .../rcu_pass.c.o, by Meson's naming."""
-    stem = pathlib.Path(path).name.removesuffix(".o")
-    return next((n for n in csource.c_files(str(root), "src/") if n.removeprefix("src/").replace("/", "_") == stem), None)
+def sources(root):
+    """The sources of objects by the names that Meson gives these: src/rcu/pass.c by rcu_pass.c.o."""
+    return {n.removeprefix("src/").replace("/", "_") + ".o": n for n in csource.c_files(str(root), "src/")}
 
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     paths = [str(o) for p in sys.argv[2:] for o in sorted(pathlib.Path(p).glob("*.o"))]
-    objects = {source_of(root, p): p for p in paths}
+    source_of = sources(root)
+    objects = {source_of.get(pathlib.Path(p).name): p for p in paths}
     bad = [f"{p}: of no source file" for n, p in objects.items() if n is None]
     objects.pop(None, None)
     if sys.argv[2:] and len(objects) < 40:
