@@ -8,20 +8,6 @@
 
 #if QUIESCE_HAVE_RSEQ && !QUIESCE_TSAN
 
-/* @at gets the sheaf of this thread's id, and @nr its number of objects. */
-#define SHEAF_OF_ID                                 \
-	"1:\n" QUIESCE_RSEQ_GUARD                   \
-	"xorl %k[done], %k[done]\n"                 \
-	"movq " FIELD(closed) ", %[at]\n"                 \
-	"cmpq $0, (%[at])\n"                        \
-	"jne 2f\n"                                  \
-	"movl %%fs:(%[id]), %k[at]\n"               \
-	"shlq %[shift], %[at]\n"                    \
-	"cmpq %[limit], %[at]\n"                    \
-	"jae 2f\n"                                  \
-	"addq " FIELD(base) ", %[at]\n"                     \
-	"movq (%[at]), %[nr]\n"
-
 /* Fields of the row by its address: without optimisation each operand in memory would take a register of its own. */
 #define FIELD(name) "%c[" #name "](%[row])"
 #define INPUTS                                                                                                      \
@@ -31,65 +17,64 @@
 	[objects] "i"(offsetof(struct quiesce__sheaf_row, object)), [want] "i"(offsetof(struct quiesce__sheaf_row, nr)), \
 	[shift] "i"(QUIESCE_PERCPU_SHIFT) QUIESCE_RSEQ_INPUTS
 
+/* Move objects between the row and the sheaf of this thread's id, @at, which has @nr.  @bounds sets their number, @count, which
+ * is not 0, and where they go, @to, and come from; @load loads the next one, and @change changes @nr by those that are @done. */
+#define MOVE(bounds, load, change)                                                                                          \
+	uint64_t done, nr, count;                                                                                           \
+	uintptr_t at, from, to, object;                                                                                     \
+                                                                                                                            \
+	if (!quiesce__sequences.area)                                                                                       \
+		return 0;                                                                                                   \
+	__asm__ __volatile__(QUIESCE_RSEQ_ENTER("%[at]", "%[at]")                                                           \
+			     "1:\n" QUIESCE_RSEQ_GUARD                                                                      \
+			     "xorl %k[done], %k[done]\n"                                                                    \
+			     "movq " FIELD(closed) ", %[at]\n"                                                              \
+			     "cmpq $0, (%[at])\n"                                                                           \
+			     "jne 2f\n"                                                                                     \
+			     "movl %%fs:(%[id]), %k[at]\n"                                                                  \
+			     "shlq %[shift], %[at]\n"                                                                       \
+			     "cmpq %[limit], %[at]\n"                                                                       \
+			     "jae 2f\n"                                                                                     \
+			     "addq " FIELD(base) ", %[at]\n"                                                                \
+			     "movq (%[at]), %[nr]\n" bounds                                                                 \
+			     "8:\n" load                                                                                    \
+			     "movq %[object], (%[to], %[done], 8)\n"                                                        \
+			     "incq %[done]\n"                                                                               \
+			     "cmpq %[count], %[done]\n"                                                                     \
+			     "jb 8b\n" change QUIESCE_RSEQ_STAY                                                             \
+			     "movq %[nr], (%[at])\n"                                                                        \
+			     "2:\n"                                                                                         \
+			     : [at] "=&r"(at), [nr] "=&r"(nr), [done] "=&r"(done), [count] "=&r"(count), [from] "=&r"(from), \
+			       [to] "=&r"(to), [object] "=&r"(object)                                                       \
+			     : INPUTS                                                                                       \
+			     : "memory", "cc" QUIESCE_RSEQ_CLOBBERS);                                                       \
+	return done
+
 uint64_t quiesce__sheaf_take(const struct quiesce__sheaf_row *row)
 {
-	uint64_t done, nr, count;
-	uintptr_t at, from, to, object;
-
-	if (!quiesce__sequences.area)
-		return 0;
-	__asm__ __volatile__(QUIESCE_RSEQ_ENTER("%[at]", "%[at]") SHEAF_OF_ID
-			     "testq %[nr], %[nr]\n"
-			     "je 2f\n"
-			     "movq " FIELD(want) ", %[count]\n"
-			     "cmpq %[nr], %[count]\n"
-			     "cmovaq %[nr], %[count]\n"
-			     "leaq 8(%[at], %[nr], 8), %[from]\n"
-			     "movq " FIELD(objects) ", %[to]\n"
-			     "8: movq (%[from]), %[object]\n"
-			     "movq %[object], (%[to], %[done], 8)\n"
-			     "subq $8, %[from]\n"
-			     "incq %[done]\n"
-			     "cmpq %[count], %[done]\n"
-			     "jb 8b\n"
-			     "subq %[done], %[nr]\n" QUIESCE_RSEQ_STAY
-			     "movq %[nr], (%[at])\n"
-			     "2:\n"
-			     : [at] "=&r"(at), [nr] "=&r"(nr), [done] "=&r"(done), [count] "=&r"(count), [from] "=&r"(from), [to] "=&r"(to),
-			       [object] "=&r"(object)
-			     : INPUTS
-			     : "memory", "cc" QUIESCE_RSEQ_CLOBBERS);
-	return done;
+	MOVE("testq %[nr], %[nr]\n"
+	     "je 2f\n"
+	     "movq " FIELD(want) ", %[count]\n"
+	     "cmpq %[nr], %[count]\n"
+	     "cmovaq %[nr], %[count]\n"
+	     "leaq 8(%[at], %[nr], 8), %[from]\n"
+	     "movq " FIELD(objects) ", %[to]\n",
+	     "movq (%[from]), %[object]\n"
+	     "subq $8, %[from]\n",
+	     "subq %[done], %[nr]\n");
 }
 
 uint64_t quiesce__sheaf_add(const struct quiesce__sheaf_row *row)
 {
-	uint64_t done, nr, count;
-	uintptr_t at, from, to, object;
-
-	if (!quiesce__sequences.area)
-		return 0;
-	__asm__ __volatile__(QUIESCE_RSEQ_ENTER("%[at]", "%[at]") SHEAF_OF_ID
-			     "movq " FIELD(most) ", %[count]\n"
-			     "subq %[nr], %[count]\n"
-			     "jbe 2f\n"
-			     "cmpq " FIELD(want) ", %[count]\n"
-			     "cmovaq " FIELD(want) ", %[count]\n"
-			     "leaq 16(%[at], %[nr], 8), %[to]\n"
-			     "movq " FIELD(objects) ", %[from]\n"
-			     "8: movq (%[from], %[done], 8), %[object]\n"
-			     "movq %[object], (%[to], %[done], 8)\n"
-			     "incq %[done]\n"
-			     "cmpq %[count], %[done]\n"
-			     "jb 8b\n"
-			     "addq %[done], %[nr]\n" QUIESCE_RSEQ_STAY
-			     "movq %[nr], (%[at])\n"
-			     "2:\n"
-			     : [at] "=&r"(at), [nr] "=&r"(nr), [done] "=&r"(done), [count] "=&r"(count), [from] "=&r"(from), [to] "=&r"(to),
-			       [object] "=&r"(object)
-			     : INPUTS
-			     : "memory", "cc" QUIESCE_RSEQ_CLOBBERS);
-	return done;
+	MOVE("movq " FIELD(most) ", %[count]\n"
+	     "subq %[nr], %[count]\n"
+	     "jbe 2f\n"
+	     "cmpq " FIELD(want) ", %[count]\n"
+	     "cmovaq " FIELD(want) ", %[count]\n"
+	     "leaq 16(%[at], %[nr], 8), %[to]\n"
+	     "movq " FIELD(objects) ", %[from]\n",
+	     "movq (%[from], %[done], 8), %[object]\n",
+	     "addq %[done], %[nr]\n");
 }
 
 #else
