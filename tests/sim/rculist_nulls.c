@@ -2,88 +2,55 @@
 /* rculist_nulls.c - scenarios: entries that are used again at once, in another chain or with another key. */
 #include "rculist_world.h"
 
-#define NR_CHAINS 2
-
-static struct hlist_nulls_head chain[NR_CHAINS];
 static struct entry *always, *rover; /* one stays in chain 0; the other is reused repeatedly */
 
-static uint64_t key_of(const struct entry *e)
+static struct entry *entry_of(struct nulls_entry *in)
 {
-	return quiesce_load_relaxed(&e->key); /* Relaxed: compared again under the reference. */
+	return (struct entry *)(void *)((char *)in - offsetof(struct entry, nulls));
 }
 
-static bool tryget(struct entry *e)
+static bool visit(struct nulls_entry *in)
 {
-	uint64_t refs = quiesce_load_relaxed(&e->refs); /* Relaxed: the exchange decides. */
-
-	while (refs)
-		if (quiesce_cmpxchg(RU3, &e->refs, &refs, refs + 1))
-			return true;
-	return false;
+	return world_visit(entry_of(in));
 }
 
-static void put(struct entry *e)
+static void put(struct nulls_entry *in)
 {
-	quiesce_fetch_add(RU3, &e->refs, (uint64_t)-1);
+	nulls_drop(in);
 }
+
+static void not_seen(void)
+{
+}
+
+static const struct nulls_world world = { visit, put, sim_saw, not_seen };
 
 /* Begin a life of an entry: set the key and the first reference, add it to the chain. */
 static void enter(struct entry *e, uint64_t key)
 {
-	quiesce_store_relaxed(&e->key, key); /* Relaxed: the reference follows. */
-	quiesce_store_release(RU3, &e->refs, 1);
-	hlist_nulls_add_head_rcu(&e->nnode, &chain[key % NR_CHAINS]);
+	nulls_begin_life(&e->nulls, key);
+	hlist_nulls_add_head_rcu(&e->nulls.node, nulls_chain_of(key));
 }
 
 /* End a life: there is no reference any more, but readers may still visit the entry. */
 static void leave(struct entry *e)
 {
-	hlist_nulls_del_rcu(&e->nnode);
-	put(e);
-	while (quiesce_load_acquire(RU3, &e->refs))
+	hlist_nulls_del_rcu(&e->nulls.node);
+	put(&e->nulls);
+	while (quiesce_load_acquire(RU3, &e->nulls.refs))
 		platform_yield();
-}
-
-static struct entry *find_once(uint64_t key, bool *again)
-{
-	struct hlist_nulls_node *pos;
-	struct entry *e;
-
-	*again = true;
-	hlist_nulls_for_each_entry_rcu(e, pos, &chain[key % NR_CHAINS], nnode) {
-		if (!world_visit(e))
-			return NULL;
-		if (key_of(e) != key)
-			continue;
-		if (!tryget(e))
-			return NULL;
-		if (key_of(e) == key)
-			return e;
-		put(e);
-		return NULL;
-	}
-	*again = hlist_nulls_strayed(pos, key % NR_CHAINS);
-	if (*again)
-		sim_saw();
-	return NULL;
 }
 
 static struct entry *find(uint64_t key)
 {
-	struct entry *e;
-	bool again;
+	struct nulls_entry *in = nulls_find(&world, key);
 
-	rcu_read_lock();
-	while (!(e = find_once(key, &again)) && again)
-		platform_yield();
-	rcu_read_unlock();
-	return e;
+	return in ? entry_of(in) : NULL;
 }
 
 static void begin(void)
 {
-	for (unsigned long i = 0; i < NR_CHAINS; i++)
-		INIT_HLIST_NULLS_HEAD(&chain[i], i);
+	nulls_begin();
 	enter(always = world_new(), 0);
 	enter(rover = world_new(), 2);
 }
@@ -96,7 +63,7 @@ static void find_always(void)
 
 	sim_assert(e == always);
 	if (e)
-		put(e);
+		put(&e->nulls);
 }
 
 static void moves(void *unused)
@@ -121,9 +88,9 @@ static void leaves_for_none(void *unused)
 	(void)unused;
 	for (int i = 0; i < 2; i++) {
 		leave(rover);
-		hlist_nulls_add_fake(&rover->nnode);
+		hlist_nulls_add_fake(&rover->nulls.node);
 		sim_point("in no chain");
-		hlist_nulls_del_rcu(&rover->nnode);
+		hlist_nulls_del_rcu(&rover->nulls.node);
 		enter(rover, 2);
 	}
 }
@@ -167,9 +134,9 @@ static void find_rover(void)
 		return;
 	for (int i = 0; i < 3; i++) {
 		sim_point("uses it");
-		sim_assert(key_of(e) == 4);
+		sim_assert(nulls_key_of(&e->nulls) == 4);
 	}
-	put(e);
+	put(&e->nulls);
 }
 
 static void setup_renamed(void)
@@ -205,9 +172,9 @@ static void setup_astray(void)
 static void passes_a_new_one(void *unused)
 {
 	(void)unused;
-	hlist_nulls_add_tail_rcu(&world_new()->nnode, &chain[0]);
-	hlist_nulls_del_init_rcu(&always->nnode);
-	hlist_nulls_del_init_rcu(&always->nnode);
+	hlist_nulls_add_tail_rcu(&world_new()->nulls.node, &nulls_chain[0]);
+	hlist_nulls_del_init_rcu(&always->nulls.node);
+	hlist_nulls_del_init_rcu(&always->nulls.node);
 	enter(world_new(), 4);
 	leave(rover);
 }

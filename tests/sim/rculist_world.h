@@ -4,11 +4,11 @@
 #define QUIESCE_TESTS_SIM_RCULIST_WORLD_H
 
 #include "driver.h"
+#include "nulls_lookup.h"
 #include "runtime/lock.h"
 #include "platform/platform.h"
 
 #include <quiesce/ds/rculist.h>
-#include <quiesce/ds/rculist_nulls.h>
 
 #define NR_ENTRIES 32
 
@@ -16,8 +16,8 @@ struct entry {
 	struct rcu_head rcu;
 	struct list_head node;
 	struct hlist_node hnode;
-	struct hlist_nulls_node nnode;
-	uint64_t key, refs; /* fields of entries that are used again */
+	struct nulls_entry nulls; /* for entries that are used again */
+	uint64_t generation;      /* lists are spliced as a whole: the same in all entries of one */
 	int id;
 };
 

@@ -366,8 +366,8 @@ static void walk_generation(void)
 		if (!world_visit(e) || entries > 2)
 			break;
 		if (entries++ == 0)
-			generation = e->key;
-		sim_assert(e->key == generation);
+			generation = e->generation;
+		sim_assert(e->generation == generation);
 	}
 	rcu_read_unlock();
 	sim_assert(entries == 2);
@@ -378,7 +378,7 @@ static void add_generation(struct hlist_head *to, uint64_t generation)
 	for (int i = 0; i < 2; i++) {
 		struct entry *fresh = world_new();
 
-		fresh->key = generation;
+		fresh->generation = generation;
 		hlist_add_head_rcu(&fresh->hnode, to);
 	}
 }

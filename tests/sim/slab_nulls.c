@@ -4,29 +4,24 @@
  * Entries come and go by the pattern of rculist_nulls.h.  The last reference frees the entry to its cache, also where it is a
  * reader's.  Meanwhile slabs without an entry are given back, and objects of another cache may get their memory.
  */
+#include "nulls_lookup.h"
 #include "world.h"
 
 #include "runtime/core.h"
 #include "runtime/lock.h"
 
-#include <quiesce/ds/rculist_nulls.h>
-#include <quiesce/rcu.h>
 #include <quiesce/slab.h>
 
-#define NR_CHAINS 2
 #define GOOD 0x600dull
 #define OTHER 0x07e2ull
 
 struct entry {
-	uint64_t good;       /* what the constructor made of it: never anything else */
-	uint64_t refs;       /* 0 from the constructor, and whenever it is free */
-	uint64_t key;
-	struct hlist_nulls_node node;
-	char rest[4096 - 40]; /* a slab has one, and is given back when it is freed */
+	uint64_t good;         /* what the constructor made of it: never anything else */
+	struct nulls_entry in; /* without a reference from the constructor on, and whenever it is free */
+	char rest[4096 - 40];  /* a slab has one, and is given back when it is freed */
 };
 
 static struct kmem_cache *entries, *others;
-static struct hlist_nulls_head chain[NR_CHAINS];
 static struct quiesce__lock updaters_lock;
 static struct entry *always; /* stays in chain 0 */
 static uint32_t nr_kept;
@@ -36,48 +31,46 @@ static void construct(void *object)
 	struct entry *e = object;
 
 	quiesce_store_relaxed(&e->good, GOOD);
-	quiesce_store_relaxed(&e->refs, 0);
+	quiesce_store_relaxed(&e->in.refs, 0);
 }
 
-static uint64_t key_of(const struct entry *e)
+static struct entry *entry_of(struct nulls_entry *in)
 {
-	return quiesce_load_relaxed(&e->key); /* Relaxed: compared again under the reference. */
+	return (struct entry *)(void *)((char *)in - offsetof(struct entry, in));
 }
 
-static bool is_of_type(const struct entry *e)
+static bool is_of_type(struct nulls_entry *in)
 {
-	bool is = quiesce_load_relaxed(&e->good) == GOOD;
+	struct entry *e = entry_of(in);
+	bool is;
 
+	world_stay(4);
+	is = quiesce_load_relaxed(&e->good) == GOOD;
 	if (!is)
 		sim_fail("a reader is at memory that is no entry any more");
 	return is;
 }
 
-static bool tryget(struct entry *e)
+static void put(struct nulls_entry *in)
 {
-	uint64_t refs = quiesce_load_relaxed(&e->refs); /* Relaxed: the exchange decides. */
-
-	while (refs)
-		if (quiesce_cmpxchg(RU3, &e->refs, &refs, refs + 1))
-			return true;
-	return false;
+	if (nulls_drop(in))
+		kmem_cache_free(entries, entry_of(in));
 }
 
-static void put(struct entry *e)
+static void not_seen(void)
 {
-	if (quiesce_fetch_add(RU3, &e->refs, (uint64_t)-1) == 1)
-		kmem_cache_free(entries, e);
 }
+
+static const struct nulls_world world = { is_of_type, put, not_seen, sim_saw };
 
 static struct entry *enter(uint64_t key)
 {
 	struct entry *e = kmem_cache_alloc(entries);
 
-	sim_assert(e && quiesce_load_relaxed(&e->refs) == 0);
-	quiesce_store_relaxed(&e->key, key); /* Relaxed: the reference follows. */
-	quiesce_store_release(RU3, &e->refs, 1);
+	sim_assert(e && quiesce_load_relaxed(&e->in.refs) == 0);
+	nulls_begin_life(&e->in, key);
 	quiesce__lock(&updaters_lock);
-	hlist_nulls_add_head_rcu(&e->node, &chain[key % NR_CHAINS]);
+	hlist_nulls_add_head_rcu(&e->in.node, nulls_chain_of(key));
 	quiesce__unlock(&updaters_lock);
 	return e;
 }
@@ -85,63 +78,26 @@ static struct entry *enter(uint64_t key)
 static void leave(struct entry *e)
 {
 	quiesce__lock(&updaters_lock);
-	hlist_nulls_del_rcu(&e->node);
+	hlist_nulls_del_rcu(&e->in.node);
 	quiesce__unlock(&updaters_lock);
-	put(e);
+	put(&e->in);
 }
 
 /* ---- readers ---- */
-
-static struct entry *find_once(uint64_t key, bool *again)
-{
-	struct hlist_nulls_node *pos;
-	struct entry *e;
-
-	*again = false;
-	hlist_nulls_for_each_entry_rcu(e, pos, &chain[key % NR_CHAINS], node) {
-		world_stay(4);
-		if (!is_of_type(e))
-			return NULL;
-		if (key_of(e) != key)
-			continue;
-		*again = true;
-		if (!tryget(e))
-			return NULL;
-		if (key_of(e) == key)
-			return e;
-		sim_saw();
-		put(e);
-		return NULL;
-	}
-	*again = hlist_nulls_strayed(pos, key % NR_CHAINS);
-	return NULL;
-}
-
-static struct entry *find(uint64_t key)
-{
-	struct entry *e;
-	bool again;
-
-	rcu_read_lock();
-	while (!(e = find_once(key, &again)) && again)
-		platform_yield();
-	rcu_read_unlock();
-	return e;
-}
 
 static void reader(void *unused)
 {
 	(void)unused;
 	for (uint64_t i = 0; i < 3; i++) {
 		uint64_t key = i == 2 ? 0 : 1 + sim_random(2);
-		struct entry *e = find(key);
+		struct nulls_entry *e = nulls_find(&world, key);
 
 		if (!key)
-			sim_assert(e == always);
+			sim_assert(e == &always->in);
 		if (!e)
 			continue;
 		world_stay(3);
-		sim_assert(key_of(e) == key);
+		sim_assert(nulls_key_of(e) == key);
 		put(e);
 	}
 }
@@ -184,8 +140,7 @@ static void begin(enum world_mode mode)
 {
 	world_configure(mode);
 	quiesce__init();
-	for (unsigned long i = 0; i < NR_CHAINS; i++)
-		INIT_HLIST_NULLS_HEAD(&chain[i], i);
+	nulls_begin();
 	entries = kmem_cache_create("entries", sizeof(struct entry), 64, SLAB_TYPESAFE_BY_RCU, construct);
 	others = kmem_cache_create("others", sizeof(struct entry), 64, 0, NULL);
 	sim_assert(entries && others);
