@@ -4,8 +4,9 @@
 . "$(dirname "$0")/lib.sh"
 with clang-19 || { skip "clang-19 is not installed"; finish; }
 step "build with clang" setup "$CI_BUILD/clang" "build unit" --werror -Doptimization=3 || finish
-# Left out: tests of `sources`, which choose their compilers themselves, and slow tests, which check tables that do not change.
-count_suites "$CI_BUILD/clang" "build unit" --no-suite slow --no-suite sources
+# Left out: tests of `sources`, which choose their compilers themselves, of `formats`, which no compiler changes, and slow tests, which check
+# tables that do not change.
+count_suites "$CI_BUILD/clang" "build unit" --no-suite slow --no-suite sources --no-suite formats
 libraries()
 {
 	local dir=$CI_BUILD/clang-lto

@@ -9,7 +9,7 @@ if ! python3 -c 'import matplotlib, jinja2' 2>/dev/null && ! /usr/bin/python3 -c
 	skip "matplotlib or Jinja is not installed"
 	finish
 fi
-count_meson "$plain" --no-rebuild "reports" "hash tables of the tool"
+count_meson "$plain" --no-rebuild "reports" "figures of hash tables"
 step "quiesce report --quick" "$plain/tools/quiesce" report --quick --output "$CI_BUILD/report" || finish
 out=$(mktemp)
 python3 tests/report/browser.py "$CI_BUILD/report" | tee "$out"
