@@ -27,6 +27,7 @@ static uint32_t begin_step(struct work *w)
 static uint64_t end_step(struct work *w, uint64_t ns)
 {
 	w->in_step--;
+	sim_assert(quiesce__helper_running()); /* I4: no dispatcher has ended before the thread of this step */
 	world_add(&w->over);
 	return ns;
 }
