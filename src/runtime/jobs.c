@@ -317,7 +317,7 @@ static void end_steps(struct quiesce__run *run)
 {
 	(void)run;
 	quiesce__lock(&h->lock);
-	h->runner[QUIESCE_NR_RUNNERS].by = NULL;
+	quiesce_store_relaxed(&h->runner[QUIESCE_NR_RUNNERS].by, NULL); /* Relaxed: other threads only compare it with themselves. */
 	quiesce__unlock(&h->lock);
 }
 
@@ -347,7 +347,7 @@ void quiesce__jobs_take_steps(void)
 	quiesce__lock(&h->lock);
 	mine = h->state == QUIESCE_HELPER_NONE && !h->runner[QUIESCE_NR_RUNNERS].by;
 	if (mine)
-		h->runner[QUIESCE_NR_RUNNERS].by = self;
+		quiesce_store_relaxed(&h->runner[QUIESCE_NR_RUNNERS].by, self); /* Relaxed: the thread itself loads it without the lock. */
 	quiesce__unlock(&h->lock);
 	if (!mine)
 		return;
