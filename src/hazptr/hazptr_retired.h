@@ -169,6 +169,12 @@ static inline void quiesce__retired_step_end(struct quiesce__retired_queue *r)
 	quiesce_store_release(HP7, &r->stepping, 0);
 }
 
+/* True if the queue holds so many bytes that they are a batch, however few objects there are. */
+static inline bool quiesce__retired_is_large(const struct quiesce__retired_queue *r)
+{
+	return r->bytes >= HAZPTR_BATCH_BYTES && !QUIESCE_MUTANT(hazptr_bytes_unbounded);
+}
+
 void quiesce__hazptr_run_proxy(struct hazptr_head *head);
 
 /* The address that slots protect for the object of @head, or of the entry @item. */
@@ -217,6 +223,10 @@ void quiesce__proxies_fork_child(void);
 
 #define QUIESCE_SWEEP_CHUNK 64u /* callbacks between two visits of the fork gate */
 
+/* hazptr_visit.c: the owner of @r visits it at its limit; @next: object that is being retired, and does not fit; or NULL. */
+void quiesce__retired_visit(struct quiesce__retired_queue *r, struct hazptr_head *next);
+/* Push @head to a shard's list, for a thread with queue @r, or without one. */
+void quiesce__retired_hand_over(const struct quiesce__retired_queue *r, struct hazptr_head *head);
 /* hazptr_queue.c: a queue for the calling thread; NULL: it exits, or memory is exhausted. */
 struct quiesce__retired_queue *quiesce__retired_new(struct quiesce_tls_v1 *self);
 /* List @r, so that the sweeper visits it; under its lock. */

@@ -22,7 +22,7 @@
  *   NO_HEAVY     HP1: no fence before the slot is read
  *   NO_RECHECK    a barrier that has swept does not check whether an object came meanwhile (with BARRIER)
  *
- * Source: src/hazptr/hazptr_retire.c queue push(r, item) ; quiesce_fence_mode(HP4) ; quiesce_load_relaxed(&r->limit) ; visit_at_limit(r
+ * Source: src/hazptr/hazptr_retire.c queue push(r, item) ; quiesce_fence_mode(HP4) ; quiesce_load_relaxed(&r->limit) ; quiesce__retired_visit(r
  * Source: src/hazptr/hazptr_sweep.c drain_to quiesce__retired_nr_waiting(r) ; quiesce_store_relaxed(&r->limit, 0) ; quiesce__retired_drain_one(r)
  * Source: src/hazptr/hazptr_sweep.c recheck_drained quiesce_fence_full(HP6) ; recheck_drained_queue(r
  * Source: src/hazptr/hazptr_helper.c schedule_next_step set_scheduled( ; quiesce_fence_full(HP5) ; anything_left(ns)
