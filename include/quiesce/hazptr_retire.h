@@ -23,6 +23,9 @@ struct hazptr_head {
 
 QUIESCE_API void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
 QUIESCE_API void quiesce_call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
+/* quiesce_call_hazptr_inline() with a function that only frees the memory of the object, as free() does:
+ * it ends no thread, and is no cancellation point. */
+QUIESCE_API void quiesce__call_hazptr_freeing(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
 QUIESCE_API void quiesce_kfree_hazptr(void *object, size_t offset, size_t bytes);
 QUIESCE_API void quiesce_hazptr_retire(void *object, void (*deleter)(void *object), size_t bytes);
 QUIESCE_API void quiesce__call_hazptr_debug(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes);
@@ -31,10 +34,12 @@ QUIESCE_API void quiesce__hazptr_retire_debug(void *object, void (*deleter)(void
 #ifdef QUIESCE_DEBUG
 #define QUIESCE__CALL_HAZPTR quiesce__call_hazptr_debug
 #define QUIESCE__CALL_HAZPTR_INLINE quiesce__call_hazptr_inline_debug
+#define QUIESCE__CALL_HAZPTR_FREEING quiesce__call_hazptr_inline_debug
 #define QUIESCE__HAZPTR_RETIRE quiesce__hazptr_retire_debug
 #else
 #define QUIESCE__CALL_HAZPTR quiesce_call_hazptr
 #define QUIESCE__CALL_HAZPTR_INLINE quiesce_call_hazptr_inline
+#define QUIESCE__CALL_HAZPTR_FREEING quiesce__call_hazptr_freeing
 #define QUIESCE__HAZPTR_RETIRE quiesce_hazptr_retire
 #endif
 QUIESCE_API void quiesce_hazptr_barrier(void);
@@ -87,9 +92,9 @@ QUIESCE_PLAIN void call_hazptr_sized(struct hazptr_head *head, void (*func)(stru
  * Throughput grows with the number of retirers, and garbage is bounded ("Bound" in hazptr.h).  Once
  * per batch the call scans all slots, and finds which objects of this thread that were retired by
  * call_hazptr_inline() or kfree_hazptr() are not protected; it hands those of call_hazptr() over.
- * Each fourth call or so runs the callbacks of four of the objects that were found, so that no call
+ * Each sixth call or so runs the callbacks of six of the objects that were found, so that no call
  * takes long and memory is freed at the pace at which it is allocated.  A call runs more of them
- * only if a batch has few objects because they are large, or less than five, or if the thread
+ * only if a batch has few objects because they are large, or less than seven, or if the thread
  * is a batch behind, after a reader that protected many objects for example.
  * Context: any thread, also in an RCU section or a callback (there the call runs no callbacks); not in a signal
  *   handler.  The library does not sleep here, and never waits; while a fork is being prepared the

@@ -29,6 +29,7 @@ static struct quiesce__retired_queue *adopt(void)
 
 static void add_queue(struct quiesce__retired_queue *r)
 {
+	quiesce__gate_expect_owner();
 	quiesce__lock(&quiesce__sweep.lists_lock);
 	r->shard = quiesce__sweep.nr_made++ % QUIESCE_NR_SWEEP_SHARDS;
 	r->next = quiesce__sweep.queues;
@@ -109,8 +110,9 @@ void quiesce__retired_fit_table(struct quiesce__retired_queue *r, const struct q
 		r->table_used /= 2;
 }
 
-/* A free() in a step has ended the thread: end the step; the object counts as run.  With the limit 0 the next owner visits the
- * queue at its first object, and not only when it is full: objects that the free() retired have raised the limit. */
+/* A free() in a step has ended the thread, or a function that had to do no more: leave the gate, and end the step; the object counts as
+ * run.  With the limit 0 the next owner visits the queue at its first object, and not only when it is full: objects that the free()
+ * retired have raised the limit. */
 static void end_step(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r)
 {
 	if (quiesce_likely(!r->stepping) || QUIESCE_MUTANT(hazptr_ended_stepping))
@@ -118,6 +120,8 @@ static void end_step(struct quiesce_tls_v1 *self, struct quiesce__retired_queue 
 	self->state &= ~(QUIESCE_TLS_IN_HAZPTR | QUIESCE_TLS_IN_HEAP);
 	quiesce_store_relaxed(&r->nr_run, r->nr_run + r->consuming); /* Relaxed: a statistic. */
 	r->consuming = 0;
+	if (r->in_gate)
+		quiesce__gate_leave(&r->in_gate);
 	quiesce_store_relaxed(&r->limit, 0); /* Relaxed: no sweeper drains the queue during a step. */
 	quiesce__retired_step_end(r);
 }

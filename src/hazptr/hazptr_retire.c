@@ -25,15 +25,16 @@
  * I6. The owner never waits.  Where the lock is taken, its holder is the sweeper, which checks the queue
  *     again after it has released the lock; where the fork gate is closed, or the queue is full, objects stay
  *     in the queue, or go to a list.
- * I7. If a callback ends its thread, visit_ended() finishes the visit: the queue is as after a visit that ran
+ * I7. If a callback ends its thread, visit_ended() or step_ended() finishes the visit: the queue is as after a visit that ran
  *     fewer callbacks, and listed.  If a free() does so in a step, which has no run, the thread's exit ends the step.
  * I8. The owner reclaims at most STEP objects in a call, and as many as it retires.  An allocator keeps a few
  *     objects of a size at hand, and is several times as slow if many are freed in a row and allocated in a row.
  *     As the waiting objects become more the ready ones become fewer, so together they are at most a batch, besides
  *     those that are protected.  An owner that is far behind, because callbacks retire or a reader has let many objects go,
  *     and one whose few objects are large, reclaims all that are ready.
- * I9. A step, a visit that frees a few ready objects, takes no lock: the owner sets @stepping, and goes on if
- *     @revoked is clear.  The sweeper revokes that, fences, and drains no queue whose owner is in a step.
+ * I9. A step, a visit that reclaims a few ready objects, takes no lock: the owner sets @stepping, and goes on if
+ *     @revoked is clear.  The sweeper revokes that, fences, and drains no queue whose owner is in a step.  A step begins
+ *     only with a limit above 0, so the queue is listed: a barrier finds it, and waits for the callbacks of the step.
  *
  * HP2  object queued                                 | queue drained
  * HP4  object queued, then limit read                | limit 0, fence, then queued read
@@ -54,7 +55,7 @@ static void push(struct quiesce__retired_queue *r, uintptr_t item)
 static inline void queue(struct quiesce__retired_queue *r, uintptr_t item, size_t bytes)
 {
 	r->bytes += bytes;
-	r->for_helper += !(item & QUIESCE_RETIRED_HERE);
+	r->for_helper += !(item & QUIESCE_RETIRED_KIND);
 	push(r, item);
 	/* Either this thread reads the limit 0, or the sweeper that set it sees the object that was pushed,
 	 * and takes it. */
@@ -174,12 +175,17 @@ void quiesce_hazptr_retire(void *object, void (*deleter)(void *object), size_t b
 	}
 	proxy->object = object;
 	proxy->deleter = deleter;
-	call(&proxy->head, quiesce__hazptr_run_proxy, bytes, QUIESCE_RETIRED_HERE | QUIESCE_RETIRED_PROXY);
+	call(&proxy->head, quiesce__hazptr_run_proxy, bytes, QUIESCE_RETIRED_PROXY);
 }
 
 void quiesce_call_hazptr(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
 {
 	call(head, func, bytes, 0);
+}
+
+void quiesce__call_hazptr_freeing(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)
+{
+	call(head, func, bytes, QUIESCE_RETIRED_PLAIN);
 }
 
 void quiesce_call_hazptr_inline(struct hazptr_head *head, void (*func)(struct hazptr_head *head), size_t bytes)

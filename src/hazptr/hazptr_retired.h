@@ -12,8 +12,10 @@
 
 /* Bits of an entry: the low bits of the address of a head, which is aligned as pointers are. */
 #define QUIESCE_RETIRED_MARK ((uintptr_t)1) /* protected, as an earlier round of the scan has found */
-#define QUIESCE_RETIRED_HERE ((uintptr_t)2) /* the owner may reclaim it: free(), call_hazptr_inline() */
-#define QUIESCE_RETIRED_PROXY ((uintptr_t)4) /* the head is that of a struct quiesce__proxy */
+#define QUIESCE_RETIRED_KIND ((uintptr_t)6)  /* one of the following kinds; 0: only the helper may reclaim it */
+#define QUIESCE_RETIRED_HERE ((uintptr_t)2)  /* the owner may reclaim it, too: free(), call_hazptr_inline() */
+#define QUIESCE_RETIRED_PLAIN ((uintptr_t)4) /* as HERE; its function frees memory and does nothing else */
+#define QUIESCE_RETIRED_PROXY ((uintptr_t)6) /* as HERE; the head is that of a struct quiesce__proxy */
 #define QUIESCE_RETIRED_BITS ((uintptr_t)7)
 
 /* Represents an object without a head in a queue: see hazptr_proxies.c. */
@@ -189,12 +191,12 @@ static inline uintptr_t quiesce__retired_address(uintptr_t item)
 {
 	uintptr_t head = item & ~QUIESCE_RETIRED_BITS;
 
-	return item & QUIESCE_RETIRED_PROXY && !QUIESCE_MUTANT(hazptr_scans_for_own_proxy) ?
+	return (item & QUIESCE_RETIRED_KIND) == QUIESCE_RETIRED_PROXY && !QUIESCE_MUTANT(hazptr_scans_for_own_proxy) ?
 		       (uintptr_t)((const struct quiesce__proxy *)head)->object :
 		       head;
 }
 
-/* Call the function of @head in @run, which records it. */
+/* Call the function of @head in @run, which records it; NULL: the function only frees memory. */
 static inline void quiesce__hazptr_call(struct quiesce__run *run, struct hazptr_head *head)
 {
 	uintptr_t func = (uintptr_t)head->func;
@@ -203,7 +205,8 @@ static inline void quiesce__hazptr_call(struct quiesce__run *run, struct hazptr_
 		quiesce__object_free_in_heap((char *)head - (func - 1));
 		return;
 	}
-	run->func = func;
+	if (run)
+		run->func = func;
 	head->func(head);
 	quiesce__init(); /* the callback may have forked without handlers, and this may be the child */
 }

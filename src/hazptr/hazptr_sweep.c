@@ -451,7 +451,7 @@ static bool queues_done(void)
 
 	take_listed();
 	for (struct quiesce__retired_queue *r = quiesce__sweep.to_visit; r && done; r = r->next_listed)
-		done = !quiesce__retired_nr_waiting(r) && !quiesce_load_relaxed(&r->lock.word); /* Relaxed: a hint. */
+		done = !quiesce__retired_nr_waiting(r) && !is_stepping(r) && !quiesce_load_relaxed(&r->lock.word); /* Relaxed: a hint. */
 	return done;
 }
 
@@ -468,8 +468,8 @@ bool quiesce__hazptr_check_all_done(uint64_t deadline)
 	done = done && !s->barriers;
 	quiesce__unlock(&s->lists_lock);
 	if (done) { /* leave nothing to visit; an object may have been retired just now */
-		quiesce__sweep_visit(true, QUIESCE_DEADLINE_PAST);
-		done = !quiesce__sweep_scan();
+		done = quiesce__sweep_visit(true, QUIESCE_DEADLINE_PAST); /* false: an owner still runs callbacks */
+		done = !quiesce__sweep_scan() && done;
 	}
 	quiesce__sweep_end();
 	if (done)

@@ -15,7 +15,7 @@
 #define STEP 1u
 #define TRY_HELPER 1u
 #else
-#define STEP 4u              /* most objects that an owner reclaims in one call while it keeps pace */
+#define STEP 6u              /* most objects that an owner reclaims in one call while it keeps pace */
 #define TRY_HELPER 8u        /* without a helper, a start is tried again after this many objects */
 #endif
 
@@ -136,7 +136,7 @@ static bool hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired
 		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, i)); /* Relaxed: under the lock. */
 		struct hazptr_head *head = (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS);
 
-		if (((item & QUIESCE_RETIRED_HERE) && !all) || !head) /* NULL: lost in a fork without handlers (I3) */
+		if (((item & QUIESCE_RETIRED_KIND) && !all) || !head) /* NULL: lost in a fork without handlers (I3) */
 			continue;
 		move_to_ready(r, i, 0);
 		head->next = first;
@@ -155,30 +155,46 @@ static bool hand_over(const struct quiesce_tls_v1 *self, struct quiesce__retired
 
 /* ---- the owner reclaims ---- */
 
-/* Remove the next ready object, if it is for free() or @any; NULL: there is none. */
-static struct hazptr_head *take_ready(struct quiesce__retired_queue *r, bool any)
+/* Which ready objects a step reclaims, in ascending order: those for free(), those with a function that only frees memory, all. */
+enum runs { RUNS_FREE, RUNS_PLAIN, RUNS_ALL };
+
+static bool is_plain(uintptr_t item)
 {
-	struct hazptr_head *head = NULL;
-
-	for (; !head && r->taken != r->ready; quiesce_store_relaxed(&r->taken, r->taken + 1)) { /* Relaxed: under the lock. */
-		uintptr_t item = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)); /* Relaxed: under the lock. */
-
-		head = (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS);
-		if (head && !any && (uintptr_t)head->func > QUIESCE_KFREE_OFFSET_MAX)
-			return NULL;
-	}
-	return head;
+	return (item & QUIESCE_RETIRED_KIND) == QUIESCE_RETIRED_PLAIN || QUIESCE_MUTANT(hazptr_all_plain);
 }
 
-/* Reclaim at most @nr ready objects; only objects for free(), unless in @run.  Returns how many of @nr are left.  By the owner, under
- * the lock; in a run, inside the gate. */
-static uint32_t run_ready(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, uint32_t nr, struct quiesce__run *run)
+/* True if objects as that of entry @item are among those that @runs has. */
+static bool is_among(uintptr_t item, enum runs runs)
+{
+	const struct hazptr_head *head = (const struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS);
+
+	return runs == RUNS_ALL || (runs == RUNS_PLAIN && is_plain(item)) ||
+	       (uintptr_t)head->func <= QUIESCE_KFREE_OFFSET_MAX;
+}
+
+/* Remove the next ready object, if it is among those of @runs; NULL: it is not, or there is none. */
+static struct hazptr_head *take_ready(struct quiesce__retired_queue *r, enum runs runs)
+{
+	uintptr_t item = 0;
+
+	for (; !item && r->taken != r->ready; quiesce_store_relaxed(&r->taken, r->taken + 1)) { /* Relaxed: under the lock. */
+		item = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)) & ~QUIESCE_RETIRED_MARK; /* Relaxed: under the lock. */
+		if (item && !is_among(item, runs))
+			return NULL;
+	}
+	return (struct hazptr_head *)(item & ~QUIESCE_RETIRED_BITS);
+}
+
+/* Reclaim at most @nr of the ready objects that @runs has, until another one comes; all of them only in @run.  Returns how many of
+ * @nr are left.  By the owner, under the lock or in a step, and inside the gate unless all are for free(). */
+static uint32_t run_ready(struct quiesce_tls_v1 *self, struct quiesce__retired_queue *r, uint32_t nr, enum runs runs,
+			  struct quiesce__run *run)
 {
 	struct hazptr_head *head;
 
 	r->consuming = 1;
 	self->state |= QUIESCE_TLS_IN_HAZPTR;
-	for (; nr && (head = take_ready(r, run)); nr--) {
+	for (; nr && (head = take_ready(r, runs)); nr--) {
 		uintptr_t later = quiesce_load_relaxed(quiesce__retired_entry(r, r->taken + PREFETCH)); /* Relaxed: a hint. */
 
 		__builtin_prefetch((const void *)later);
@@ -196,7 +212,7 @@ static void try_run_ready(struct quiesce_tls_v1 *self, struct quiesce__retired_q
 {
 	if (!enter_gate(self, r))
 		return;
-	run_ready(self, r, nr, self->runs);
+	run_ready(self, r, nr, RUNS_ALL, self->runs);
 	leave_gate(self, r);
 }
 
@@ -341,16 +357,20 @@ static void visit(struct quiesce__run *run)
 	v->when = handed ? QUIESCE_SWEEPS_SOON : first || full ? QUIESCE_SWEEPS_LATER : QUIESCE_SWEEPS_NEVER;
 }
 
-/* I7: finish a visit in which a callback ended the thread. */
-static void visit_ended(struct quiesce__run *run)
+/* I7: a callback has ended the thread: it counts as run, and the gate is left, for which a sweeper may wait with the lock. */
+static void leave_ended(struct quiesce__retired_queue *r)
 {
-	struct visit *v = (struct visit *)run;
-	struct quiesce__retired_queue *r = v->r;
-
 	quiesce_store_relaxed(&r->nr_run, r->nr_run + r->consuming); /* Relaxed: a statistic. */
 	r->consuming = 0;
 	if (!QUIESCE_MUTANT(hazptr_ended_inside))
 		leave_gate(quiesce__self(), r);
+}
+
+/* I7: finish the visit of a thread that has ended; under the lock, which is released. */
+static void finish_ended(const struct visit *v)
+{
+	struct quiesce__retired_queue *r = v->r;
+
 	set_limit(r, next_visit(r));
 	if (!QUIESCE_MUTANT(hazptr_ended_unlisted))
 		list_if_any(r);
@@ -359,6 +379,14 @@ static void visit_ended(struct quiesce__run *run)
 		quiesce__retired_hand_over(r, v->next);
 	else
 		quiesce__sweep_schedule(QUIESCE_SWEEPS_SOON);
+}
+
+static void visit_ended(struct quiesce__run *run)
+{
+	struct visit *v = (struct visit *)run;
+
+	leave_ended(v->r);
+	finish_ended(v);
 }
 
 /* I6: take the lock; false: its holder will check this queue once more. */
@@ -371,8 +399,46 @@ static bool lock_own(struct quiesce__retired_queue *r)
 	return quiesce__trylock(&r->lock);
 }
 
-/* I8: free a few ready objects, because free() needs neither run nor gate.  True: that was all of the visit; else up to @v->nr
- * ready objects, or a scan, are left. */
+static void step_callbacks(struct quiesce__run *run)
+{
+	struct visit *v = (struct visit *)run;
+
+	v->nr = run_ready(quiesce__self(), v->r, v->nr, RUNS_ALL, run);
+}
+
+static void step_ended(struct quiesce__run *run)
+{
+	struct visit *v = (struct visit *)run;
+
+	leave_ended(v->r);
+	quiesce__retired_step_end(v->r);
+	quiesce__lock(&v->r->lock);
+	finish_ended(v);
+}
+
+/* The next ready entry, of which there is one. */
+static uintptr_t next_ready(struct quiesce__retired_queue *r)
+{
+	return quiesce_load_relaxed(quiesce__retired_entry(r, r->taken)); /* Relaxed: the owner's own. */
+}
+
+/* I8: reclaim a few ready objects.  free() needs neither run nor gate; a function that only frees memory, as free() does, no run. */
+static void run_step(struct quiesce_tls_v1 *self, struct visit *v)
+{
+	struct quiesce__retired_queue *r = v->r;
+
+	if (!(next_ready(r) & QUIESCE_RETIRED_PLAIN))
+		v->nr = run_ready(self, r, STEP, RUNS_FREE, NULL);
+	if (!v->nr || !nr_ready(r) || !enter_gate(self, r))
+		return;
+	if (is_plain(next_ready(r)))
+		v->nr = run_ready(self, r, v->nr, RUNS_PLAIN, NULL);
+	if (v->nr && nr_ready(r))
+		quiesce__run(&v->run, step_callbacks, step_ended);
+	leave_gate(self, r);
+}
+
+/* I9: make the visit without the lock.  True: that was all of the visit; else up to @v->nr ready objects, or a scan, are left. */
 static bool step(struct visit *v)
 {
 	struct quiesce__retired_queue *r = v->r;
@@ -382,9 +448,9 @@ static bool step(struct visit *v)
 	if ((self->state & QUIESCE_TLS_IN_HAZPTR) || is_in_heap(self) || !quiesce__helper_running() || !quiesce__retired_step_begin(r))
 		return false;
 	if (nr_ready(r) && quiesce_load_relaxed(&r->limit) && !is_full(r)) { /* Relaxed: I9. */
-		v->nr = run_ready(self, r, STEP, NULL);
+		run_step(self, v);
 		done = !v->nr || !nr_ready(r);
-		if (done)
+		if (done) /* not 0: the last object still waits, so the queue stays listed, also if a callback has forked */
 			set_limit(r, next_visit(r));
 	}
 	quiesce__retired_step_end(r);
@@ -393,8 +459,17 @@ static bool step(struct visit *v)
 
 void quiesce__retired_visit(struct quiesce__retired_queue *r, struct hazptr_head *next)
 {
-	struct visit v = { .run.call = "call_hazptr_inline()", .r = r, .next = next, .nr = STEP };
+	struct visit v;
 
+	/* By hand: a compiler clears the whole structure by a slow instruction otherwise. */
+	v.run.call = "call_hazptr_inline()";
+	v.run.func = 0;
+	v.run.named = NULL;
+	v.run.back = NULL;
+	v.r = r;
+	v.next = next;
+	v.nr = STEP;
+	v.when = QUIESCE_SWEEPS_NEVER;
 	if (r->consuming) { /* this thread holds the lock */
 		r->max_queued = r->taken + QUIESCE_RETIRED_ENTRIES;
 		quiesce_store_relaxed(&r->limit, r->max_queued); /* Relaxed: under the lock. */

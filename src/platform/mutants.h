@@ -17,7 +17,7 @@
 	X(hazptr_scans_for_own_proxy) X(hazptr_no_scan) X(cohort_back_fresh) X(cohort_outer_fresh) X(cohort_child_fresh) \
 	X(hazptr_barrier_early) X(hazptr_list_lost) X(hazptr_drain_unmarked) X(hazptr_check_once) \
 	X(hazptr_rest_unchecked) X(hazptr_runs_in_caller) X(hazptr_bytes_unbounded) X(hazptr_exit_waits) \
-	X(hazptr_waits_for_gate) X(hazptr_stays_in_gate) X(hazptr_unpaced) X(hazptr_steps_on)
+	X(hazptr_waits_for_gate) X(hazptr_stays_in_gate) X(hazptr_unpaced) X(hazptr_steps_on) X(hazptr_all_plain)
 
 /* Guards of the runtime: registry, fences, forks. */
 #define QUIESCE_GUARDS_OF_RUNTIME(X) \

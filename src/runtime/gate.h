@@ -9,7 +9,9 @@
  * of the calling thread. */
 void quiesce__gate_enter(uint32_t *running);
 void quiesce__gate_leave(uint32_t *running);
-/* Enter without waiting; false if a fork is being prepared. */
+/* Enter without waiting; false if a fork is being prepared.  quiesce__gate_expect_owner() comes first, once in each thread that
+ * may do so, or on its behalf. */
+void quiesce__gate_expect_owner(void);
 bool quiesce__gate_try_enter(uint32_t *running);
 
 /* Before fork(): close the gate, and wait a limited time for callbacks inside it.  After fork(): open the

@@ -31,6 +31,7 @@ struct object {
 
 static struct object objects[NR];
 static int nr_ran, nr_reported;
+static uint32_t batch = 1; /* with 1 an owner reclaims every object in a visit, with 8 a few, in steps */
 static char reported[400];
 
 static void hook(enum quiesce_misuse kind, const char *text)
@@ -172,7 +173,7 @@ static void *queue_all(void *arg)
 	int state;
 
 	may_create = 1;
-	quiesce_set_thread_hazptr_batch(1, 1);
+	quiesce_set_thread_hazptr_batch(batch, batch);
 	while (job->next < job->nr)
 		job->kind->queue(&objects[job->next++]);
 	if (job->waits)
@@ -247,10 +248,13 @@ static void each_kind(enum action action, bool waits)
 	bool ends = action == EXIT || action == ALLOW_AND_BE_CANCELLED;
 
 	quiesce_set_misuse_hook(hook);
-	quiesce_set_hazptr_batch(1, 1);
-	for (int i = 0; i < NR_KINDS; i++) {
-		bool survived = run_job(&kinds[i], waits, action, NR, 7);
+	for (int n = 0; n < 2 * NR_KINDS; n++) {
+		int i = n / 2;
+		bool survived;
 
+		batch = n % 2 ? 8 : 1;
+		quiesce_set_hazptr_batch(batch, batch);
+		survived = run_job(&kinds[i], waits, action, NR, 7);
 		assert_int_equal(quiesce_shutdown(0), 0); /* a thread that ends reports after it has released everything */
 		if (flag_get(&nr_reported) != (ends ? (NR + 6) / 7 : 0))
 			fail_msg("%s: %d reports, %s", kinds[i].name, flag_get(&nr_reported), reported);

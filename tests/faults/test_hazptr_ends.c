@@ -286,10 +286,59 @@ static void a_plugin_is_unloaded_after_a_barrier(void **state)
 	assert_true(hazptrs_work() && worker_works());
 }
 
+/* ---- a thread that a callback has ended in a step holds nothing: its cleanup handlers may wait ---- */
+
+static int nr_ended;
+
+static void end_once(struct hazptr_head *head)
+{
+	(void)head;
+	if (!nr_ended++)
+		pthread_exit(NULL);
+}
+
+static void count_end(enum quiesce_misuse kind, const char *text)
+{
+	(void)text;
+	must(kind == QUIESCE_MISUSE_EXIT_IN_CALLBACK);
+}
+
+static void waits_for_the_rest(void *unused)
+{
+	(void)unused;
+	hazptr_barrier();
+}
+
+static void *ends_in_a_step(void *unused)
+{
+	quiesce_set_thread_hazptr_batch(8, 8);
+	pthread_cleanup_push(waits_for_the_rest, NULL);
+	for (int i = 0; i < 40; i++)
+		call_hazptr_inline(&object[i].hazptr, end_once);
+	pthread_cleanup_pop(0);
+	return unused;
+}
+
+static void an_ended_thread_may_wait(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	fresh();
+	nr_ended = 0;
+	quiesce_set_misuse_hook(count_end);
+	thread_must(pthread_create(&thread, NULL, ends_in_a_step, NULL));
+	pthread_join(thread, NULL);
+	hazptr_barrier();
+	assert_in_range(nr_ended, 2, 39); /* those that were queued before the end */
+	quiesce_set_misuse_hook(NULL);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(hazard_pointers_in_late_destructors),
+		TEST(an_ended_thread_may_wait),
 		TEST(threads_that_vanish),
 		TEST(threads_that_come_and_go_leave_nothing),
 		TEST(the_smallest_stack_suffices),

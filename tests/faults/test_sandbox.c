@@ -75,6 +75,10 @@ static void losing_every_fence_is_fatal_and_said(void **state)
 	assert_non_null(strstr(o.text, "QUIESCE_FENCE=full"));
 }
 
+static void use_nothing(void)
+{
+}
+
 /* ---- retiring where every fence is refused ---- */
 
 struct retired {
@@ -117,6 +121,48 @@ static void retiring_needs_no_fence(void **state)
 {
 	(void)state;
 	succeeds(retire_without_fences);
+}
+
+/* ---- a fork where every fence is refused, or would be fatal ---- */
+
+static void fork_without_fences(void)
+{
+	struct outcome o;
+
+	rcu_read_lock();
+	rcu_read_unlock();
+	filter_now("membarrier=kill");
+	in_child(use_nothing, &o);
+	must(exited_with(o.status, 0));
+	_exit(0);
+}
+
+struct protected {
+	struct hazptr_head hazptr;
+};
+
+static void fork_of_a_retirer(void)
+{
+	struct outcome o;
+
+	for (int i = 0; i < 100; i++) {
+		struct protected *object = malloc(sizeof(*object));
+
+		must(object != NULL);
+		kfree_hazptr(object, hazptr);
+	}
+	filter_now("membarrier=EPERM");
+	filter_now("sched_setaffinity=EPERM");
+	in_child(use_nothing, &o);
+	must(exited_with(o.status, 0));
+	_exit(0);
+}
+
+static void a_fork_needs_no_fence(void **state)
+{
+	(void)state;
+	succeeds(fork_without_fences);
+	succeeds(fork_of_a_retirer);
 }
 
 /* ---- no memory for the registry: sections are counted together ---- */
@@ -307,6 +353,7 @@ int main(int argc, char **argv)
 		TEST(losing_membarrier_is_said_once),
 		TEST(losing_every_fence_is_fatal_and_said),
 		TEST(retiring_needs_no_fence),
+		TEST(a_fork_needs_no_fence),
 		TEST(callbacks_without_queues_run),
 		TEST(the_worker_cannot_be_started_again),
 	};

@@ -24,7 +24,7 @@ import gen_a64  # noqa: E402
 
 STANDS_FOR = {"quiesce_fence_light": ("quiesce_fence_mode",),
               "quiesce_fence_full": ("quiesce_fence_mode", "quiesce_fence_heavy", "quiesce_fence_heavy_shared"),
-              "quiesce_fence_heavy": ("quiesce_fence_heavy_shared", "quiesce_fence_restart"),
+              "quiesce_fence_heavy": ("quiesce_fence_heavy_shared", "quiesce_fence_heavy_try", "quiesce_fence_restart"),
               "quiesce_load_acquire": ("quiesce_claim", "quiesce_claim_own", "quiesce_count_unless", "quiesce_count_acquire",
                                        "quiesce_count_acquire_at", "quiesce_sheaf_pop", "quiesce_sheaf_push"),
               "quiesce_store_release": ("quiesce_claim", "quiesce_claim_own", "quiesce_own_store_release", "quiesce_count_release",

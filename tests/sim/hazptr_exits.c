@@ -85,6 +85,37 @@ static void setup_exits_handed(void)
 	setup_exits();
 }
 
+/* Objects whose function only frees memory, beside others: their function may be cancelable, and no other is. */
+static void free_plainly(struct hazptr_head *head)
+{
+	world_free_head(head);
+	sim_point("in a function that only frees");
+}
+
+static void plain_updater(void *index)
+{
+	for (int i = 0; i < 8; i++) {
+		struct item *old = world_replace((intptr_t)index);
+
+		if (sim_random(2)) {
+			world_retire(old, free_and_exit);
+			continue;
+		}
+		world_last_words(old);
+		world_nr_retired++;
+		quiesce__call_hazptr_freeing(&old->head, free_plainly, sizeof *old);
+	}
+}
+
+static void setup_exits_plain(void)
+{
+	world_begin();
+	world_inline = true;
+	world_readers(1);
+	sim_spawn(plain_updater, (void *)0, "updater");
+	sim_spawn(plain_updater, (void *)1, "updater");
+}
+
 /* Batches have one object, and only objects that callbacks have retired are left. */
 static void retires_and_exits(struct hazptr_head *head)
 {
@@ -323,6 +354,7 @@ const struct sim_scenario hazptr_exit_scenarios[] = {
 	EXITS(exits, "callbacks end the thread that retires, or the helper"),
 	EXITS(full_exits, "... without membarrier"),
 	EXITS(exits_inline, "... all of them where they were retired"),
+	EXITS(exits_plain, "... and functions that only free memory run between them"),
 	EXITS(exits_handed, "... all of them in the helper"),
 	EXITS(exits_chain, "... and what they have retired is left"),
 	EXITS(exits_rounds, "... of scans of many slots"),

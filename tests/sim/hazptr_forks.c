@@ -172,6 +172,98 @@ static void setup_fork_unannounced(void)
 	sim_spawn(parents_reader, NULL, "reader");
 }
 
+/* ---- the gate of callbacks in steps: none runs between the two halves of a fork ---- */
+
+static int nr_inside;     /* threads in a callback of their own */
+static bool being_forked; /* the fork is prepared, and has not happened */
+
+static void runs_outside_of_forks(struct hazptr_head *head)
+{
+	sim_assert(!being_forked);
+	nr_inside++;
+	sim_point("in a callback");
+	sim_assert(!being_forked);
+	nr_inside--;
+	world_free_head(head);
+}
+
+static void retires_beside_forks(void *index)
+{
+	for (int i = 0; i < 10; i++)
+		world_retire(world_replace((intptr_t)index), runs_outside_of_forks);
+}
+
+static void prepares_forks(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		quiesce__fork_prepare();
+		being_forked = true;
+		sim_assert(!nr_inside);
+		sim_point("prepared");
+		being_forked = false;
+		quiesce__fork_parent();
+		world_stay(20);
+	}
+}
+
+static void setup_fork_steps(void)
+{
+	being_forked = false;
+	nr_inside = 0;
+	world_begin();
+	world_inline = true;
+	sim_spawn(retires_beside_forks, (void *)0, "updater");
+	sim_spawn(prepares_forks, NULL, "forker");
+}
+
+static void setup_full_fork_steps(void)
+{
+	setup_fork_steps();
+	sim_config()->membarrier = SIM_MEMBARRIER_ABSENT;
+}
+
+/* ---- a callback in a step forks, and retires an object in the child, whose queues were empty ---- */
+
+static int fork_at; /* index of the object whose callback forks */
+static bool has_forked;
+
+static void forks_in_a_step(struct hazptr_head *head)
+{
+	int index = world_nr_freed;
+
+	world_free_head(head);
+	if (index < fork_at || has_forked)
+		return;
+	has_forked = true;
+	quiesce__fork_prepare();
+	sim_fork();
+	quiesce__fork_child();
+	for (int i = (int)sim_random(3); i; i--)
+		world_retire(world_new(NULL), forks_in_a_step);
+	sim_saw();
+}
+
+static void retires_and_forks(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 8 && !has_forked; i++)
+		world_retire(world_replace(0), forks_in_a_step);
+	if (!has_forked) {
+		hazptr_barrier();
+		sim_assert(has_forked);
+	}
+}
+
+static void setup_fork_called(void)
+{
+	has_forked = false;
+	fork_at = (int)sim_random(6);
+	world_begin();
+	world_inline = true;
+	sim_spawn(retires_and_forks, NULL, "updater");
+}
+
 /* Objects that vanished threads were just handling may be lost, so none are counted. */
 static void finish_unannounced(void)
 {
@@ -194,6 +286,9 @@ const struct sim_scenario hazptr_fork_scenarios[] = {
 	{ .name = "fork_barrier", .what = "... in the middle of a barrier", .setup = setup_fork_barrier, .finish = finish_fork },
 	{ .name = "fork_chain", .what = "... in the middle of callbacks that retire", .setup = setup_fork_chain,
 	  .finish = finish_fork },
+	{ .name = "fork_steps", .what = "callbacks in steps, and forks", .setup = setup_fork_steps, .finish = world_finish },
+	{ .name = "full_fork_steps", .what = "... without membarrier", .setup = setup_full_fork_steps, .finish = world_finish },
+	{ .name = "fork_called", .what = "a callback forks, and retires in the child", .setup = setup_fork_called, .finish = world_finish },
 	{ .name = "fork_unannounced", .what = "... by a bare system call", .setup = setup_fork_unannounced, .finish = finish_unannounced },
 	{ .name = NULL },
 };

@@ -121,6 +121,49 @@ static void setup_steps(void)
 	sim_spawn(waits_beside_steps, NULL, "waiter");
 }
 
+/* With callbacks: a barrier waits for those of a step that is under way. */
+static struct item *called[10];
+static uint32_t nr_called;
+
+static void ends_late(struct hazptr_head *head)
+{
+	world_free_head(head);
+	sim_point("in a callback");
+	quiesce_store_relaxed(&((struct item *)head)->between, 1);
+}
+
+static void calls_in_steps(void *unused)
+{
+	(void)unused;
+	for (uint32_t i = 0; i < 10; i++) {
+		called[i] = world_replace(0);
+		quiesce_store_relaxed(&called[i]->between, 0);
+		world_retire(called[i], ends_late);
+		quiesce_store_release(RU3, &nr_called, i + 1);
+	}
+}
+
+static void waits_for_calls(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 3; i++) {
+		uint32_t nr = quiesce_load_acquire(RU3, &nr_called);
+
+		hazptr_barrier();
+		while (nr--)
+			sim_assert(quiesce_load_relaxed(&called[nr]->between) == 1);
+	}
+}
+
+static void setup_steps_called(void)
+{
+	quiesce_store_relaxed(&nr_called, 0);
+	world_begin();
+	world_inline = true;
+	sim_spawn(calls_in_steps, NULL, "updater");
+	sim_spawn(waits_for_calls, NULL, "waiter");
+}
+
 /* A free() by the owner may retire one more object, and ends the thread; another thread adopts the queue. */
 static uint32_t nr_ended;
 static int in_retirer; /* the thread that is in kfree_hazptr(); -1: none */
@@ -548,6 +591,8 @@ const struct sim_scenario hazptr_handed_scenarios[] = {
 	SCENARIO(sized, "a few large objects are a batch"),
 	SCENARIO(paced, "the owner reclaims one object in a call"),
 	SCENARIO(steps, "the owner frees in steps, beside barriers"),
+	SCENARIO(steps_called, "the owner runs callbacks in steps, beside barriers"),
+	VARIANT(full_steps_called, steps_called, without_membarrier, "... without membarrier"),
 	{ .name = "allocator", .what = "the program's free() retires", .setup = setup_allocator, .finish = finish_allocator,
 	  .must_see = "both barriers" },
 	VARIANT(full_steps, steps, without_membarrier, "... without membarrier"),

@@ -283,7 +283,7 @@ static void a_thread_chooses_its_batch(void **state)
 
 /* ---- the pace: no call reclaims many objects, and each reclaims as many as it retires ---- */
 
-enum { PACED_BATCH = 256, NR_PACED = 20000, MOST_AT_ONCE = 4 };
+enum { PACED_BATCH = 256, NR_PACED = 20000, MOST_AT_ONCE = 6 };
 
 static __thread int nr_run_here;
 static int most_in_a_call;
