@@ -35,6 +35,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <utility>
 #if __cplusplus >= 202002L
 #include <span>
@@ -67,6 +68,25 @@ namespace detail {
 #endif
 }
 
+/* A class derived from @T.  Its operator delete is ambiguous if @T has one of any form; and a
+ * std::default_delete of @T is made of that of this class, unless the program has specialised it. */
+struct hazard_delete {
+	static void operator delete(void *);
+};
+template<class T> struct hazard_derived : T, hazard_delete {};
+template<class T, class = void> inline constexpr bool has_own_delete = true;
+template<class T> inline constexpr bool has_own_delete<T, std::void_t<decltype(&hazard_derived<T>::operator delete)>> = false;
+
+/* True if @D ends an object by nothing but the global operator delete, which frees its memory.  False
+ * for a final class, of which that is not known. */
+template<class T, class D> constexpr bool only_frees()
+{
+	if constexpr (std::is_same_v<D, std::default_delete<T>> && std::is_trivially_destructible_v<T> && !std::is_final_v<T>)
+		return !has_own_delete<T> && std::is_constructible_v<D, const std::default_delete<hazard_derived<T>> &>;
+	else
+		return false;
+}
+
 } // namespace detail
 
 /** hazard_pointer_obj_base - base of classes whose objects can be protected and retired.
@@ -76,14 +96,22 @@ namespace detail {
  * no lock that a deleter or destructor takes.  retire_to_worker() never runs any: it is
  * call_hazptr(), and leaves all deleters to a thread of the library.  Both may be used together,
  * also for one class.
- * A deleter with state is part of the object that it deletes, as in the draft. */
+ * A deleter with state is part of the object that it deletes, as in the draft.
+ * An object of a class that is not final, with a trivial destructor and no operator delete of its
+ * own, whose deleter is std::default_delete, is only memory: retire() costs as much as
+ * kfree_hazptr() then.  It calls the global operator delete, also one that the program has replaced,
+ * in the thread's state of cancellation; that must not end the thread.  (A std::default_delete that
+ * the program has specialised runs as any other deleter, if it does not convert as the original.) */
 template<class T, class D> class hazard_pointer_obj_base {
 public:
 	void retire(D d = D()) noexcept
 	{
 		detail::require_hazard_protectable<T>();
 		quiesce__deleter = std::move(d);
-		::call_hazptr_inline_sized(&quiesce__head.head, quiesce__reclaim, sizeof(T));
+		if constexpr (detail::only_frees<T, D>())
+			QUIESCE__CALL_HAZPTR_FREEING(&quiesce__head.head, quiesce__reclaim, sizeof(T));
+		else
+			::call_hazptr_inline_sized(&quiesce__head.head, quiesce__reclaim, sizeof(T));
 	}
 
 	/* Extension: the deleter runs in a thread of the library, not in this call. */
