@@ -7,6 +7,7 @@ step "build with clang" setup "$CI_BUILD/clang" "build unit" --werror -Doptimiza
 # Left out: tests of `sources`, which choose their compilers themselves, of `formats`, which no compiler changes, and slow tests, which check
 # tables that do not change.
 count_suites "$CI_BUILD/clang" "build unit" --no-suite slow --no-suite sources --no-suite formats
+step "shared fields are not stored plainly" python3 scripts/check-plain.py .
 libraries()
 {
 	local dir=$CI_BUILD/clang-lto
