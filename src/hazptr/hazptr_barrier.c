@@ -5,7 +5,7 @@
  *   without the lock: wait until the first is not protected, reclaim it, scan again; then wait for barriers of lower numbers.
  *
  * I1. Each object that was retired before the call is reclaimed by this thread; or by a sweep or an owner
- *     whose lock this thread has waited for; or is in the list of a barrier with a lower number.
+ *     whose lock or step this thread has waited for; or is in the list of a barrier with a lower number.
  * I2. No thread holds a lock while it waits for a reader, so a reader that stays delays the barriers that
  *     wait for it, and no sweep.
  * I3. A completed wait for an address proves that its object may be reclaimed, even while wildcards are held

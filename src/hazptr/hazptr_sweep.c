@@ -3,7 +3,7 @@
  * were protected at the last scan.
  *
  * SW1. There is one sweeper at a time, and it holds the lock while callbacks run: a caller that has waited for
- *      that lock, and for the lock of each listed queue, has waited for the callbacks that were running.
+ *      that lock, and for the step and the lock of each listed queue, has waited for the callbacks that were running.
  * SW2. Gathered objects are in @fresh, @ready, @kept or @retired_again, and removed objects count as run: a fork
  *      waits until that holds.
  * SW3. A drained queue is checked once more after the fence of the scan, and listed if it is not empty, or if
