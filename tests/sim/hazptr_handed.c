@@ -504,77 +504,6 @@ static void finish_gate(void)
 	world_finish();
 }
 
-/* ---- what callbacks retire ---- */
-
-/* A chain is followed to its end at once, without a pause. */
-static uint64_t chain_begun, chain_took;
-
-static void retire_next(struct hazptr_head *head)
-{
-	world_free_head(head);
-	if (world_nr_retired == 1)
-		chain_begun = platform_now_ns();
-	if (world_nr_retired < 40)
-		world_retire(world_new(NULL), retire_next);
-	else
-		chain_took = platform_now_ns() - chain_begun;
-}
-
-static void begins_chain(void *unused)
-{
-	(void)unused;
-	world_retire(world_replace(0), retire_next);
-}
-
-static void setup_chain_at_once(void)
-{
-	world_begin();
-	sim_spawn(begins_chain, NULL, "updater");
-}
-
-static void finish_chain_at_once(void)
-{
-	if (chain_took > 3000000)
-		sim_fail("a chain took %llu ns", (unsigned long long)chain_took);
-	world_finish();
-}
-
-/* The callback of an object that retires itself again runs once in a while. */
-#define AGAIN 10
-static uint64_t again_begun, again_took;
-
-static void retire_self(struct hazptr_head *head)
-{
-	struct item *item = (struct item *)head;
-
-	world_free(item);
-	if (world_nr_retired == 1)
-		again_begun = platform_now_ns();
-	if (world_nr_retired < AGAIN)
-		world_retire(world_new(item), retire_self);
-	else
-		again_took = platform_now_ns() - again_begun;
-}
-
-static void begins_again(void *unused)
-{
-	(void)unused;
-	world_retire(world_replace(0), retire_self);
-}
-
-static void setup_again(void)
-{
-	world_begin();
-	sim_spawn(begins_again, NULL, "updater");
-}
-
-static void finish_again(void)
-{
-	if (again_took < (AGAIN / 2 - 1) * 1000000ull)
-		sim_fail("%d times in %llu ns", AGAIN, (unsigned long long)again_took);
-	world_finish();
-}
-
 #define SCENARIO(label, text) { .name = #label, .what = text, .setup = setup_##label, .finish = world_finish }
 #define VARIANT(label, other, change, text) \
 	{ .name = #label, .what = text, .setup = setup_##other, .but = change, .finish = world_finish }
@@ -604,7 +533,5 @@ const struct sim_scenario hazptr_handed_scenarios[] = {
 	VARIANT(full_rests, rests, without_membarrier, "... without membarrier"),
 	SCENARIO(beside_rcu, "a reader of RCU stays"),
 	{ .name = "gate", .what = "a retirer does not wait for a fork", .setup = setup_gate, .finish = finish_gate },
-	{ .name = "chain_at_once", .what = "a chain takes no pauses", .setup = setup_chain_at_once, .finish = finish_chain_at_once },
-	{ .name = "again", .what = "an object that retires itself again", .setup = setup_again, .finish = finish_again },
 	{ .name = NULL },
 };
