@@ -26,7 +26,7 @@ THROUGH = ("ParenExpr", "ArraySubscriptExpr")
 
 
 class Accesses:
-    """The accesses of fields in one file: (field, "atomic" or "store", line, function)."""
+    """Accesses of fields in one file: (field, "atomic" or "store", line, function)."""
 
     def __init__(self, tree):
         self.place, self.fields, self.found, self.stack = [None, None], {}, [], []
@@ -61,7 +61,7 @@ class Accesses:
         self.stack.pop()
 
     def kind_of(self, child):
-        """What is done with the member at the end of the stack; None: it is loaded, or only its address is taken."""
+        """Return "atomic" or "store" for the member at the end of the stack; None: it is loaded, or only its address is taken."""
         for i in range(len(self.stack) - 2, -1, -1):
             node, kind = self.stack[i], self.stack[i].get("kind")
             if kind == "UnaryOperator":
