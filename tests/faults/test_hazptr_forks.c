@@ -169,6 +169,7 @@ static void forks_cut_no_callback(void **state)
 
 static struct thing after[NR_AFTER];
 static int report[2];
+static int nr_last; /* threads that found all callbacks run, in this process */
 
 static void uses_and_ends(void)
 {
@@ -186,24 +187,32 @@ static void fork_and_end(struct hazptr_head *head)
 	thing_run(head);
 }
 
-/* The child returns from the callback, too, and continues its thread's work. */
+/* Report the process whose last callback this is, once: two threads may have run the last two. */
+static void report_if_last(void)
+{
+	char what = getpid() == first_process ? 'p' : 'c';
+
+	if (things_run(after, NR_AFTER) != NR_AFTER || quiesce_fetch_add_relaxed(&nr_last, 1)) /* Relaxed: a count. */
+		return;
+	must(write(report[1], &what, 1) == 1);
+	if (what == 'c')
+		_exit(0);
+}
+
+/* The child returns from the callback, too, and continues its thread's work.  The fork may have waited for all others, which another
+ * thread ran. */
 static void fork_and_return(struct hazptr_head *head)
 {
 	if (fork() == 0)
 		alarm(WATCHDOG_SECONDS / 3);
 	thing_run(head);
+	report_if_last();
 }
 
 static void report_process(struct hazptr_head *head)
 {
-	char what = getpid() == first_process ? 'p' : 'c';
-
 	thing_run(head);
-	if (things_run(after, NR_AFTER) != NR_AFTER)
-		return;
-	must(write(report[1], &what, 1) == 1);
-	if (what == 'c')
-		_exit(0);
+	report_if_last();
 }
 
 static void retire_after(void (*first)(struct hazptr_head *), void (*then)(struct hazptr_head *))
@@ -236,6 +245,7 @@ static void a_forking_callback_returns_in_both(void **state)
 	first_process = getpid();
 	assert_int_equal(pipe(report), 0);
 	for (int how = 0; how < 3; how++) {
+		quiesce_store_relaxed(&nr_last, 0); /* Relaxed: no callback is left. */
 		retire_after(fork_and_return, report_process);
 		if (how == 0)
 			hazptr_barrier();
