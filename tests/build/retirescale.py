@@ -17,10 +17,10 @@ from tap import Tap, execute, tool_options
 
 SCENARIOS = ["idle", "published", "busy", "gap", "stalled"]
 THREADS = [1, 2]
-OURS = ["hazptr", "hazptr_inline", "hazptr_free", "hazptr_cohort", "hazard_pointer", "rcu", "rcu_free", "slab",
-        "slab_kfree_hazptr", "slab_kfree_rcu"]
+OURS = ["hazptr", "hazptr_inline", "hazptr_free", "hazptr_cohort", "hazard_pointer", "hazard_delete", "rcu", "rcu_free",
+        "slab", "slab_kfree_hazptr", "slab_kfree_rcu"]
 # The garbage of these types has a bound for each thread, however long a reader stays: the header's, or two batches.
-BOUNDED = ["hazptr_inline", "hazptr_free", "hazptr_cohort", "hazard_pointer", "slab_kfree_hazptr"]
+BOUNDED = ["hazptr_inline", "hazptr_free", "hazptr_cohort", "hazard_pointer", "hazard_delete", "slab_kfree_hazptr"]
 BATCHED = ["raw_asym_hp_batch", "ck_hp"]
 BATCH = 512
 ODD = ["hazptr_list", "busted_hazptr", "busted_hoard", "busted_stall"]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* retire_hazard_pointer_delete.cpp - the C++ interface of quiesce's hazard pointers: retire() of objects that are only memory. */
+/* retire_hazard_delete.cpp - the C++ interface of quiesce's hazard pointers: retire() of objects that are only memory. */
 #include <atomic>
 #include <new>
 
@@ -63,7 +63,7 @@ OP_FUNCTION(barrier, hazptr_barrier())
 
 const op_reclaim reclaim = { RETIRE_PRODUCERS(cpp_delete), RETIRE_READERS, .barrier = barrier, .freed = op_hazptr_freed };
 
-TYPE(hazard_pointer_delete, .rank = 555,
+TYPE(hazard_delete, .rank = 555,
 	.what = "the C++ face of quiesce: retire() of an object that std::default_delete deletes; counted by its statistics",
 	.fence_modes = true, .reclaim = &reclaim, .init = op_rcu_init, .thread_enter = thread_enter,
 	.thread_exit = thread_exit, .stats = op_rcu_stats);
