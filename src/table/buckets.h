@@ -134,10 +134,6 @@ void quiesce__update_request_gp(struct quiesce__table *table, struct quiesce__up
  * one in @u. */
 struct quiesce__bucket *quiesce__bucket_extra(struct quiesce__buckets *array, const struct quiesce__bucket *first,
 					      struct quiesce__update *u);
-/* Unlink @line of the locked bucket of @u if it is an overflow line that has become empty; or all that have become empty
- * at the front. */
-void quiesce__bucket_unlink(const struct quiesce__table *table, struct quiesce__update *u, const struct quiesce__bucket *line);
-void quiesce__bucket_unlink_front(const struct quiesce__table *table, struct quiesce__update *u);
 /* True if so many lines wait for readers that the bucket of @array that begins with @first keeps empty ones: an insertion
  * searches the first KEPT_LINES overflow lines for a hole. */
 bool quiesce__bucket_keeps_lines(const struct quiesce__buckets *array, const struct quiesce__bucket *first);
@@ -146,9 +142,11 @@ bool quiesce__bucket_keeps_lines(const struct quiesce__buckets *array, const str
 #else
 #define KEPT_LINES 16u
 #endif
-/* Shorten the locked bucket of @u, if it is too long after a removal from an overflow line (@behind) or from the
- * first line.  If that needs lines that are not to be had, quiesce__update_done() tries again. */
-void quiesce__bucket_compact(const struct quiesce__table *table, struct quiesce__update *u, bool behind);
+/* Shorten the locked bucket of @u after a removal from @line, or of all elements of some lines at its front: unlink lines
+ * that have become empty, and rebuild a bucket that is too long.  If that needs lines that are not to be had,
+ * quiesce__update_done() tries again. */
+void quiesce__bucket_shorten(const struct quiesce__table *table, struct quiesce__update *u, const struct quiesce__bucket *line);
+void quiesce__bucket_shorten_front(const struct quiesce__table *table, struct quiesce__update *u);
 /* Lock a bucket; false if it has moved. */
 bool quiesce__bucket_lock(struct quiesce__bucket *line);
 void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags);

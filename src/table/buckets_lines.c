@@ -289,7 +289,8 @@ bool quiesce__bucket_keeps_lines(const struct quiesce__buckets *array, const str
 	return quiesce_load_relaxed(&pool_of(array, first)->nr_replaced) >= REPLACED_MAX; /* Relaxed: a policy. */
 }
 
-void quiesce__bucket_unlink(const struct quiesce__table *table, struct quiesce__update *u, const struct quiesce__bucket *line)
+/* Unlink @line of the locked bucket of @u if it is an overflow line that has become empty. */
+static void unlink_if_empty(const struct quiesce__table *table, struct quiesce__update *u, const struct quiesce__bucket *line)
 {
 	struct quiesce__bucket *before = u->line;
 	uint32_t index = 0;
@@ -302,7 +303,8 @@ void quiesce__bucket_unlink(const struct quiesce__table *table, struct quiesce__
 		unlink_behind(table, u, before);
 }
 
-void quiesce__bucket_unlink_front(const struct quiesce__table *table, struct quiesce__update *u)
+/* Unlink the lines that have become empty at the front. */
+static void unlink_front(const struct quiesce__table *table, struct quiesce__update *u)
 {
 	const struct quiesce__bucket *line = table->kind->follow(u->line);
 	uint32_t nr = 0, keep = quiesce__bucket_keeps_lines(u->array, u->line) ? KEPT_LINES : 0;
@@ -323,7 +325,8 @@ static uint64_t lines_to_count(const struct quiesce__table *table)
 	return (uint64_t)COUNT_LINES << (spread >> 32 ? __builtin_clz((uint32_t)(spread >> 32)) : 32);
 }
 
-void quiesce__bucket_compact(const struct quiesce__table *table, struct quiesce__update *u, bool behind)
+/* Rebuild the bucket if it has too many lines after a removal from an overflow line (@behind) or from the first line. */
+static void compact(const struct quiesce__table *table, struct quiesce__update *u, bool behind)
 {
 	const struct quiesce__bucket *old = table->kind->follow(u->line), *line;
 	uint64_t nr, lines = 0, wanted, most;
@@ -356,6 +359,18 @@ void quiesce__bucket_compact(const struct quiesce__table *table, struct quiesce_
 	u->wanted = had ? 0 : wanted;
 }
 
+void quiesce__bucket_shorten(const struct quiesce__table *table, struct quiesce__update *u, const struct quiesce__bucket *line)
+{
+	unlink_if_empty(table, u, line);
+	compact(table, u, line != u->line);
+}
+
+void quiesce__bucket_shorten_front(const struct quiesce__table *table, struct quiesce__update *u)
+{
+	unlink_front(table, u);
+	compact(table, u, true);
+}
+
 /* Try once more to shorten the bucket, with lines from the heap, unless memory is short. */
 static void shorten(struct quiesce__table *table, struct quiesce__update *u)
 {
@@ -364,7 +379,7 @@ static void shorten(struct quiesce__table *table, struct quiesce__update *u)
 			return;
 	if (quiesce__update_begin(table, u, u->hash))
 		return;
-	quiesce__bucket_compact(table, u, true); /* another update may have shortened the bucket meanwhile */
+	compact(table, u, true); /* another update may have shortened the bucket meanwhile */
 	quiesce__update_end(table, u, 0);
 }
 

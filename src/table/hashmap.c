@@ -290,13 +290,6 @@ int quiesce_hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint6
 	return insert(map, key, value, false, ret_old);
 }
 
-/* A value in @line has been removed. */
-static void shorten(const struct quiesce__table *table, struct quiesce__update *u, const struct quiesce__bucket *line)
-{
-	quiesce__bucket_unlink(table, u, line);
-	quiesce__bucket_compact(table, u, line != u->line);
-}
-
 /* Set the value of @key to @value (0: remove it), if it is @old (0: any), for @call.  Returns the previous value; 0 if
  * nothing was changed. */
 static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value, const char *call)
@@ -314,7 +307,7 @@ static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t
 		found = word_at(line, i + 1);
 		set_value(line, i, value);
 		if (!value)
-			shorten(&map->table, &u, line);
+			quiesce__bucket_shorten(&map->table, &u, line);
 	}
 	quiesce__update_end(&map->table, &u, found && !value ? -1 : 0);
 	quiesce__update_done(&map->table, &u);
@@ -360,7 +353,7 @@ int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uin
 		else if (fresh && !put_pair(u.array, u.line, key, fresh, &u))
 			err = -EAGAIN;
 		if (old && !fresh)
-			shorten(&map->table, &u, line);
+			quiesce__bucket_shorten(&map->table, &u, line);
 		quiesce__update_end(&map->table, &u, err ? 0 : !!fresh - !!old);
 		if (err && quiesce__update_spare(&u))
 			err = -ENOMEM;
@@ -390,7 +383,7 @@ static bool clear_bucket(struct hashmap *map, struct quiesce__table_iter *iter)
 				nr++;
 			}
 	if (nr)
-		quiesce__bucket_unlink_front(&map->table, &u);
+		quiesce__bucket_shorten_front(&map->table, &u);
 	quiesce__iter_leave(iter);
 	quiesce__update_end(&map->table, &u, -nr);
 	return true;

@@ -334,8 +334,7 @@ static void remove_word(const struct quiesce__table *table, struct quiesce__upda
 	const struct quiesce__bucket *line = line_of(word);
 
 	take_out(word);
-	quiesce__bucket_unlink(table, u, line);
-	quiesce__bucket_compact(table, u, line != u->line);
+	quiesce__bucket_shorten(table, u, line);
 }
 
 /* Remove @object, or an object with @key if that is not NULL; or replace it by @fresh. */
@@ -478,10 +477,8 @@ static bool clear_some(const struct clear_run *c, struct quiesce__table_iter *it
 		return false;
 	}
 	nr = take_some(&u, object);
-	if (nr) {
-		quiesce__bucket_unlink_front(&ht->table, &u);
-		quiesce__bucket_compact(&ht->table, &u, true);
-	}
+	if (nr)
+		quiesce__bucket_shorten_front(&ht->table, &u);
 	if (nr < CLEAR_AT_ONCE)
 		quiesce__iter_leave(iter);
 	quiesce__update_end(&ht->table, &u, -(int)nr);

@@ -163,7 +163,8 @@ public:
 	}
 	void insert(incoming object) { detail::raise(try_insert(std::forward<incoming>(object))); }
 
-	/* Inserts if no object has the key, as std::unordered_set does; else file_exists, and *@ret_existing is it, in a section. */
+	/* Inserts if no object has the key, as std::unordered_set does; else file_exists, and
+	 * *@ret_existing is it, in a section. */
 	std::errc try_insert_unique(incoming object, T **ret_existing = nullptr) noexcept
 	{
 		void *existing = nullptr;
