@@ -192,17 +192,6 @@ static void reserve_too_much(void **state)
 	hashtable_destroy(&ht, NULL, NULL);
 }
 
-static long resident_pages(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	long pages = 0;
-
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%*d %ld", &pages), 1);
-	fclose(file);
-	return pages;
-}
-
 /* A clear reads the buckets that no element was ever in, and writes none of them. */
 static void a_clear_takes_no_memory(void **state)
 {

@@ -123,17 +123,6 @@ static void *retire_in_turns(void *unused)
 	return unused;
 }
 
-static long pages_of_this_process(void)
-{
-	FILE *f = fopen("/proc/self/statm", "r");
-	long size = 0;
-
-	assert_non_null(f);
-	assert_int_equal(fscanf(f, "%ld", &size), 1);
-	fclose(f);
-	return size;
-}
-
 /* Memory that grows once is the stack of a helper or the like; lost proxies would make memory grow in each round. */
 static void notes_are_used_again(void **state)
 {
@@ -141,11 +130,11 @@ static void notes_are_used_again(void **state)
 
 	(void)state;
 	for (int i = 0; i < 10; i++) {
-		long before = pages_of_this_process();
+		long before = address_space();
 
 		for (int threads = 0; threads < 8; threads++)
 			in_thread(retire_in_turns, NULL);
-		grew += pages_of_this_process() > before;
+		grew += address_space() > before;
 	}
 	assert_in_range(grew, 0, 5);
 	all_are_gone();
@@ -171,14 +160,14 @@ static void notes_of_threads_are_used_again(void **state)
 	(void)state;
 	pthread_barrier_init(&all, NULL, AT_ONCE);
 	for (int i = 0; i < 40; i++) {
-		long before = pages_of_this_process();
+		long before = address_space();
 
 		for (int k = 0; k < AT_ONCE; k++)
 			thread_must(pthread_create(&thread[k], NULL, retire_one_beside_others, &all));
 		for (int k = 0; k < AT_ONCE; k++)
 			pthread_join(thread[k], NULL);
 		all_are_gone();
-		grew += pages_of_this_process() > before;
+		grew += address_space() > before;
 	}
 	pthread_barrier_destroy(&all);
 	assert_in_range(grew, 0, 20);
@@ -211,13 +200,7 @@ static void start_and_end_threads(void)
 
 static long kib_in_use(void)
 {
-	FILE *f = fopen("/proc/self/statm", "r");
-	long resident = 0;
-
-	assert_non_null(f);
-	assert_int_equal(fscanf(f, "%*d %ld", &resident), 1);
-	fclose(f);
-	return resident * (sysconf(_SC_PAGESIZE) / 1024);
+	return resident_pages() * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
 static void notes_are_found_by_threads_at_one_time(void **state)

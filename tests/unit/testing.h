@@ -8,6 +8,8 @@
 
 #include "watched.h"
 
+#include <stdbool.h>
+
 #if defined(__has_feature) /* clang */
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define OTHERS_HEAP
@@ -101,17 +103,20 @@ static inline void threads_end(const pthread_t *thread, int nr)
 		pthread_join(thread[i], NULL);
 }
 
-/* The pages of the process's address space. */
-static inline long address_space(void)
+static inline long pages_of_process(bool resident)
 {
 	FILE *file = fopen("/proc/self/statm", "r");
-	long pages = 0;
+	long all = 0, in_memory = 0;
 
 	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%ld", &pages), 1);
+	assert_int_equal(fscanf(file, "%ld %ld", &all, &in_memory), 2);
 	fclose(file);
-	return pages;
+	return resident ? in_memory : all;
 }
+
+/* The pages of the process's address space; those of them in memory. */
+static inline long address_space(void) { return pages_of_process(false); }
+static inline long resident_pages(void) { return pages_of_process(true); }
 
 /* ---- children ---- */
 
