@@ -55,14 +55,16 @@ meson_count() {
 	sed -nE "s/^($1): +([0-9]+) *$/\2/p" "$2" | awk '{ n += $1 } END { print n + 0 }'
 }
 
-# setup DIR SUITES ARGS...: make a Meson build directory and build the tests of these suites, or everything if SUITES is empty.
+# setup DIR SUITES [TARGET...] ARGS...: make a Meson build directory, and build these targets and the tests of these suites, or everything
+# if there are neither.
 setup() {
 	local dir=$1 suites=$2 targets=()
 	shift 2
+	while [ "${1:--}" = "${1#-}" ]; do targets+=("$1"); shift; done
 	rm -rf "$dir"
 	if meson setup "$dir" "$@" >"$dir.log" 2>&1; then
 		# shellcheck disable=SC2086 # words are wanted
-		[ -z "$suites" ] || mapfile -t targets < <(scripts/ci/needed.py "$dir" $suites)
+		[ -z "$suites" ] || mapfile -t -O ${#targets[@]} targets < <(scripts/ci/needed.py "$dir" $suites)
 		ninja -C "$dir" "${targets[@]}" >>"$dir.log" 2>&1 && return 0
 	fi
 	tail -40 "$dir.log"
@@ -77,11 +79,16 @@ count_suites() {
 	count_meson "$dir" --no-rebuild "${named[@]}" "$@"
 }
 
-# The build of the first stage, made here if it is not there.
+# plain_build [--suites SUITES] TARGETS...: these targets, and those that tests of these suites need, in the build of the first stage,
+# which is made here if it is not there.
 plain=$CI_BUILD/gcc
 plain_build() {
-	[ -f "$plain/build.ninja" ] || { setup "$plain" "" --werror; return; }
-	ninja -C "$plain" "$@" >"$plain.log" 2>&1 && return 0
+	local suites=
+	[ "${1:-}" != --suites ] || { suites=$2; shift 2; }
+	if { [ -f "$plain/build.ninja" ] || meson setup "$plain" --werror; } >"$plain.log" 2>&1; then
+		# shellcheck disable=SC2046,SC2086 # words are wanted
+		ninja -C "$plain" "$@" $([ -z "$suites" ] || scripts/ci/needed.py "$plain" $suites) >>"$plain.log" 2>&1 && return 0
+	fi
 	tail -40 "$plain.log"
 	return 1
 }

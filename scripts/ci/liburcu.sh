@@ -4,7 +4,7 @@
 # that does not wait.  Then processes whose host and plug-in are built for different flavours and libraries.
 . "$(dirname "$0")/lib.sh"
 with gcc
-step "build" plain_build || finish
+step "build" plain_build --suites liburcu product || finish
 length=--short
 [ -n "${CI_LONG:-}" ] && length=--long
 out=$CI_BUILD/liburcu.out

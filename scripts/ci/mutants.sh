@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Every mutant on its killer; in the long run then random ones, others for every commit.  (make random-mutants draws some at any time.)
 . "$(dirname "$0")/lib.sh"
-step "build" plain_build || finish
+step "build" plain_build --suites sim || finish
 python3 tests/litmus/run.py --fetch tests/litmus/RU1.litmus >/dev/null || true
 python3 scripts/mutants.py --build "$plain" | tee "$CI_BUILD/mutants.out"
 read -r all killed left <<<"$(sed -nE 's/^([0-9]+) mutants, ([0-9]+) killed(, ([0-9]+) not run)?$/\1 \2 \4/p' \

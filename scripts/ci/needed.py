@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""needed.py BUILD SUITE...: the targets that the tests of these suites need; tests of `build` install, so they need all products."""
+"""needed.py BUILD SUITE...: the targets that the tests of these suites need; tests of `build` may install, so they need all products."""
 import json
 import os
 import subprocess
@@ -13,8 +13,9 @@ def introspect(build, what):
 
 def main():
     build, suites = os.path.realpath(sys.argv[1]), {f"quiesce:{suite}" for suite in sys.argv[2:]}
-    wanted = {target for test in introspect(build, "--tests") if suites & set(test["suite"]) for target in test["depends"]}
-    if "quiesce:build" in suites:
+    tests = [test for test in introspect(build, "--tests") if suites & set(test["suite"])]
+    wanted = {target for test in tests for target in test["depends"]}
+    if any("quiesce:build" in test["suite"] for test in tests):
         print("product")
     for target in introspect(build, "--targets"):
         if target["id"] in wanted:

@@ -3,7 +3,7 @@
 # The page of a quick `quiesce report`, checked in a browser; and the tests that draw, whose packages `make test` does not install.
 . "$(dirname "$0")/lib.sh"
 with gcc
-plain_build || { failed=1; finish; }
+plain_build product || { failed=1; finish; }
 rm -rf "$CI_BUILD/report"
 if ! python3 -c 'import matplotlib, jinja2' 2>/dev/null && ! /usr/bin/python3 -c 'import matplotlib, jinja2' 2>/dev/null; then
 	skip "matplotlib or Jinja is not installed"

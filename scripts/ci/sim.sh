@@ -6,7 +6,7 @@
 seconds=0.05 short=0.035 # for sim_srcu and the containers
 [ -n "${CI_LONG:-}" ] && seconds=76 short=25
 with gcc
-step "build" plain_build || finish
+step "build" plain_build --suites sim || finish
 first=${SIM_FIRST:-1}
 [ -z "${CI_LONG:-}" ] || first=${SIM_FIRST:-$((16#$(git rev-parse --short=8 HEAD 2>/dev/null || echo 1)))}
 echo "sim: first seed $first"

@@ -68,12 +68,13 @@ newcomer() {
 	step "make test" test_as_user && step "make test in the promised time, and a half" in_time test $took
 }
 
+rm -rf "$plain"
 if newcomer; then
-	step "build with gcc" setup "$plain" "" --werror || finish
+	step "build with gcc" plain_build --suites slow || finish
 	count_suites "$plain" slow
 else
 	echo "test: no bare root: $why; on this machine instead"
-	step "build with gcc" setup "$plain" "" --werror || finish
+	step "build with gcc" plain_build || finish
 	count_meson "$plain"
 fi
 finish

@@ -9,7 +9,7 @@ short=1
 [ -n "${CI_LONG:-}" ] && seconds=3600 hazptr_seconds=3600 per_cpu_seconds=3600 short=1200
 per_cpu=percpu_rwsem,srcu,percpu_ref
 with gcc
-step "build" plain_build || finish
+step "build" plain_build product tools/quiesce-torture tests/torture/claims || finish
 [ -x "$plain/quiesce" ] || { skip "the tool is not built"; finish; }
 step "torture" "$plain/quiesce" torture --type=rcu,shazptr,hazptr --seconds=$seconds
 step "torture, counted per CPU" "$plain/quiesce" torture --type=$per_cpu --seconds=$per_cpu_seconds
@@ -54,8 +54,8 @@ step "torture notices memory of a type-safe cache that goes back at once" notice
 for sanitizer in address,undefined; do
 	dir=$CI_BUILD/torture-${sanitizer%,*}
 	# -fno-sanitize=null: see asan.sh.
-	step "build with -fsanitize=$sanitizer" setup "$dir" "" -Dtests=false -Db_sanitize=$sanitizer -Db_lundef=false \
-		-Dc_args=-fno-sanitize=null || continue
+	step "build with -fsanitize=$sanitizer" setup "$dir" "" quiesce -Dtests=false -Dpeers=disabled -Doptimization=1 \
+		-Db_sanitize=$sanitizer -Db_lundef=false -Dc_args=-fno-sanitize=null || continue
 	step "torture with -fsanitize=$sanitizer" "$dir/quiesce" torture --type=rcu,shazptr,hazptr,slab --seconds=$seconds
 	step "torture with -fsanitize=$sanitizer, counted per CPU" "$dir/quiesce" torture --type=$per_cpu \
 		--seconds=$per_cpu_seconds
