@@ -23,7 +23,7 @@ FACES = {"g++": [["c++17"], ["c++20"], ["c++23", *RARE]], "clang++": [["c++17"],
 FACES["clang++-19"] = FACES["clang++"]
 # The faces that need C++20, and report that in older ones.
 NEWER = ("hashmap.hpp", "hashtable.hpp", "hashtable_hazptr.hpp")
-NEWER_PARTS = ("hash_key.hpp",)
+NEWER_PARTS = ("hash_key.hpp", "hash_range.hpp")
 CPU_FILES = ("x86_64.h", "x86_64_rseq.h", "arm64.h", "riscv64.h", "s390x.h")
 COMPILERS = [("gcc", "g++"), ("clang-19", "clang++-19"), ("clang", "clang++")]
 # Programs ask for these warnings, and get them from headers that they include by -I.

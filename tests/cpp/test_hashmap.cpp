@@ -237,6 +237,24 @@ static void an_update_sees_what_is_there()
 	CHECK(wide.try_update(1, lowest) == std::errc::invalid_argument && wide.find(1) == 5); /* that one cannot be stored */
 }
 
+static void an_exception_changes_nothing()
+{
+	rcu_hash_map<int, int> map;
+	auto one_more = [](std::optional<int> n) { return std::optional(n.value_or(0) + 1); };
+	auto throws = [](std::optional<int>) -> std::optional<int> { throw 1; };
+	int thrown = 0;
+
+	map.insert(1, 10);
+	for (int key : { 1, 2 })
+		try {
+			map.update(key, throws);
+		} catch (int) {
+			thrown++;
+		}
+	CHECK(thrown == 2 && map.find(1) == 10 && !map.contains(2) && map.size() == 1);
+	CHECK(map.update(1, one_more) == 10 && map.find(1) == 11 && !map.update(2, one_more) && map.find(2) == 1);
+}
+
 static void steps_see_all_once()
 {
 	rcu_hash_map<int, int> map;
@@ -359,6 +377,7 @@ int main()
 		TEST(too_much_throws),
 		TEST(iteration_sees_all_once),
 		TEST(an_update_sees_what_is_there),
+		TEST(an_exception_changes_nothing),
 		TEST(steps_see_all_once),
 		TEST(many_lookups_share_a_section),
 		TEST(c_code_sees_the_same),

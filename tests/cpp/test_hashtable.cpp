@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
@@ -95,6 +96,9 @@ static_assert(finds<users_by_name, const char *> && finds<users_by_name, std::st
 static_assert(!finds<users_by_name, int> && finds<users_by_id, int> && !finds<users_by_id, nothing>);
 static_assert(!std::is_copy_constructible_v<users_by_id> && !std::is_move_constructible_v<users_by_id>);
 static_assert(std::is_nothrow_default_constructible_v<users_by_id> && sizeof(users_by_id) == sizeof(struct hashtable));
+static_assert(std::ranges::input_range<users_by_id> && std::ranges::view<decltype(std::declval<users_by_id &>().range())> &&
+	      std::ranges::borrowed_range<decltype(std::declval<users_by_id &>().range())> &&
+	      std::ranges::view<decltype(std::declval<users_by_name &>().equal_range(""))>);
 static_assert(std::input_iterator<users_by_id::iterator> && std::sentinel_for<std::default_sentinel_t, users_by_id::iterator>);
 static_assert(noexcept(std::declval<users_by_id &>().find(1)) && !noexcept(std::declval<users_by_id &>().insert(nullptr)));
 
@@ -360,6 +364,58 @@ static void a_table_is_updated_and_cleared()
 	CHECK(quiesce_load_relaxed(&nr_live) == 0);
 }
 
+struct trouble {};
+
+static void an_exception_changes_nothing()
+{
+	users_by_name users;
+	int caught = 0, moods = 0;
+	auto throws = [&](user *) -> user * { throw trouble{}; };
+	auto drop = [](user *) noexcept -> user * { return nullptr; };
+
+	for (int i = 0; i < 100; i++)
+		users.insert(std::make_unique<user>(std::to_string(i % 50), i));
+	for (const char *key : { "7", "none" })
+		try {
+			users.update(key, throws);
+		} catch (const trouble &) {
+			caught++;
+		}
+	CHECK(caught == 2 && users.size() == 100 && users.count("7") == 2 && !users.contains("none"));
+	CHECK(users.update("7", drop) && users.count("7") == 1); /* the lock was released */
+	CHECK(!users.update("none", [&](user *u) { return moods++, u; }) && moods == 1);
+	auto make = [&](user *u) { return u ? u : std::make_unique<user>("none", 7).release(); };
+	CHECK(!users.update("none", make) && users.count("none") == 1);
+	user eight("8", 0);
+	try {
+		users.update("7", [&](user *) { return &eight; });
+	} catch (const std::invalid_argument &) {
+		caught++;
+	}
+	CHECK(caught == 3 && users.count("7") == 1 && users.count("8") == 2 && users.count("") == 0);
+}
+
+static void views_make_pipelines()
+{
+	users_by_name users;
+	std::size_t nr = 0;
+
+	for (int i = 0; i < 300; i++)
+		users.insert(std::make_unique<user>("user " + std::to_string(i % 100), i));
+	rcu_reader section;
+	auto name = [](const user &u) -> const std::string & { return u.name; };
+	auto odd = [](const user &u) { return u.id % 2 == 1; };
+	for (const std::string &n : users.range() | std::views::filter(odd) | std::views::transform(name))
+		nr += n.starts_with("user ");
+	CHECK(nr == 150 && std::ranges::distance(users.range()) == 300 && std::ranges::distance(users.equal_range("user 7")) == 3);
+	CHECK(std::ranges::count_if(users.equal_range("user 9"), odd) == 3 && std::ranges::none_of(users.equal_range("none"), odd));
+	auto first = std::ranges::find_if(users.range(), odd); /* an iterator that outlives its view */
+	CHECK(first != std::default_sentinel && first->id % 2 == 1);
+	for (user &u : users | std::views::take(5))
+		nr += u.id >= 0;
+	CHECK(nr == 155);
+}
+
 /* ---- found by hazard pointers ---- */
 
 static int nr_sessions;
@@ -450,6 +506,8 @@ int main()
 		TEST(keys_that_differ_do_not_replace),
 		TEST(a_table_is_updated_and_cleared),
 		TEST(too_much_throws),
+		TEST(an_exception_changes_nothing),
+		TEST(views_make_pipelines),
 		TEST(iteration_sees_all_once),
 		TEST(readers_find_what_is_alive),
 		TEST(a_number_makes_room),

@@ -90,6 +90,24 @@ static void ranges_are_in_the_order_of_ids()
 	CHECK(ids.size() == 1);
 }
 
+static void ids_have_32_bits()
+{
+	struct numbered {
+		std::uint32_t id;
+	} a{ 0 }, b{ 0 }, c{ 0 };
+	quiesce::idr<numbered> ids;
+
+	CHECK(ids.alloc_u32(&a) == 0u && ids.alloc_u32(&a, 7) == 7u);
+	CHECK(ids.alloc_u32(&b, UINT32_MAX - 1, UINT32_MAX, &b.id) == UINT32_MAX - 1 && b.id == UINT32_MAX - 1);
+	CHECK(ids.alloc_u32(&c, UINT32_MAX - 1, UINT32_MAX, &c.id) == UINT32_MAX && c.id == UINT32_MAX);
+	CHECK(!ids.alloc_u32(&a, UINT32_MAX - 1) && !ids.alloc_u32(&a, 7, 7, &a.id) && a.id == 7 && ids.size() == 4);
+	CHECK(ids.find(UINT32_MAX) == &c && ids.remove(UINT32_MAX) == &c && ids.remove(b.id) == &b);
+	int seen = 0;
+	for (auto [id, p] : ids)
+		seen += p == &a && (id == 0 || id == 7);
+	CHECK(seen == 2);
+}
+
 static void memory_comes_before()
 {
 	quiesce::idr_nodes nodes;
@@ -160,6 +178,7 @@ int main()
 {
 	return run_tests({
 		TEST(ids_are_given_out_and_back), TEST(ranges_are_in_the_order_of_ids), TEST(memory_comes_before),
+		TEST(ids_have_32_bits),
 		TEST(readers_see_whole_sessions),
 	});
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/hash_key.hpp - private: seeds of hashes and keys of objects, for ds/hashmap.hpp and
+/* quiesce/detail/hash_key.hpp - private: hashes, keys and disposal of objects, for ds/hashmap.hpp and
  * ds/hashtable.hpp, which are the manuals. */
 #ifndef QUIESCE_DETAIL_HASH_KEY_HPP
 #define QUIESCE_DETAIL_HASH_KEY_HPP
@@ -7,6 +7,9 @@
 #if !defined(__cplusplus) || __cplusplus < 202002L
 #error "the maps and tables of C++ need C++20, whose concepts constrain their parameters"
 #endif
+
+#include <quiesce/ds/hash.h>
+#include <quiesce/rcu.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -23,7 +26,50 @@ struct rcu_hash_seed {
 
 template<class T> concept rcu_hash_string = std::is_convertible_v<const T &, std::string_view>;
 
+/** rcu_hash - a seeded hash of strings, and of types without padding that are equal if their bytes
+ * are: numbers, enumerations, pointers, structures.  For another type, pass a class that is called
+ * with the key, or with the key and the seed. */
+struct rcu_hash {
+	std::uint64_t operator()(std::string_view key, std::uint64_t seed) const noexcept
+	{
+		return ::quiesce_hash_bytes(key.data(), key.size(), seed);
+	}
+	template<class K>
+		requires(!rcu_hash_string<K> && std::has_unique_object_representations_v<K>)
+	std::uint64_t operator()(const K &key, std::uint64_t seed) const noexcept
+	{
+		return ::quiesce_hash(&key, sizeof(K), seed);
+	}
+};
+
+/** rcu_hash_equal - compares with ==; strings are passed as views. */
+struct rcu_hash_equal {
+	template<class A, class B> bool operator()(const A &a, const B &b) const noexcept { return a == b; }
+};
+
+/* Disposal of an object that leaves a table.  Readers find it in a section of RCU, so another class
+ * must wait for these. */
+struct rcu_hash_keep {
+	template<class T> void operator()(T *) const noexcept {}
+};
+struct rcu_hash_retire {
+	template<class T> void operator()(T *object) const noexcept { object->retire(); }
+};
+
 namespace detail {
+
+/* True if Drop can dispose of a T. */
+template<class Drop, class T> inline constexpr bool hash_droppable = true;
+template<class T> inline constexpr bool hash_droppable<rcu_hash_retire, T> = rcu_retirable<T>;
+
+template<class Hash, class Q> std::uint64_t hash_of(const Q &key, std::uint64_t seed) noexcept
+{
+	if constexpr (std::is_invocable_v<const Hash &, const Q &, std::uint64_t>)
+		return Hash{}(key, seed);
+	else
+		return ::quiesce_hash_u64(Hash{}(key), seed);
+}
+
 
 template<auto Member> struct hash_key_of;
 template<class T, class K, K T::*Member> struct hash_key_of<Member> {

@@ -23,7 +23,8 @@
  * Context, cost and order are those of hashmap.h; where that requires a section, these functions
  * enter one, except for those that take it as an argument, and for iterators.
  * Exceptions: std::bad_alloc, and nothing has changed; std::invalid_argument for the value that
- *   cannot be stored.  The try_ functions return an std::errc instead.
+ *   cannot be stored.  The try_ functions return an std::errc instead.  An exception of the function
+ *   of update() passes, and nothing has changed.
  */
 #if !defined(__cplusplus) || __cplusplus < 202002L
 #error "quiesce/ds/hashmap.hpp needs C++20, whose concepts constrain its parameters; hashmap.h is for C and for C++11"
@@ -34,6 +35,7 @@
 
 #include <quiesce/detail/hash_key.hpp>
 #include <quiesce/detail/raise.hpp>
+#include <quiesce/detail/thrown.hpp>
 #include <quiesce/rcu.hpp>
 
 #include <bit>
@@ -115,16 +117,23 @@ public:
 		return detail::raise(errc_of(::hashmap_replace(&map_, word_of_key(key), word_of(expected), word_of(value)))) == std::errc{};
 	}
 
-	/* Stores a value that depends on the present one: std::optional<V> fn(std::optional<V>)
-	 * noexcept, called under a lock; none: no value.  As hashmap_update(): @fn may be called
-	 * again, and must not use the map.  Returns the value before. */
+	/* Stores a value that depends on the present one: std::optional<V> fn(std::optional<V>),
+	 * called under a lock; none: no value.  As hashmap_update(): @fn may be called again, and
+	 * must not use the map.  Returns the value before.  If @fn throws, nothing changes, and the
+	 * exception passes. */
 	template<class F>
-		requires std::is_nothrow_invocable_r_v<std::optional<V>, F &, std::optional<V>>
+		requires std::is_invocable_r_v<std::optional<V>, F &, std::optional<V>>
 	std::optional<V> update(const K &key, F fn)
 	{
-		std::optional<V> old;
+		using values = std::optional<V>;
+		detail::thrown thrown;
+		values old;
+		std::errc result = try_update(key, [&](values value) noexcept {
+			return thrown.call([&]() noexcept(std::is_nothrow_invocable_v<F &, values>) -> values { return fn(value); }, value);
+		}, &old);
 
-		detail::raise(try_update(key, std::move(fn), &old));
+		thrown.rethrow();
+		detail::raise(result);
 		return old;
 	}
 	template<class F>

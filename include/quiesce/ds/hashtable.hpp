@@ -26,7 +26,8 @@
  * has a rcu_obj_base.  For objects that are kept longer than a section: hashtable_hazptr.hpp.
  * Context, cost and order: as for hashtable.h; iterators and pointers are used in a section.
  * Exceptions: std::bad_alloc, and nothing has changed: the caller still owns the object.  The try_
- *   functions return an std::errc instead.  Hashes and comparisons do not throw.
+ *   functions return an std::errc instead.  Hashes and comparisons do not throw; an exception of the
+ *   function of update() passes, and nothing has changed.
  */
 #if !defined(__cplusplus) || __cplusplus < 202002L
 #error "quiesce/ds/hashtable.hpp needs C++20, whose concepts constrain its parameters; hashtable.h is for C and for C++11"
@@ -36,7 +37,9 @@
 #include <quiesce/ds/hashtable.h>
 
 #include <quiesce/detail/hash_key.hpp>
+#include <quiesce/detail/hash_range.hpp>
 #include <quiesce/detail/raise.hpp>
+#include <quiesce/detail/thrown.hpp>
 #include <quiesce/rcu.hpp>
 
 #include <concepts>
@@ -51,52 +54,6 @@
 #include <utility>
 
 namespace quiesce {
-
-/** rcu_hash - a seeded hash of strings, and of types without padding that are equal if their bytes
- * are: numbers, enumerations, pointers, structures.  For another type, pass a class that is called
- * with the key, or with the key and the seed. */
-struct rcu_hash {
-	std::uint64_t operator()(std::string_view key, std::uint64_t seed) const noexcept
-	{
-		return ::quiesce_hash_bytes(key.data(), key.size(), seed);
-	}
-	template<class K>
-		requires(!rcu_hash_string<K> && std::has_unique_object_representations_v<K>)
-	std::uint64_t operator()(const K &key, std::uint64_t seed) const noexcept
-	{
-		return ::quiesce_hash(&key, sizeof(K), seed);
-	}
-};
-
-/** rcu_hash_equal - compares with ==; strings are passed as views. */
-struct rcu_hash_equal {
-	template<class A, class B> bool operator()(const A &a, const B &b) const noexcept { return a == b; }
-};
-
-/* Disposal of an object that leaves a table.  Readers find it in a section of RCU, so another class
- * must wait for these. */
-struct rcu_hash_keep {
-	template<class T> void operator()(T *) const noexcept {}
-};
-struct rcu_hash_retire {
-	template<class T> void operator()(T *object) const noexcept { object->retire(); }
-};
-
-namespace detail {
-
-/* True if Drop can dispose of a T. */
-template<class Drop, class T> inline constexpr bool hash_droppable = true;
-template<class T> inline constexpr bool hash_droppable<rcu_hash_retire, T> = rcu_retirable<T>;
-
-template<class Hash, class Q> std::uint64_t hash_of(const Q &key, std::uint64_t seed) noexcept
-{
-	if constexpr (std::is_invocable_v<const Hash &, const Q &, std::uint64_t>)
-		return Hash{}(key, seed);
-	else
-		return ::quiesce_hash_u64(Hash{}(key), seed);
-}
-
-} // namespace detail
 
 /** rcu_hash_table - a hashtable of T, found by the member Key. */
 template<class T, auto Key, class Hash = rcu_hash, class Equal = rcu_hash_equal, class Drop = rcu_hash_keep>
@@ -154,6 +111,16 @@ public:
 		rcu_reader section;
 
 		return find(key) != nullptr;
+	}
+	/* The number of objects with the key, in a section of its own. */
+	size_type count(const query &key) const noexcept
+	{
+		rcu_reader section;
+		size_type nr = 0;
+
+		for ([[maybe_unused]] const T &object : equal_range(key))
+			nr++;
+		return nr;
 	}
 
 	/* Inserts, whether or not another object has the key, as std::unordered_multiset does. */
@@ -214,10 +181,26 @@ public:
 	bool erase(const query &key) noexcept { return drop(extract(key)); }
 	bool erase(T &object) noexcept { return extract(object) && drop(std::addressof(object)); }
 
-	/* Updates in one step, by T *fn(T *) noexcept, as hashtable_update(): called under a lock
-	 * with the object or null, it returns the object to be there or null; it may be called
-	 * again, and must not use the table.  @ret_old: the object that has left the table, the
-	 * caller's, or null.  After an error the object that @fn returned is not in the table. */
+	/* Updates in one step, by T *fn(T *), as hashtable_update(): called under a lock with the
+	 * object or null, it returns the object to be there or null; it may be called again, and
+	 * must not use the table.  Drops the object that has left the table, and returns whether
+	 * there was one.  If @fn throws, nothing changes, and the exception passes. */
+	template<class F>
+		requires std::is_invocable_r_v<T *, F &, T *>
+	bool update(const query &key, F fn)
+	{
+		detail::thrown thrown;
+		T *old;
+		std::errc result = try_update(key, [&](T *object) noexcept {
+			return thrown.call([&]() noexcept(std::is_nothrow_invocable_v<F &, T *>) -> T * { return fn(object); }, object);
+		}, &old);
+
+		thrown.rethrow();
+		detail::raise(result);
+		return drop(old);
+	}
+	/* @ret_old: the object that has left the table, the caller's, or null.  After an error the
+	 * object that @fn returned is not in the table. */
 	template<class F>
 		requires std::is_nothrow_invocable_r_v<T *, F &, T *>
 	std::errc try_update(const query &key, F fn, T **ret_old) noexcept
@@ -245,16 +228,17 @@ public:
 	void reserve(size_type n) { detail::raise(try_reserve(n)); }
 
 	/* In a section that outlives them; the loop may update.  An object there throughout comes once. */
-	class iterator;
+	using iterator = detail::hash_iterator<T>;
 	iterator begin() const noexcept
 	{
 		QUIESCE_IN_SECTION("rcu_hash_table::begin()");
 		return iterator(&table_, nullptr);
 	}
 	std::default_sentinel_t end() const noexcept { return {}; }
-	/* Objects with @key, which outlives the range: for (T &object : table.equal_range(key)). */
-	class range;
-	range equal_range(const query &key) const noexcept { return range(&table_, key); }
+	/* All objects as a view, and those with @key: table.range() | std::views::filter(idle).  The
+	 * view of a key has a copy of it, of a string the address only, and outlives its iterators. */
+	detail::hash_all<T> range() const noexcept { return detail::hash_all<T>(&table_); }
+	detail::hash_matches<T, query> equal_range(const query &key) const noexcept { return { &table_, key }; }
 
 	/* All objects, in several sections, each a short one; not to be called in a section. */
 	template<std::invocable<T &> F> void for_each_in_steps(F fn) const
@@ -328,58 +312,6 @@ protected: /* for quiesce/ds/hashtable_hazptr.hpp */
 	}
 
 	struct ::hashtable table_ = HASHTABLE_INIT(&updates);
-};
-
-/* A single forward pass, for one thread. */
-template<class T, auto Key, class Hash, class Equal, class Drop>
-	requires std::is_member_object_pointer_v<decltype(Key)>
-class rcu_hash_table<T, Key, Hash, Equal, Drop>::iterator {
-public:
-	using iterator_concept = std::input_iterator_tag;
-	using value_type = T;
-	using difference_type = std::ptrdiff_t;
-
-	iterator(iterator &&) noexcept = default;
-	iterator &operator=(iterator &&) noexcept = default;
-
-	T &operator*() const noexcept { return *object_; }
-	T *operator->() const noexcept { return object_; }
-	iterator &operator++() noexcept
-	{
-		object_ = static_cast<T *>(key_ ? ::quiesce_hashtable_next_match(table_, &iter_, key_) :
-						  ::quiesce_hashtable_next(table_, &iter_));
-		return *this;
-	}
-	void operator++(int) noexcept { ++*this; }
-	friend bool operator==(const iterator &a, std::default_sentinel_t) noexcept { return !a.object_; }
-
-private:
-	friend class rcu_hash_table;
-	iterator(const struct ::hashtable *table, const query *key) noexcept : table_(table), key_(key) { ++*this; }
-
-	const struct ::hashtable *table_;
-	const query *key_;
-	struct ::hashtable_iter iter_{};
-	T *object_;
-};
-
-template<class T, auto Key, class Hash, class Equal, class Drop>
-	requires std::is_member_object_pointer_v<decltype(Key)>
-class rcu_hash_table<T, Key, Hash, Equal, Drop>::range {
-public:
-	iterator begin() const noexcept
-	{
-		QUIESCE_IN_SECTION("rcu_hash_table::equal_range()");
-		return iterator(table_, &key_);
-	}
-	std::default_sentinel_t end() const noexcept { return {}; }
-
-private:
-	friend class rcu_hash_table;
-	range(const struct ::hashtable *table, const query &key) noexcept : table_(table), key_(key) {}
-
-	const struct ::hashtable *table_;
-	query key_;
 };
 
 /** rcu_owning_hash_table - a rcu_hash_table that retires the objects that leave it. */

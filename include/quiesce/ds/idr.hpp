@@ -30,6 +30,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <new>
 #include <optional>
@@ -135,6 +136,22 @@ public:
 	std::optional<int> alloc_cyclic(T *object, int start = 0, int end = 0)
 	{
 		return checked(::idr_alloc_cyclic(&idr_, address_of(object), start, end));
+	}
+
+	/* The lowest free id in [start, last], of all 32 bits: as idr_alloc_u32().
+	 * @ret_id: if not null, written before a reader can find the object, of which it may be a
+	 *   member.  It is @start if none is free.  Iterators stop at INT_MAX. */
+	std::optional<std::uint32_t> alloc_u32(T *object, std::uint32_t start = 0, std::uint32_t last = UINT32_MAX,
+					       std::uint32_t *ret_id = nullptr)
+	{
+		std::uint32_t own = start, *id = ret_id ? ret_id : &own;
+		int result;
+
+		*id = start;
+		result = ::idr_alloc_u32(&idr_, address_of(object), id, last);
+		if (!checked(result))
+			return std::nullopt;
+		return *id;
 	}
 
 	/* Returns the old object, null if the id was reserved only; none if the id is not taken. */
