@@ -86,7 +86,7 @@
 	X(table_move_unseen) X(table_search_unseen) X(table_try_once) X(table_search_early) X(table_last_again) \
 	X(table_left_unseen) X(table_tag_zero) X(table_out_zero) X(map_unchecked) X(map_search_unchecked) \
 	X(table_switch_early) X(table_missed_lost) X(table_missed_unlocked) X(table_move_kept) X(table_merge_unlocked) \
-	X(table_update_blind) X(table_merge_early) X(table_sum_once) X(table_seventh_early) X(table_counts_twice) \
+	X(table_update_blind) X(table_erase_some) X(table_merge_early) X(table_sum_once) X(table_seventh_early) X(table_counts_twice) \
 	X(table_resize_inherited) X(table_locks_inherited) X(table_callback_lost) X(table_end_unlocked) X(table_end_keeps) \
 	X(wfcq_last_unchecked) X(wfcq_clears_late) X(wfcq_head_kept_empty) X(wfcq_no_tail) X(wfcq_spliced_twice) \
 	X(wfcq_waits_blind) X(lfq_number_again) X(lfq_last_left) X(lfq_tail_left) X(lfq_tail_first) X(table_seed_twice) \

@@ -147,6 +147,8 @@ bool quiesce__bucket_keeps_lines(const struct quiesce__buckets *array, const str
  * quiesce__update_done() tries again. */
 void quiesce__bucket_shorten(const struct quiesce__table *table, struct quiesce__update *u, const struct quiesce__bucket *line);
 void quiesce__bucket_shorten_front(const struct quiesce__table *table, struct quiesce__update *u);
+/* Shorten it after removals from any of its lines, which takes a walk over all. */
+void quiesce__bucket_shorten_all(const struct quiesce__table *table, struct quiesce__update *u);
 /* Lock a bucket; false if it has moved. */
 bool quiesce__bucket_lock(struct quiesce__bucket *line);
 void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags);

@@ -332,15 +332,16 @@ static void compact(const struct quiesce__table *table, struct quiesce__update *
 	uint64_t nr, lines = 0, wanted, most;
 	struct quiesce__bucket *fresh;
 	struct quiesce__line_pool *pool;
-	bool had = true;
+	bool had = true, all = u->wanted;
 
+	u->wanted = 0;
 	if (quiesce_likely(!old))
 		return;
 	nr = table->kind->number_in(u->line);
 	/* One hole in the first line may be filled soon, and a check of the overflow lines costs a cache miss. */
 	if (!behind && nr + 1 == table->kind->linked_slots)
 		return;
-	most = u->wanted ? UINT64_MAX : lines_to_count(table); /* shorten() has the lines for a bucket that was counted */
+	most = all ? UINT64_MAX : lines_to_count(table); /* shorten() has the lines for a bucket that was counted */
 	for (line = old; line && lines < most; line = table->kind->follow(line), lines++)
 		nr += table->kind->number_in(line);
 	wanted = lines_wanted(table->kind, nr);
@@ -368,6 +369,29 @@ void quiesce__bucket_shorten(const struct quiesce__table *table, struct quiesce_
 void quiesce__bucket_shorten_front(const struct quiesce__table *table, struct quiesce__update *u)
 {
 	unlink_front(table, u);
+	compact(table, u, true);
+}
+
+/* Unlink all lines that have become empty. */
+static void unlink_empty(const struct quiesce__table *table, struct quiesce__update *u)
+{
+	struct quiesce__bucket *before = u->line, *line;
+	uint32_t keep = quiesce__bucket_keeps_lines(u->array, u->line) ? KEPT_LINES : 0;
+
+	while ((line = (struct quiesce__bucket *)table->kind->follow(before))) {
+		if (!keep && !table->kind->number_in(line)) {
+			unlink_behind(table, u, before);
+		} else {
+			before = line;
+			keep -= keep > 0;
+		}
+	}
+}
+
+void quiesce__bucket_shorten_all(const struct quiesce__table *table, struct quiesce__update *u)
+{
+	unlink_empty(table, u);
+	u->wanted = 1; /* all lines are counted, as the removal has visited all */
 	compact(table, u, true);
 }
 

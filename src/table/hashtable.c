@@ -14,7 +14,7 @@
  *     was in the last word; and it finds the other objects in the lines to which the word links.  In the other order it
  *     would miss an object that comes to the first line in between.
  *
- * Iteration over all objects: hashtable_walk.c.
+ * Iteration over all objects: hashtable_walk.c.  Removal of several objects: hashtable_erase.c.
  *
  * HT1  object filled in, then inserted | found, then used
  *      a line filled in, then linked   | the last word read, then the line behind it
@@ -48,11 +48,6 @@ static void set_tag(struct quiesce__bucket *line, unsigned int i, uint64_t tag)
 	header = (header & ~(0xffull << shift)) | tag << shift;
 	/* BK1: release, pairs with BK1 in quiesce__bucket_read() and quiesce__hashtable_search() */
 	quiesce_store_release(BK1, &line->word[0], header);
-}
-
-static uint64_t tag_at(const struct quiesce__bucket *line, unsigned int i)
-{
-	return quiesce_load_relaxed(&line->word[0]) >> (8 * i) & 0xff; /* Relaxed: it changes under the lock only. */
 }
 
 static void put(struct quiesce__bucket *line, unsigned int i, uint64_t object, uint64_t tag)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hashtable.h - words of a line, shared by hashtable.c and hashtable_walk.c. */
+/* hashtable.h - words of a line, shared by hashtable.c, hashtable_erase.c and hashtable_walk.c. */
 #ifndef QUIESCE_DS_HASHTABLE_PRIVATE_H
 #define QUIESCE_DS_HASHTABLE_PRIVATE_H
 
@@ -28,6 +28,11 @@ static inline struct quiesce__bucket *linked(uint64_t word)
 static inline uint64_t word_at(const struct quiesce__bucket *line, size_t i)
 {
 	return quiesce_load_relaxed(&line->word[i]); /* Relaxed: it changes under the lock only. */
+}
+
+static inline uint64_t tag_at(const struct quiesce__bucket *line, unsigned int i)
+{
+	return quiesce_load_relaxed(&line->word[0]) >> (8 * i) & 0xff; /* Relaxed: it changes under the lock only. */
 }
 
 static inline const struct quiesce__bucket *line_behind(const struct quiesce__bucket *line)

@@ -71,6 +71,12 @@ static bool change_table(struct world *w, struct hashtable *t, struct object *co
 	return ok;
 }
 
+static bool is_odd(void *object, void *unused)
+{
+	(void)unused;
+	return ((struct object *)object)->key % 2;
+}
+
 static bool call_table_change(struct world *w)
 {
 	enum { NR = 200 };
@@ -89,6 +95,8 @@ static bool call_table_change(struct world *w)
 			end_later(o[i], NULL);
 		return ok;
 	}
+	ok = ok && hashtable_remove_all(&own, &o[4]->key, end_later, NULL) == 1;
+	ok = ok && hashtable_remove_if(&own, is_odd, end_later, NULL) > 0 && hashtable_remove_if(&own, is_odd, end_later, NULL) == 0;
 	hashtable_clear(&own, end_later, NULL);
 	ok = ok && hashtable_count(&own) == 0;
 	hashtable_destroy(&own, end_later, NULL);
@@ -157,6 +165,12 @@ static bool change_map(struct world *w, struct hashmap *m)
 	return ok && hashmap_remove_value(m, 8, 1) == -ENOENT && hashmap_remove_value(m, 8, 9) == 0 && hashmap_count(m) == 298;
 }
 
+static bool is_even_key(uint64_t key, uint64_t value, void *unused)
+{
+	(void)unused;
+	return key % 2 == 0 && value;
+}
+
 static bool call_map_change(struct world *w)
 {
 	struct quiesce_table_stats stats;
@@ -165,6 +179,7 @@ static bool call_map_change(struct world *w)
 
 	ok = ok && change_map(w, &own);
 	hashmap_stats(&own, &stats);
+	ok = ok && (w->memory_fails || hashmap_remove_if(&own, is_even_key, NULL) == 149);
 	hashmap_clear(&own);
 	ok = ok && hashmap_count(&own) == 0;
 	hashmap_destroy(&own);
@@ -191,12 +206,13 @@ const struct call calls_tables[] = {
 	CALL(table_hazptr, "hashtable_lookup_hazptr", ANYWHERE | MAY_FAIL),
 	CALL(table_change, "hashtable_init hashtable_init_seeded hashtable_insert hashtable_insert_unique hashtable_set hashtable_remove"
 	     " hashtable_remove_key hashtable_replace hashtable_update hashtable_stats hashtable_clear"
+	     " hashtable_remove_all hashtable_remove_if"
 	     " hashtable_destroy", ANYWHERE | MAY_FAIL),
 	CALL(table_walk, "hashtable_walk_enter hashtable_walk_start hashtable_walk_next hashtable_walk_stop", IN_CALLBACK | AT_THREAD_END),
 	CALL(table_reserve, "hashtable_reserve hashmap_reserve", IN_CALLBACK | AT_THREAD_END | MAY_FAIL),
 	CALL(map_find, "hashmap_lookup hashmap_for_each hashmap_count", NEVER_WAITS | ANYWHERE),
 	CALL(map_change, "hashmap_init hashmap_init_seeded hashmap_insert hashmap_set hashmap_replace hashmap_update hashmap_remove"
-	     " hashmap_remove_value hashmap_stats hashmap_clear hashmap_destroy", ANYWHERE | MAY_FAIL),
+	     " hashmap_remove_value hashmap_stats hashmap_clear hashmap_remove_if hashmap_destroy", ANYWHERE | MAY_FAIL),
 	CALL(map_walk, "hashmap_walk_enter hashmap_walk_start hashmap_walk_next hashmap_walk_stop", IN_CALLBACK | AT_THREAD_END),
 	END_OF_CALLS,
 };

@@ -160,6 +160,21 @@ static void run_in_clear(struct world *w, void (*fn)(void *arg), void *arg)
 	free(t);
 }
 
+static bool any_object(void *object, void *task)
+{
+	(void)task;
+	return object != NULL;
+}
+
+static void run_in_remove_if(struct world *w, void (*fn)(void *arg), void *arg)
+{
+	struct task *t = task_in_table(w, fn, arg);
+
+	hashtable_remove_if(&t->table, any_object, task_drop, t);
+	hashtable_destroy(&t->table, NULL, NULL);
+	free(t);
+}
+
 static void run_in_destroy(struct world *w, void (*fn)(void *arg), void *arg)
 {
 	struct task *t = task_in_table(w, fn, arg);
@@ -387,6 +402,7 @@ static const struct kind kinds[] = {
 	{ "the release of a reference", run_in_release, ALLOWS_ALL, false },
 	{ "the confirmation of a kill", run_in_confirm, ALLOWS_WAITS, false },
 	{ "hashtable_clear", run_in_clear, ALLOWS_READERS, false },
+	{ "hashtable_remove_if", run_in_remove_if, ALLOWS_READERS, false },
 	{ "hashtable_destroy", run_in_destroy, ALLOWS_READERS, false },
 	{ "hashtable_update", run_in_update, ALLOWS_LITTLE, false },
 	{ "a comparison", run_in_comparison, ALLOWS_LITTLE, false },

@@ -261,6 +261,7 @@ static void nothing_in_tables(struct world *w)
 	must(hashmap_insert(&map, 1, 0, NULL) == -EINVAL && hashmap_reserve(&map, 0) == 0 && hashmap_count(&map) == 0);
 	hashtable_clear(&own, NULL, NULL);
 	hashtable_clear(&own, NULL, NULL);
+	must(hashtable_remove_all(&own, &o->key, NULL, NULL) == 0 && hashtable_remove_all(&own, &o->key, NULL, NULL) == 0);
 	must(hashtable_count(&own) == 0);
 	hashtable_destroy(&own, NULL, NULL);
 	hashtable_destroy(&own, NULL, NULL);

@@ -237,6 +237,25 @@ static void an_update_sees_what_is_there()
 	CHECK(wide.try_update(1, lowest) == std::errc::invalid_argument && wide.find(1) == 5); /* that one cannot be stored */
 }
 
+static void a_predicate_erases()
+{
+	rcu_hash_map<int, int> map;
+	int judged = 0;
+	bool caught = false;
+
+	for (int i = 0; i < 1000; i++)
+		map.insert(i, 3 * i);
+	auto odd = [&](int key, int value) { return judged++, key % 2 == 1 && value == 3 * key; };
+	CHECK(map.erase_if(odd) == 500 && judged == 1000 && map.size() == 500 && !map.contains(501) && map.find(500) == 1500);
+	try {
+		map.erase_if([&](int, int) { return ++judged <= 1010 ? true : throw 1; });
+	} catch (int) {
+		caught = true;
+	}
+	CHECK(caught && judged == 1011 && map.size() == 490);
+	CHECK(map.erase_if([](int, int) noexcept { return true; }) == 490 && map.empty());
+}
+
 static void an_exception_changes_nothing()
 {
 	rcu_hash_map<int, int> map;
@@ -377,6 +396,7 @@ int main()
 		TEST(too_much_throws),
 		TEST(iteration_sees_all_once),
 		TEST(an_update_sees_what_is_there),
+		TEST(a_predicate_erases),
 		TEST(an_exception_changes_nothing),
 		TEST(steps_see_all_once),
 		TEST(many_lookups_share_a_section),

@@ -364,6 +364,32 @@ static void a_table_is_updated_and_cleared()
 	CHECK(quiesce_load_relaxed(&nr_live) == 0);
 }
 
+static void erasures_return_numbers()
+{
+	users_by_name users;
+	users_by_id ids;
+	user one("one", 1), also("also one", 1), two("two", 2);
+	int before = live();
+
+	for (int i = 0; i < 1000; i++)
+		users.insert(std::make_unique<user>("user " + std::to_string(i % 100), i));
+	CHECK(users.erase("user 7") == 10 && users.erase("user 7") == 0 && users.size() == 990 && live() == before + 990);
+	CHECK(users.erase_if([](const user &u) { return u.id >= 500; }) == 495 && users.size() == 495 && live() == before + 495);
+	CHECK(users.erase_if([](const user &) noexcept { return false; }) == 0);
+	int judged = 0;
+	bool caught = false;
+	try {
+		users.erase_if([&](const user &) { return ++judged <= 10 ? true : throw 1; });
+	} catch (int) {
+		caught = true;
+	}
+	CHECK(caught && judged == 11 && users.size() == 485);
+	CHECK(users.erase_if([](const user &) { return true; }) == 485 && live() == before);
+	for (user *u : { &one, &also, &two })
+		ids.insert(u);
+	CHECK(ids.erase(1) == 2 && ids.size() == 1 && ids.erase_if([](const user &u) { return u.id == 2; }) == 1 && ids.empty());
+}
+
 struct trouble {};
 
 static void an_exception_changes_nothing()
@@ -506,6 +532,7 @@ int main()
 		TEST(keys_that_differ_do_not_replace),
 		TEST(a_table_is_updated_and_cleared),
 		TEST(too_much_throws),
+		TEST(erasures_return_numbers),
 		TEST(an_exception_changes_nothing),
 		TEST(views_make_pipelines),
 		TEST(iteration_sees_all_once),

@@ -11,10 +11,10 @@ namespace {
 
 using properties::reached;
 
-enum verbs { INSERT = properties::NR_COMMON, SET, REPLACE, REMOVE, LOOKUP, FILL, DRAIN, RESERVE, UPDATE, CLEAR };
+enum verbs { INSERT = properties::NR_COMMON, SET, REPLACE, REMOVE, LOOKUP, FILL, DRAIN, RESERVE, UPDATE, CLEAR, REMOVE_IF };
 const std::vector<properties::verb> map_verbs = {
 	{ "insert", 8 }, { "set", 5 }, { "replace", 4 }, { "remove", 7 }, { "lookup", 4 }, { "fill", 2 }, { "drain", 1 }, { "reserve", 1 },
-	{ "update", 5 }, { "clear", 1 },
+	{ "update", 5 }, { "clear", 1 },  { "remove_if", 2 },
 };
 
 constexpr std::uint64_t SEED = 42;
@@ -124,6 +124,9 @@ private:
 			if (b % 4 == 0)
 				clear();
 			break;
+		case REMOVE_IF:
+			remove_if(b);
+			break;
 		}
 	}
 
@@ -222,6 +225,33 @@ private:
 		for (const auto &[key, value] : model)
 			reader.gone(key);
 		model.clear();
+	}
+
+	/* Remove some keys. */
+	void remove_if(std::uint32_t how)
+	{
+		struct choice {
+			std::uint64_t factor;
+			std::size_t judged;
+			bool chooses(std::uint64_t key) const { return (key * factor >> 32 & 3) == 0; }
+		} c{ how | 1u | std::uint64_t{ how } << 32, 0 };
+		std::size_t before = model.size();
+		std::size_t nr = hashmap_remove_if(&map, [](std::uint64_t key, std::uint64_t value, void *arg) {
+			auto *choice = static_cast<struct choice *>(arg);
+
+			choice->judged++;
+			return value && choice->chooses(key);
+		}, &c);
+
+		SAME(c.judged == before);
+		for (auto entry = model.begin(); entry != model.end();)
+			if (c.chooses(entry->first)) {
+				reader.gone(entry->first);
+				entry = model.erase(entry);
+			} else {
+				++entry;
+			}
+		SAME(nr == before - model.size());
 	}
 
 	void remove(std::uint64_t key)

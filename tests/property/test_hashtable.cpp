@@ -16,12 +16,13 @@ namespace {
 using properties::reached;
 
 enum verbs {
-	INSERT = properties::NR_COMMON, UNIQUE, SET, REPLACE, REMOVE, REMOVE_KEY, ABSENT, LOOKUP, FILL, DRAIN, RESERVE, UPDATE, CLEAR
+	INSERT = properties::NR_COMMON, UNIQUE, SET, REPLACE, REMOVE, REMOVE_KEY, ABSENT, LOOKUP, FILL, DRAIN, RESERVE, UPDATE, CLEAR,
+	REMOVE_ALL, REMOVE_IF
 };
 const std::vector<properties::verb> table_verbs = {
 	{ "insert", 6 }, { "insert_unique", 5 }, { "set", 5 },  { "replace", 4 }, { "remove", 5 },  { "remove_key", 4 },
 	{ "absent", 2 }, { "lookup", 4 },        { "fill", 2 }, { "drain", 1 },   { "reserve", 1 },
-	{ "update", 5 }, { "clear", 1 },
+	{ "update", 5 }, { "clear", 1 },         { "remove_all", 3 }, { "remove_if", 2 },
 };
 
 struct object {
@@ -120,6 +121,12 @@ private:
 		case CLEAR:
 			if (b % 4 == 0)
 				clear();
+			break;
+		case REMOVE_ALL:
+			remove_all(key);
+			break;
+		case REMOVE_IF:
+			remove_if(b);
 			break;
 		}
 	}
@@ -305,6 +312,42 @@ private:
 		for (object *o : dropped)
 			leave(o);
 		SAME(model.empty());
+	}
+
+	void remove_all(std::uint64_t key)
+	{
+		std::vector<object *> dropped;
+		std::size_t nr = hashtable_remove_all(&table, &key, [](void *o, void *to) {
+			static_cast<std::vector<object *> *>(to)->push_back(static_cast<object *>(o));
+		}, &dropped);
+
+		SAME(nr == dropped.size() && nr == model.count(key));
+		for (object *o : dropped) {
+			SAME(has(key, o));
+			leave(o);
+		}
+	}
+
+	/* Remove the objects of some keys. */
+	void remove_if(std::uint32_t how)
+	{
+		struct choice {
+			std::uint64_t factor;
+			std::vector<object *> dropped;
+			bool chooses(const object *o) const { return (o->key * factor >> 32 & 3) == 0; }
+		} c{ how | 1u | std::uint64_t{ how } << 32, {} };
+		std::size_t before = model.size(), stay = 0;
+		std::size_t nr = hashtable_remove_if(&table, [](void *o, void *arg) {
+			return static_cast<choice *>(arg)->chooses(static_cast<object *>(o));
+		}, [](void *o, void *arg) { static_cast<choice *>(arg)->dropped.push_back(static_cast<object *>(o)); }, &c);
+
+		for (object *o : c.dropped) {
+			SAME(c.chooses(o));
+			leave(o);
+		}
+		for (const auto &[key, o] : model)
+			stay += !c.chooses(o);
+		SAME(nr == c.dropped.size() && nr == before - model.size() && stay == model.size());
 	}
 
 	object *some(std::uint64_t key, std::uint32_t n)

@@ -380,7 +380,7 @@ void world_find_all(struct view_of_owners *view)
 		rcu_read_unlock();
 }
 
-static int key_index(uint64_t value)
+int world_key_index(uint64_t value)
 {
 	for (int i = 0; i < nr_keys; i++)
 		if (world_key_of[i] == value)
@@ -401,7 +401,7 @@ static int absences(int key, int low)
 
 static void visit(const struct item *found, const int *low, int *visits)
 {
-	int key = key_index(found->key);
+	int key = world_key_index(found->key);
 
 	world_check(found, key);
 	if (judges[key])
@@ -443,23 +443,18 @@ static void drop(void *object, void *arg)
 	world_item_retire(object);
 }
 
-/* All keys are of one owner, and one of them is watched. */
-void world_clear(void)
+void world_removals(const bool *chosen, void (*remove)(void))
 {
 	struct item *now[NR_KEYS];
 
 	for (int i = 0; i < nr_keys; i++) {
-		now[i] = value_now(i);
+		now[i] = chosen[i] ? value_now(i) : NULL;
 		if (now[i])
 			begin(i, NULL);
 	}
-	if (world_kind == MAP) {
-		hashmap_clear(&world_table->map);
-		for (int i = 0; i < nr_keys; i++)
-			world_item_retire(now[i]);
-	} else {
-		hashtable_clear(&world_table->ht, drop, NULL);
-	}
+	remove();
+	for (int i = 0; world_kind == MAP && i < nr_keys; i++)
+		world_item_retire(now[i]);
 	publish(0);
 	reclaim();
 }

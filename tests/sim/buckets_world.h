@@ -68,7 +68,13 @@ int world_insert(int key); /* 0 or -ENOMEM */
 int world_set(int key);
 void world_remove(int key);
 void world_replace(int key);
+int world_key_index(uint64_t value);
+/* All keys are owner 0's: remove those that are @chosen, and of which one at most is watched, by @remove(), which retires
+ * objects of tables. */
+void world_removals(const bool *chosen, void (*remove)(void));
+/* buckets_erase.c */
 void world_clear(void); /* all keys are owner 0's, and one is watched */
+void world_erase(void); /* all keys are owner 0's: remove some */
 
 /* Look up a key, read the object that was found, compare; do so for all keys that are watched; iterate over the table. */
 void world_find(struct view_of_owners *view, int key);

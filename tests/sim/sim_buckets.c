@@ -188,6 +188,32 @@ static void setup_clear(enum world_kind kind)
 BOTH(clear)
 static void hazard_clear(void) { setup_clear(HAZARD); }
 
+/* Remove some of the elements of a bucket of several lines, and all with one key, while buckets move. */
+static void erase(void *unused)
+{
+	(void)unused;
+	for (uint32_t k = sim_random(60); k; k--)
+		platform_yield();
+	world_erase();
+}
+
+static void setup_erase(enum world_kind kind)
+{
+	world_begin(kind, room(kind, 8));
+	for (int i = 0; i < 12; i++) {
+		key[i] = world_key(0, (unsigned int[]){ 0, 0, 0, 4, 0, 0, 0, 0, 4, 0, 0, 0 }[i], -1);
+		if (i > 2)
+			world_unwatch(key[i]);
+	}
+	fill(0, kind == MAP ? 6 : 12);
+	world_spawn(erase, NULL, "owner 0");
+	if (sim_random(2))
+		world_spawn(reserve, (void *)room(kind, 16), "reserver");
+	world_readers();
+}
+BOTH(erase)
+static void hazard_erase(void) { setup_erase(HAZARD); }
+
 /* Half of the buckets have moved, the one that is cleared first among them; the others are copied to the same new bucket. */
 static void clear_all(void *unused)
 {
@@ -440,6 +466,9 @@ static const struct sim_scenario resize_scenarios[] = {
 	{ "table_clear", "a table is cleared while it becomes smaller", table_clear, NULL, CHANGE },
 	{ "map_clear", "the same with a map", map_clear, NULL, CHANGE },
 	{ "hazard_clear", "the same with hazard pointers", hazard_clear, NULL, CHANGE },
+	{ "table_erase", "some objects are removed by one call while the table becomes larger", table_erase, NULL, CHANGE },
+	{ "map_erase", "the same with a map", map_erase, NULL, CHANGE },
+	{ "hazard_erase", "the same with hazard pointers", hazard_erase, NULL, CHANGE },
 	{ "hazard_merge", "a table whose buckets become one is cleared, hazard pointers", hazard_merge, NULL, CHANGE },
 	{ "table_bounce", "a table becomes smaller, larger, smaller", table_bounce, NULL, CHANGE },
 	{ "map_bounce", "the same with a map", map_bounce, NULL, CHANGE },

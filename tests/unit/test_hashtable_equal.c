@@ -41,6 +41,54 @@ static void a_clear_does_not_walk_the_bucket(void **state)
 	hashtable_destroy(&ht, NULL, NULL);
 }
 
+static void count_drop(void *object, void *unused)
+{
+	(void)unused;
+	((struct object *)object)->nr_drops++;
+}
+
+static bool is_third(void *object, void *nr_judged)
+{
+	++*(int *)nr_judged;
+	return ((struct object *)object - equal) % 3 == 0;
+}
+
+static void count_drop_of_third(void *object, void *unused)
+{
+	assert_true(((struct object *)object - equal) % 3 == 0);
+	count_drop(object, unused);
+}
+
+/* Walks of the whole bucket for each removal, or for each 64, would take minutes; objects that stay are judged twice. */
+static void removals_of_all_walk_the_bucket_twice(void **state)
+{
+	const uint64_t key = 42, other = 43;
+	int nr_judged = 0;
+
+	(void)state;
+	hashtable_init(&ht, &object_type);
+	assert_int_equal(hashtable_remove_all(&ht, &key, count_drop, NULL), 0);
+	fill_equal(MANY, key);
+	assert_int_equal(hashtable_remove_if(&ht, is_third, count_drop_of_third, &nr_judged), (MANY + 2) / 3);
+	assert_in_range(nr_judged, MANY, 2 * MANY);
+	assert_int_equal(hashtable_count(&ht), MANY - (MANY + 2) / 3);
+	assert_int_equal(table_seen(&ht), MANY - (MANY + 2) / 3);
+	for (int i = 0; i < MANY; i += 3) { /* with another key, between the objects that have stayed */
+		equal[i].key = other;
+		assert_int_equal(hashtable_insert(&ht, &equal[i]), 0);
+	}
+	assert_int_equal(hashtable_remove_all(&ht, &key, count_drop, NULL), MANY - (MANY + 2) / 3);
+	assert_int_equal(hashtable_remove_all(&ht, &key, count_drop, NULL), 0);
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(equal[i].nr_drops, 1);
+		equal[i].nr_drops = 0;
+	}
+	assert_int_equal(hashtable_remove_all(&ht, &other, NULL, NULL), (MANY + 2) / 3);
+	assert_int_equal(hashtable_count(&ht), 0);
+	wait_until((rcu_barrier(), table_stats(&ht).buckets == 1));
+	hashtable_destroy(&ht, NULL, NULL);
+}
+
 /* No overflow line is empty, although none can be used again before the reader leaves. */
 static void lines_go_with_their_objects(void **state)
 {
@@ -109,6 +157,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		TEST(removals_do_not_walk_the_bucket),
 		TEST(a_clear_does_not_walk_the_bucket),
+		TEST(removals_of_all_walk_the_bucket_twice),
 		TEST(lines_go_with_their_objects),
 		TEST(a_sparse_bucket_is_rebuilt),
 		TEST(the_table_shrinks_by_updates_of_one_key),

@@ -38,6 +38,7 @@ QUIESCE_API int quiesce_hashmap_remove_value(struct hashmap *map, uint64_t key, 
 QUIESCE_API int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uint64_t value, void *arg), void *arg,
 	uint64_t *ret_old);
 QUIESCE_API void quiesce_hashmap_clear(struct hashmap *map);
+QUIESCE_API size_t quiesce_hashmap_remove_if(struct hashmap *map, bool (*match)(uint64_t key, uint64_t value, void *arg), void *arg);
 QUIESCE_API int quiesce_hashmap_reserve(struct hashmap *map, size_t nr);
 QUIESCE_API size_t quiesce_hashmap_count(const struct hashmap *map);
 QUIESCE_API void quiesce_hashmap_stats(const struct hashmap *map, struct quiesce_table_stats *ret);
@@ -62,6 +63,9 @@ QUIESCE_API int quiesce_hashtable_remove(struct hashtable *ht, void *object);
 QUIESCE_API void *quiesce_hashtable_remove_key(struct hashtable *ht, const void *key);
 QUIESCE_API int quiesce_hashtable_update(struct hashtable *ht, const void *key, void *(*fn)(void *object, void *arg), void *arg,
 	void **ret_old);
+QUIESCE_API size_t quiesce_hashtable_remove_all(struct hashtable *ht, const void *key, void (*drop)(void *object, void *arg), void *arg);
+QUIESCE_API size_t quiesce_hashtable_remove_if(struct hashtable *ht, bool (*match)(void *object, void *arg),
+	void (*drop)(void *object, void *arg), void *arg);
 QUIESCE_API void quiesce_hashtable_clear(struct hashtable *ht, void (*drop)(void *object, void *arg), void *arg);
 QUIESCE_API int quiesce_hashtable_reserve(struct hashtable *ht, size_t nr);
 QUIESCE_API size_t quiesce_hashtable_count(const struct hashtable *ht);

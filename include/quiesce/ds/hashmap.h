@@ -168,6 +168,22 @@ QUIESCE_PLAIN int hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*f
 	return quiesce_hashmap_update(map, key, fn, arg, ret_old);
 }
 
+/** hashmap_remove_if - remove the keys that @match chooses.
+ * @match: called with each key, its value and @arg, under the bucket's lock: no other update of the
+ *   key comes between its answer and the removal.  It must not use the map, sleep, wait for readers,
+ *   throw, jump out, or end the thread.
+ *
+ * Keys that are in the map throughout the call are judged, once; keys that are inserted or removed
+ * meanwhile may be judged or not, and again if they are inserted again.  Each removal is an update of
+ * its own.  If values are pointers, @match may collect those of the keys that it removes, to be
+ * retired when the call has returned.
+ * Context, cost: as hashmap_clear().
+ * Return: the number of removed keys. */
+QUIESCE_PLAIN size_t hashmap_remove_if(struct hashmap *map, bool (*match)(uint64_t key, uint64_t value, void *arg), void *arg)
+{
+	return quiesce_hashmap_remove_if(map, match, arg);
+}
+
 /** hashmap_clear - remove all keys; the targets of the values belong to the caller.
  * Keys that were in the map at the call are removed, by this call or by another; keys that are
  * inserted meanwhile may stay.

@@ -184,6 +184,30 @@ public:
 	/* Removes the key; returns its value, or none. */
 	std::optional<V> extract(const K &key) noexcept { return value_of(::hashmap_remove(&map_, word_of_key(key))); }
 
+	/* Removes the keys for which @match, bool match(const K &, const V &), is true; returns their
+	 * number.  As hashmap_remove_if(): @match is called under a lock, once for each key that is
+	 * there throughout, and must not use the map.  If it throws, no further key is removed, and
+	 * the exception passes. */
+	template<std::predicate<const K &, const V &> F> size_type erase_if(F match)
+	{
+		struct choice {
+			F &match;
+			detail::thrown thrown;
+		} choice{ match, {} };
+		auto call = [](std::uint64_t key, std::uint64_t value, void *arg) noexcept {
+			auto *c = static_cast<struct choice *>(arg);
+
+			constexpr bool never_throws = std::is_nothrow_invocable_v<F &, const K &, const V &>;
+
+			return !c->thrown.any() && c->thrown.call([&]() noexcept(never_throws) -> bool {
+				return c->match(object<K>(key), *value_of(value));
+			}, false);
+		};
+		size_type nr = ::hashmap_remove_if(&map_, call, &choice);
+
+		choice.thrown.rethrow();
+		return nr;
+	}
 	/* Removes the keys that were there at the call; as hashtable_clear(). */
 	void clear() noexcept { ::hashmap_clear(&map_); }
 

@@ -57,6 +57,7 @@
 #define QUIESCE_DS_HASHTABLE_H
 
 #include <quiesce/ds/hash.h>
+#include <quiesce/ds/hashtable_erase.h>
 #include <quiesce/detail/tagged.h>
 
 QUIESCE_BEGIN_DECLS
@@ -242,6 +243,8 @@ QUIESCE_PLAIN void *hashtable_remove_key(struct hashtable *ht, const void *key)
 {
 	return quiesce_hashtable_remove_key(ht, key);
 }
+
+/* hashtable_remove_all(), hashtable_remove_if(): hashtable_erase.h */
 
 /** hashtable_update - insert, change, replace or remove the object with @key, in one step.
  * @fn: called with an object that has @key, or NULL, and @arg, under the bucket's lock: no other

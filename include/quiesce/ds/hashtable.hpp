@@ -85,10 +85,7 @@ public:
 	rcu_hash_table(const rcu_hash_table &) = delete;
 	rcu_hash_table &operator=(const rcu_hash_table &) = delete;
 	/* The table has no readers any more: they would access the table itself. */
-	~rcu_hash_table()
-	{
-		::hashtable_destroy(&table_, [](void *object, void *) { Drop{}(static_cast<T *>(object)); }, nullptr);
-	}
+	~rcu_hash_table() { ::hashtable_destroy(&table_, dropper(), nullptr); }
 
 	/* An object with the key, any of several; null if there is none.  In a section. */
 	T *find(const query &key) const noexcept
@@ -177,8 +174,9 @@ public:
 	T *extract(const query &key) noexcept { return static_cast<T *>(::hashtable_remove_key(&table_, &key)); }
 	/* Removes @object; returns whether it was there. */
 	bool extract(T &object) noexcept { return ::hashtable_remove(&table_, std::addressof(object)) == 0; }
-	/* Removes and drops an object; returns whether it was there. */
-	bool erase(const query &key) noexcept { return drop(extract(key)); }
+	/* Removes and drops all objects with the key, as hashtable_remove_all(); returns their number. */
+	size_type erase(const query &key) noexcept { return ::hashtable_remove_all(&table_, &key, dropper(), nullptr); }
+	/* Removes and drops @object; returns whether it was there. */
 	bool erase(T &object) noexcept { return extract(object) && drop(std::addressof(object)); }
 
 	/* Updates in one step, by T *fn(T *), as hashtable_update(): called under a lock with the
@@ -215,11 +213,31 @@ public:
 		return static_cast<std::errc>(-result);
 	}
 
-	/* Removes and drops the objects that were there at the call; as hashtable_clear(). */
-	void clear() noexcept
+	/* Removes and drops the objects for which @match, bool match(const T &), is true; returns their
+	 * number.  As hashtable_remove_if(): @match is called under a lock, and must not use the table;
+	 * objects inserted meanwhile may be judged or not.  If it throws, no further object is removed,
+	 * and the exception passes. */
+	template<std::predicate<const T &> F> size_type erase_if(F match)
 	{
-		::hashtable_clear(&table_, [](void *object, void *) { Drop{}(static_cast<T *>(object)); }, nullptr);
+		struct choice {
+			F &match;
+			detail::thrown thrown;
+		} choice{ match, {} };
+		auto call = [](void *object, void *arg) noexcept {
+			auto *c = static_cast<struct choice *>(arg);
+			const T &each = *static_cast<const T *>(object);
+
+			return !c->thrown.any() && c->thrown.call([&]() noexcept(std::is_nothrow_invocable_v<F &, const T &>) -> bool {
+				return c->match(each);
+			}, false);
+		};
+		size_type nr = ::hashtable_remove_if(&table_, call, dropper(), &choice);
+
+		choice.thrown.rethrow();
+		return nr;
 	}
+	/* Removes and drops the objects that were there at the call; as hashtable_clear(). */
+	void clear() noexcept { ::hashtable_clear(&table_, dropper(), nullptr); }
 
 	/* Exact while no thread updates the table. */
 	size_type size() const noexcept { return ::hashtable_count(&table_); }
@@ -303,6 +321,15 @@ protected: /* for quiesce/ds/hashtable_hazptr.hpp */
 		if (result == 0)
 			static_cast<void>(object.release());
 		return static_cast<std::errc>(-result);
+	}
+	using dropper_type = void (*)(void *object, void *arg);
+	/* Null: nothing is done to objects that leave. */
+	static constexpr dropper_type dropper() noexcept
+	{
+		if constexpr (owning)
+			return [](void *object, void *) noexcept { Drop{}(static_cast<T *>(object)); };
+		else
+			return nullptr;
 	}
 	static bool drop(T *object) noexcept
 	{

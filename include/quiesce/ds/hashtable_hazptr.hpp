@@ -66,6 +66,7 @@ public:
 	using table::clear;
 	using table::empty;
 	using table::erase;
+	using table::erase_if; /* calls with the object under the bucket's lock: it is in the table meanwhile */
 	using table::extract;
 	using table::insert;
 	using table::insert_or_assign;
@@ -75,7 +76,8 @@ public:
 	using table::size;
 	using table::try_insert;
 	using table::try_reserve;
-	using table::try_update; /* calls with the object under the bucket's lock: it is in the table meanwhile */
+	using table::try_update; /* under that lock, too */
+	using table::update;
 
 	/* An object with the key, any of several, protected by @by, which is not empty; null if there
 	 * is none, and then @by protects nothing. */
