@@ -78,6 +78,7 @@ using quiesce::hazard_hash_table;
 using quiesce::rcu_hash;
 using quiesce::rcu_hash_equal;
 using quiesce::rcu_hash_keep;
+using quiesce::rcu_hash_key;
 using quiesce::rcu_hash_map;
 using quiesce::rcu_hash_map_absent;
 using quiesce::rcu_hash_map_key;

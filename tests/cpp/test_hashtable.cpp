@@ -169,6 +169,50 @@ static void a_hash_may_be_ones_own()
 	CHECK(users.contains("ADA") && !users.contains("ad") && users.erase("ada"));
 }
 
+/* Keys that no member has: a part of one, a function's result by value and by reference, a string in pieces. */
+struct address {
+	std::uint32_t host;
+	std::uint16_t port, zone;
+	bool operator==(const address &) const = default;
+};
+struct route {
+	address to;
+	std::string text; /* name=value */
+	std::uint64_t both() const noexcept { return std::uint64_t{ to.host } << 16 | to.port; }
+	const std::uint16_t &port() const noexcept { return to.port; }
+	std::string_view name() const noexcept { return std::string_view(text).substr(0, text.find('=')); }
+};
+
+static void keys_may_be_functions()
+{
+	std::vector<route> routes; /* outlives the tables */
+	for (std::uint16_t i = 0; i < 300; i++)
+		routes.push_back({ { i / 3u, i, 0 }, "route " + std::to_string(i) + "=x" });
+	{
+		rcu_hash_table<route, &route::both> by_both;
+		rcu_hash_table<route, &route::port> by_port;
+		rcu_hash_table<route, &route::name> by_name;
+		rcu_hash_table<route, [](const route &r) { return r.to.host; }> by_host;
+		rcu_hash_table<route, [](const route &r) -> const address & { return r.to; }> by_address;
+
+		for (route &r : routes) {
+			CHECK(by_both.insert_unique(&r) && by_port.insert_unique(&r) && by_name.insert_unique(&r));
+			CHECK(by_address.insert_unique(&r));
+			by_host.insert(&r);
+		}
+		rcu_reader section;
+		route &r = routes[7];
+		CHECK(by_both.find(r.both()) == &r && by_both.find(2ull << 16 | 7) == &r && !by_both.find(7));
+		CHECK(by_port.find(7) == &r && !by_port.find(300) && by_address.find({ 2, 7, 0 }) == &r && !by_address.find({ 2, 7, 1 }));
+		CHECK(by_name.find("route 7") == &r && by_name.find(std::string("route 7")) == &r && !by_name.find("route 7=x"));
+		CHECK(by_host.count(2) == 3 && by_host.find(2)->to.host == 2 && by_host.erase(2) == 3 && by_host.count(2) == 0);
+		CHECK(by_name.erase("route 7") == 1 && !by_name.contains("route 7") && by_port.extract(7) == &r && by_both.extract(r));
+		CHECK(!by_both.update(r.both(), [&](route *there) { return there ? there : &r; }) && by_both.find(r.both()) == &r);
+		CHECK(!by_name.replace(r, &r) && by_name.exchange(&r) == nullptr && by_name.size() == 300);
+	}
+	rcu_barrier();
+}
+
 /* ---- ownership ---- */
 
 static void an_owning_table_retires_what_leaves()
@@ -527,6 +571,7 @@ int main()
 		TEST(strings_of_all_kinds_find_strings),
 		TEST(strings_in_arrays_end_where_they_end),
 		TEST(a_hash_may_be_ones_own),
+		TEST(keys_may_be_functions),
 		TEST(an_owning_table_retires_what_leaves),
 		TEST(a_table_keeps_nothing_that_it_does_not_own),
 		TEST(keys_that_differ_do_not_replace),

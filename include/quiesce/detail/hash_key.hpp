@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string_view>
 #include <type_traits>
 
@@ -23,6 +24,12 @@ namespace quiesce {
 struct rcu_hash_seed {
 	std::uint64_t value;
 };
+
+/** rcu_hash_key - Key is a member of T, a member function of it, or a function of it: &T::id,
+ * &T::name, [](const T &object) { return object.address.port; }. */
+template<auto Key, class T>
+concept rcu_hash_key = std::is_invocable_v<const decltype(Key) &, const T &> &&
+		       !std::is_void_v<std::invoke_result_t<const decltype(Key) &, const T &>>;
 
 template<class T> concept rcu_hash_string = std::is_convertible_v<const T &, std::string_view>;
 
@@ -44,7 +51,12 @@ struct rcu_hash {
 
 /** rcu_hash_equal - compares with ==; strings are passed as views. */
 struct rcu_hash_equal {
-	template<class A, class B> bool operator()(const A &a, const B &b) const noexcept { return a == b; }
+	template<class A, class B>
+		requires requires(const A &a, const B &b) { a == b; }
+	bool operator()(const A &a, const B &b) const noexcept
+	{
+		return a == b;
+	}
 };
 
 /* Disposal of an object that leaves a table.  Readers find it in a section of RCU, so another class
@@ -62,6 +74,12 @@ namespace detail {
 template<class Drop, class T> inline constexpr bool hash_droppable = true;
 template<class T> inline constexpr bool hash_droppable<rcu_hash_retire, T> = rcu_retirable<T>;
 
+/* True if keys of type Q are hashed by Hash and compared by Equal. */
+template<class Hash, class Q>
+inline constexpr bool hash_hashes = std::is_invocable_v<const Hash &, const Q &, std::uint64_t> ||
+				    std::is_invocable_v<const Hash &, const Q &>;
+template<class Equal, class Q> inline constexpr bool hash_compares = std::is_invocable_r_v<bool, const Equal &, const Q &, const Q &>;
+
 template<class Hash, class Q> std::uint64_t hash_of(const Q &key, std::uint64_t seed) noexcept
 {
 	if constexpr (std::is_invocable_v<const Hash &, const Q &, std::uint64_t>)
@@ -71,10 +89,13 @@ template<class Hash, class Q> std::uint64_t hash_of(const Q &key, std::uint64_t 
 }
 
 
-template<auto Member> struct hash_key_of;
-template<class T, class K, K T::*Member> struct hash_key_of<Member> {
-	using type = K;
-};
+/* What Key returns for a T: a member, or the result of a function. */
+template<auto Key, class T> using hash_key_result = std::invoke_result_t<const decltype(Key) &, const T &>;
+template<auto Key, class T> using hash_key_of = std::remove_cvref_t<hash_key_result<Key, T>>;
+/* True unless a view of the key would outlive it: of a std::string that a function returns. */
+template<auto Key, class T>
+inline constexpr bool hash_key_lasts = std::is_reference_v<hash_key_result<Key, T>> || !rcu_hash_string<hash_key_of<Key, T>> ||
+				       std::is_trivially_copyable_v<hash_key_of<Key, T>>;
 
 /* The type of key that lookups take: a view for strings. */
 template<class K> using hash_query = std::conditional_t<rcu_hash_string<K>, std::string_view, K>;

@@ -18,8 +18,9 @@
  *	users.insert_unique(std::make_unique<user>());          // updaters
  *	users.erase("ada");                                     // retires it
  *
- * The key is a member of the object and does not change while the object is in a table.  Lookups
- * take anything that can be compared with it: for a string key of any type, any type of string.
+ * The key is a member of the object, or what a function of it returns, such as a member function or a
+ * lambda; it does not change while the object is in a table.  Lookups take anything that can be
+ * compared with it: for a string key of any type, any type of string.
  * A rcu_hash_table does not own its objects: extract() an object that is to be reclaimed, and
  * retire it.  An object may be in several tables.  A rcu_owning_hash_table retires objects that
  * leave it by erase(), by insert_or_assign() of another, and by the end of the table: their class
@@ -46,6 +47,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <string_view>
@@ -55,11 +57,11 @@
 
 namespace quiesce {
 
-/** rcu_hash_table - a hashtable of T, found by the member Key. */
+/** rcu_hash_table - a hashtable of T, found by the member or function Key. */
 template<class T, auto Key, class Hash = rcu_hash, class Equal = rcu_hash_equal, class Drop = rcu_hash_keep>
-	requires std::is_member_object_pointer_v<decltype(Key)>
+	requires(rcu_hash_key<Key, T>)
 class rcu_hash_table {
-	using member = typename detail::hash_key_of<Key>::type;
+	using member = detail::hash_key_of<Key, T>;
 	using query = detail::hash_query<member>;
 
 	/* The argument of an insertion: an owning pointer if the table owns its objects. */
@@ -68,6 +70,11 @@ class rcu_hash_table {
 	static_assert(detail::hash_droppable<Drop, T>,
 		      "a table that retires needs a T with one public base rcu_obj_base (of T, or with a virtual destructor), and no "
 		      "hazard_pointer_obj_base: readers find objects in sections of RCU");
+	static_assert(detail::hash_key_lasts<Key, T>,
+		      "a key that is a string is returned by reference, or as a std::string_view or pointer to characters of the object");
+	static_assert(detail::hash_hashes<Hash, query>,
+		      "the key needs a Hash: it is no string, and objects of its type may be equal although their bytes differ");
+	static_assert(detail::hash_compares<Equal, query>, "the key needs an Equal: its type has no operator==");
 	using incoming = std::conditional_t<owning, std::unique_ptr<T> &&, T *>;
 
 public:
@@ -277,8 +284,10 @@ protected: /* for quiesce/ds/hashtable_hazptr.hpp */
 	using query_type = query;
 	/* Lookups and updates pass the address of a query.  An object passes the address of its
 	 * member as its key if that is a query, else its own address plus 1, which no query has:
-	 * objects and views are at even addresses. */
-	static constexpr bool plain = std::is_same_v<query, member>;
+	 * such objects and queries are at even addresses. */
+	static_assert(alignof(query) >= 2 || std::is_lvalue_reference_v<detail::hash_key_result<Key, T>>,
+		      "a key of single bytes is returned by reference");
+	static constexpr bool plain = std::is_same_v<query, member> && std::is_lvalue_reference_v<detail::hash_key_result<Key, T>>;
 
 	static query key_at(const void *key) noexcept
 	{
@@ -286,7 +295,7 @@ protected: /* for quiesce/ds/hashtable_hazptr.hpp */
 
 		if constexpr (!plain)
 			if (address & 1)
-				return detail::hash_view(reinterpret_cast<const T *>(address - 1)->*Key);
+				return detail::hash_view(std::invoke(Key, *reinterpret_cast<const T *>(address - 1)));
 		return *static_cast<const query *>(key);
 	}
 	static std::uint64_t hash_any(const void *key, std::uint64_t seed) noexcept
@@ -300,7 +309,7 @@ protected: /* for quiesce/ds/hashtable_hazptr.hpp */
 	static const void *key_of(const void *object) noexcept
 	{
 		if constexpr (plain)
-			return std::addressof(static_cast<const T *>(object)->*Key);
+			return std::addressof(std::invoke(Key, *static_cast<const T *>(object)));
 		else
 			return static_cast<const char *>(object) + 1;
 	}
@@ -308,7 +317,7 @@ protected: /* for quiesce/ds/hashtable_hazptr.hpp */
 	static bool equal_query(const void *object, const void *key) noexcept { return equal(object, *static_cast<const query *>(key)); }
 	static bool equal(const void *object, const query &key) noexcept
 	{
-		return Equal{}(detail::hash_view(static_cast<const T *>(object)->*Key), key);
+		return Equal{}(detail::hash_view(std::invoke(Key, *static_cast<const T *>(object))), key);
 	}
 	static constexpr ::hashtable_type updates = { hash_any, key_of, equal_any };
 	static constexpr ::hashtable_type lookups = { hash_query, key_of, equal_query };
