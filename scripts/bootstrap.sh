@@ -32,6 +32,8 @@ run  - pc:tbb libtbb-dev
 run  - file:/usr/include/mimalloc.h libmimalloc-dev
 run  - pc:jemalloc libjemalloc-dev
 run  - file:/usr/include/libcuckoo/cuckoohash_map.hh libcuckoo-dev
+run  - file:/usr/include/concurrentqueue/concurrentqueue.h libconcurrentqueue-dev
+run  - file:/usr/include/boost/lockfree/queue.hpp libboost-dev
 test ! pc:cmocka libcmocka-dev
 test ! cmd:g++ g++
 test ! cmd:objdump binutils

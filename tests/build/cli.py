@@ -28,7 +28,7 @@ OPTIONS = {
     "hashscale": ["type", "fence", "alive", "runs", "seconds", "threads", "keys", "distribution", "updates", "base", "turnovers",
                   "resize", "figure"],
     "walkscale": ["type", "fence", "alive", "runs", "seconds", "threads", "keys", "distribution", "updates", "batch", "stall", "figure"],
-    "queuescale": ["type", "fence", "alive", "runs", "seconds", "threads"],
+    "queuescale": ["type", "fence", "alive", "runs", "seconds", "threads", "burst"],
     "costs": ["type", "runs", "pairs"],
     "torture": [*MEASURE, "seconds", "mutant", "perturb", "keep-going"],
     "doctor": ["binary"],

@@ -14,6 +14,9 @@ SHORT = ["--seconds=0.01", "--runs=1"]
 OURS = {"wfcqueue": "liburcu_wfcq", "lfqueue": "liburcu_lfq", "wfstack": "liburcu_wfs", "lfstack": "liburcu_lfs"}
 IN_SECTIONS = ("lfqueue", "lfstack", "liburcu_lfq", "liburcu_lfs")
 SHAPES = {"1": (1, 0), "3": (3, 0), "1:1": (1, 1), "2:1": (2, 1), "1:4": (1, 4)}
+BURSTS = {"0": None, "1": 1, "1000": 1000}
+MAY_MISS = ("ck_fifo", "moodycamel")
+NO_MESSAGES, NO_NODES = ("ck_fifo", "ck_stack"), ("moodycamel_bulk",)
 
 
 def row_faults(row, types):
@@ -24,33 +27,52 @@ def row_faults(row, types):
     peer = OURS.get(row["type"])
     if row["peer"] != peer or (row["to_peer"] is not None) != (peer in types) or row["to_peer_low"] is not None:
         yield f"compared with {row['peer']}: {row['to_peer']}"
+    if row["burst"]:
+        if row["waited"] is not None or row["in_all"] is not None or not row["cpu_ns"] > 0:
+            yield f"messages: waited {row['waited']}, in all {row['in_all']}, {row['cpu_ns']} ns"
+        return
     if not 0 <= row["waited"] < 1 or (row["type"] not in IN_SECTIONS and row["waited"]):
         yield f"waited {row['waited']}"
-    if not row["consumers"] and row["empty"] and row["type"] != "ck_fifo":
+    if not 0 < row["in_all"] <= row["p50"] or row["cpu_ns"] is not None:
+        yield f"in all {row['in_all']} of {row['p50']}, {row['cpu_ns']} ns"
+    if not row["consumers"] and row["empty"] and row["type"] not in MAY_MISS:
         yield f"pairs found nothing {row['empty']} times"
+
+
+def wanted(types):
+    for name in types:
+        for burst in BURSTS.values():
+            if name not in (NO_MESSAGES if burst else NO_NODES):
+                yield from ((name, *shape, burst or 0) for shape in SHAPES.values())
 
 
 def check_all(tap, tool, doc):
     types = tool.types()
-    root = tool.root(*SHORT, "--threads=" + ",".join(SHAPES), "--fence=light", "--type=" + ",".join(types))
+    root = tool.root(*SHORT, "--threads=" + ",".join(SHAPES), "--burst=" + ",".join(BURSTS), "--fence=light", "--type=" + ",".join(types))
     rows = root["rows"]
-    tap.result(sorted((r["type"], r["producers"], r["consumers"]) for r in rows) ==
-               sorted((t, *shape) for t in types for shape in SHAPES.values()) and set(OURS) <= set(types),
-               "every type has a row of each shape", types)
+    tap.result(sorted((r["type"], r["producers"], r["consumers"], r["burst"] or 0) for r in rows) == sorted(wanted(types)) and
+               set(OURS) <= set(types), "every type has a row of each shape and burst", types)
     tap.result(not root["notes"], "nothing is broken", "\n".join(root["notes"]))
     tap.result([list(r) for r in rows] == [tool.documented(doc)] * len(rows), "the fields are the documented ones",
                f"{[list(r) for r in rows[:1]]}\n{tool.documented(doc)}")
     for row in rows:
         faults = list(row_faults(row, types))
-        tap.result(not faults, f"row {row['type']} {row['producers']}:{row['consumers']}", "\n".join(faults))
+        tap.result(not faults, f"row {row['type']} {row['producers']}:{row['consumers']} {row['burst']}", "\n".join(faults))
 
 
 def check_mistakes(tap, tool):
-    root = tool.root(*SHORT, "--threads=1", "--type=busted", want=1)
-    tap.result(any("BROKEN" in n and "not equal" in n for n in root["notes"]), "lost elements are reported", root["notes"])
+    for burst in BURSTS:
+        root = tool.root(*SHORT, "--threads=1", "--type=busted", f"--burst={burst}", want=1)
+        tap.result(any("BROKEN" in n and "not equal" in n for n in root["notes"]), f"lost elements are reported: {burst}", root["notes"])
+    rows = tool.root(*SHORT, "--threads=1", "--type=wfcqueue,lfqueue", "--fence=light")["rows"]
+    tap.result(sorted((r["type"], r["burst"] or 0) for r in rows) == [("lfqueue", 0), ("lfqueue", 1), ("wfcqueue", 0), ("wfcqueue", 1)],
+               "nodes, and messages one by one, are the default", rows)
     for value in ("1:0", "0:1", ":1", "1:", "1:5", "1:1:1"):
         run = tool(f"--threads={value}")
         tap.result(run.returncode == 2 and "--threads" in run.stderr, f"--threads={value} is refused", diagnosis(run))
+    for value in ("3", "", "-1", "1001", "1,x"):
+        run = tool(f"--burst={value}")
+        tap.result(run.returncode == 2 and "--burst" in run.stderr, f"--burst={value} is refused", diagnosis(run))
 
 
 def main():

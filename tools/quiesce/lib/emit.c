@@ -83,7 +83,8 @@ static const struct column common[] = {
 	  "for `study` see there", COLUMN_TEXT, .text = command_of },
 	{ "type", "the primitive, as in `--type`", COLUMN_TEXT, .text = type_of },
 	{ "scenario", "`read` for refscale, a scenario of rcuscale, retirescale or rwscale, `hash` for hashscale and walkscale (`hash2` "
-	  "to `hash4` for its further sets of keys), `pairs` or `to_1` to `to_4` for queuescale, or the name of a count of torture",
+	  "to `hash4` for its further sets of keys), `pairs`, `to_1` to `to_4`, or one of messages for queuescale, or the name of a count "
+	  "of torture",
 	  COLUMN_TEXT, .text = scenario_of },
 	{ "threads", "number of threads: see below", COLUMN_COUNT, .value = threads_of },
 	{ "fence", "`light` (compiler barrier in readers, membarrier in updaters) or `full`; `null` for types that have one mode only",

@@ -252,6 +252,16 @@ static void run(struct window *w, double seconds)
 	team_join(&team);
 }
 
+bool queuescale_judge(const struct queue_hand *sum, uint64_t found_empty)
+{
+	if (sum->nr_put == sum->nr_got && sum->sum_put == sum->sum_got && !found_empty && sum->nr_put)
+		return true;
+	job_send_note("BROKEN: %llu put, %llu got, sums %s, %llu times nothing was found where there was something",
+		      (unsigned long long)sum->nr_put, (unsigned long long)sum->nr_got,
+		      sum->sum_put == sum->sum_got ? "equal" : "not equal", (unsigned long long)found_empty);
+	return false;
+}
+
 /* Empties the queue, and compares the counts and sums of all values. */
 static bool check(struct window *w)
 {
@@ -273,18 +283,13 @@ static bool check(struct window *w)
 		sum.sum_got += hand->sum_got;
 		found_empty += w->shape.consumers || w->op->queues->may_miss ? 0 : hand->nr_empty;
 	}
-	if (sum.nr_put == sum.nr_got && sum.sum_put == sum.sum_got && !found_empty && sum.nr_put)
-		return true;
-	job_send_note("BROKEN: %llu put, %llu got, sums %s, %llu times nothing was found where there was something",
-		      (unsigned long long)sum.nr_put, (unsigned long long)sum.nr_got, sum.sum_put == sum.sum_got ? "equal" : "not equal",
-		      (unsigned long long)found_empty);
-	return false;
+	return queuescale_judge(&sum, found_empty);
 }
 
 static void send(const struct job *job, const struct window *w)
 {
 	int first = w->shape.consumers ? w->shape.producers : 0;
-	double rate = 0, waited = 0, empty = 0;
+	double rate = 0, in_all = 0, waited = 0, empty = 0;
 	int scenario = w->shape.consumers;
 	bool disturbed = false;
 
@@ -295,10 +300,12 @@ static void send(const struct job *job, const struct window *w)
 		delay = w->threads > cpus_online() ? 0 : fmin(delay, ns / 2);
 		disturbed = disturbed || delay > DISTURBED * ns;
 		rate += (double)lap->nr_got * 1e9 / fmax(ns - delay, 1);
+		in_all += (double)lap->nr_got * 1e9 / fmax((double)lap->ns - delay, 1);
 		waited += (double)lap->waited_ns / (double)lap->ns / (w->threads - first);
 		empty += (double)lap->nr_empty;
 	}
 	job_send(scenario, w->threads, job->round | (disturbed ? GROUP_DISTURBED : 0), rate);
+	job_send_metric(scenario, QUEUE_IN_ALL, w->threads, job->round, in_all);
 	job_send_metric(scenario, QUEUE_WAITED, w->threads, job->round, waited);
 	job_send_metric(scenario, QUEUE_EMPTY, w->threads, job->round, empty);
 }

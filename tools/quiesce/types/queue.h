@@ -3,21 +3,26 @@
  *
  * A type is two inline functions, put and get, from which QUEUE_LOOPS() makes the loops that are timed.  A get
  * returns a node that the caller may use again; with some types this is not the node that was put with the value.
+ *
+ * In the loops of messages, QUEUE_MESSAGES(), each element comes from malloc(), and the thread that gets it frees it or has it
+ * freed.  A type has either of these loops, or both.
  */
 #ifndef QUIESCE_TOOL_QUEUE_H
 #define QUIESCE_TOOL_QUEUE_H
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "op.h"
 
 #define QUEUE_BATCH 1024 /* nodes of a thread; it waits for readers at most once for so many */
 
-/* A node fills one cache line. */
+/* A node fills one cache line, in the loops of nodes; a message has the alignment that malloc() gives. */
 struct queue_node {
 	void *space[4]; /* used by the type; aligned to at least 16 bytes */
 	uint64_t value;
-} __attribute__((aligned(64)));
+	uint64_t unused[3];
+};
 
 /* The nodes and counts of one thread. */
 struct queue_hand {
@@ -38,6 +43,12 @@ struct queue_op {
 	void (*consume)(struct queue_hand *hand);
 	/* A node from a get may be put again only after this wait; NULL: at once. */
 	void (*wait)(void);
+	/* Allocates and puts @nr messages. */
+	void (*send)(struct queue_hand *hand, uint32_t nr);
+	/* Gets at most @nr messages and frees them.  Returns their number. */
+	uint32_t (*receive)(struct queue_hand *hand, uint32_t nr);
+	/* Returns when everything that this thread retired is freed.  NULL: it was freed at once. */
+	void (*drain)(void);
 	bool may_miss;    /* true: a get may miss a node that is there */
 	const char *peer; /* name of the type that it is compared with; NULL: none */
 };
@@ -88,6 +99,41 @@ struct queue_op {
 			;                                                              \
 	}
 
+/* Returns a new message. */
+static inline struct queue_node *queue_message(struct queue_hand *hand)
+{
+	struct queue_node *message = (struct queue_node *)malloc(sizeof(*message));
+
+	if (!message)
+		abort();
+	message->value = hand->next++;
+	hand->sum_put += message->value;
+	return message;
+}
+
+/* @release(node) frees a message, or lets it be freed when its readers have left. */
+#define QUEUE_MESSAGES(name, put, get, release)                                        \
+	static void name##_send(struct queue_hand *hand, uint32_t nr)                  \
+	{                                                                              \
+		for (uint32_t i = 0; i < nr; i++)                                      \
+			put(queue_message(hand));                                      \
+		hand->nr_put += nr;                                                    \
+	}                                                                              \
+	static uint32_t name##_receive(struct queue_hand *hand, uint32_t nr)           \
+	{                                                                              \
+		struct queue_node *node_;                                              \
+		uint64_t value_ = 0;                                                   \
+		uint32_t i_ = 0;                                                       \
+                                                                                       \
+		for (; i_ < nr && (node_ = get(&value_)); i_++) {                      \
+			hand->sum_got += value_;                                       \
+			release(node_);                                                \
+		}                                                                      \
+		hand->nr_empty += i_ < nr;                                             \
+		hand->nr_got += i_;                                                    \
+		return i_;                                                             \
+	}
+
 /* Defines the calls and the loops of a queue whose gets return the node that was put: PUT is a statement on @node, POP
  * an expression between BEFORE and AFTER, the lock or section that gets need. */
 #define QUEUE_OF(name, INIT, PUT, BEFORE, POP, AFTER)                                  \
@@ -118,6 +164,8 @@ struct queue_op {
 
 /* The members of a queue_op that QUEUE_LOOPS() defines. */
 #define QUEUE_LOOPS_OF(name) .pairs = name##_pairs, .produce = name##_produce, .consume = name##_consume
+/* The members that QUEUE_MESSAGES() defines. */
+#define QUEUE_MESSAGES_OF(name) .send = name##_send, .receive = name##_receive
 
 /* Puts words that all threads write into cache lines of their own. */
 #define QUEUE_ALONE __attribute__((aligned(128)))

@@ -31,8 +31,9 @@ static inline struct queue_node *busted_get(uint64_t *ret_value)
 }
 
 QUEUE_LOOPS(busted, busted_put, busted_get)
+QUEUE_MESSAGES(busted, busted_put, busted_get, free)
 
-static const struct queue_op busted = { .create = busted_create, QUEUE_LOOPS_OF(busted) };
+static const struct queue_op busted = { .create = busted_create, QUEUE_LOOPS_OF(busted), QUEUE_MESSAGES_OF(busted) };
 
 TYPE(busted, .rank = 2000,
 	.what = "a queue that loses values: queuescale must notice", .broken = true, .queues = &busted);

@@ -21,9 +21,10 @@ static struct wfcq_tail tail QUEUE_ALONE;
 
 QUEUE_OF(wfcq, wfcq_init(&head, &tail), wfcq_enqueue(&head, &tail, QUEUE_AS(wfcq_node, node)), pthread_mutex_lock(&gets),
 	 wfcq_dequeue_blocking(&head, &tail), pthread_mutex_unlock(&gets))
+QUEUE_MESSAGES(wfcq, wfcq_put, wfcq_get, free)
 TYPE(wfcqueue, .rank = 300,
 	.what = "quiesce's wait-free enqueue, dequeued under a mutex",
-	.queues = &(const struct queue_op){ QUEUE_CALLS(wfcq), .peer = "liburcu_wfcq" });
+	.queues = &(const struct queue_op){ QUEUE_CALLS(wfcq), QUEUE_MESSAGES_OF(wfcq), .peer = "liburcu_wfcq" });
 
 /* ---- wfstack ---- */
 
@@ -31,29 +32,46 @@ static struct wfs_stack wfs QUEUE_ALONE;
 
 QUEUE_OF(wfs, wfs_init(&wfs), wfs_push(&wfs, QUEUE_AS(wfs_node, node)), pthread_mutex_lock(&gets), wfs_pop_blocking(&wfs),
 	 pthread_mutex_unlock(&gets))
+QUEUE_MESSAGES(wfs, wfs_put, wfs_get, free)
 TYPE(wfstack, .rank = 320,
 	.what = "quiesce's wait-free push, pops under a mutex",
-	.queues = &(const struct queue_op){ QUEUE_CALLS(wfs), .peer = "liburcu_wfs" });
+	.queues = &(const struct queue_op){ QUEUE_CALLS(wfs), QUEUE_MESSAGES_OF(wfs), .peer = "liburcu_wfs" });
 
 /* ---- gets in sections ---- */
 
 OP_FUNCTION(wait_for_readers, synchronize_rcu())
+OP_FUNCTION(drain, rcu_barrier())
+
+/* A message in sections: its node in the queue is first. */
+struct message {
+	void *node;
+	struct rcu_head rcu;
+};
+_Static_assert(sizeof(struct message) <= sizeof(void *[4]), "there is room for it");
+
+static inline void free_later(struct queue_node *node)
+{
+	kfree_rcu(QUEUE_AS(message, node), rcu);
+}
+#define IN_SECTIONS .wait = wait_for_readers, .drain = drain
 
 static struct lfq_queue lfq QUEUE_ALONE;
 
 QUEUE_OF(lfq, lfq_init(&lfq), rcu_read_lock(); lfq_enqueue(&lfq, QUEUE_AS(lfq_node, node)); rcu_read_unlock(), rcu_read_lock(),
 	 lfq_dequeue(&lfq), rcu_read_unlock())
+QUEUE_MESSAGES(lfq, lfq_put, lfq_get, free_later)
 TYPE(lfqueue, .rank = 310,
 	.what = "quiesce's lock-free queue, in sections",
 	OURS,
-	.queues = &(const struct queue_op){ QUEUE_CALLS(lfq), .wait = wait_for_readers, .peer = "liburcu_lfq" },
+	.queues = &(const struct queue_op){ QUEUE_CALLS(lfq), QUEUE_MESSAGES_OF(lfq), IN_SECTIONS, .peer = "liburcu_lfq" },
 	.thread_enter = rcu_first_section);
 
 static struct lfs_stack lfs QUEUE_ALONE;
 
 QUEUE_OF(lfs, lfs_init(&lfs), lfs_push(&lfs, QUEUE_AS(lfs_node, node)), rcu_read_lock(), lfs_pop(&lfs), rcu_read_unlock())
+QUEUE_MESSAGES(lfs, lfs_put, lfs_get, free_later)
 TYPE(lfstack, .rank = 330,
 	.what = "quiesce's lock-free stack, pops in sections",
 	OURS,
-	.queues = &(const struct queue_op){ QUEUE_CALLS(lfs), .wait = wait_for_readers, .peer = "liburcu_lfs" },
+	.queues = &(const struct queue_op){ QUEUE_CALLS(lfs), QUEUE_MESSAGES_OF(lfs), IN_SECTIONS, .peer = "liburcu_lfs" },
 	.thread_enter = rcu_first_section);

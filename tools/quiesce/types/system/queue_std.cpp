@@ -61,9 +61,11 @@ inline queue_node *vector_get(uint64_t *ret_value)
 
 QUEUE_LOOPS(deque, deque_put, deque_get)
 QUEUE_LOOPS(vector, vector_put, vector_get)
+QUEUE_MESSAGES(deque, deque_put, deque_get, free)
+QUEUE_MESSAGES(vector, vector_put, vector_get, free)
 
-const queue_op deque_queue = { .create = create, QUEUE_LOOPS_OF(deque) };
-const queue_op vector_queue = { .create = create, QUEUE_LOOPS_OF(vector) };
+const queue_op deque_queue = { .create = create, QUEUE_LOOPS_OF(deque), QUEUE_MESSAGES_OF(deque) };
+const queue_op vector_queue = { .create = create, QUEUE_LOOPS_OF(vector), QUEUE_MESSAGES_OF(vector) };
 
 TYPE(std_deque, .rank = 500, .what = "std::deque of pointers under std::mutex, first in first out", .queues = &deque_queue);
 TYPE(std_vector, .rank = 510, .what = "std::vector of pointers under std::mutex, last in first out", .queues = &vector_queue);
