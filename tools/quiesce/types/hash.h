@@ -103,8 +103,12 @@ static inline void hash_judge(struct hash_tally *tally, uint64_t key, uint64_t v
 }
 #endif
 
+/* A lookup is inlined into the loop, as into the loop of a program: a compiler that optimises for size as well would call one that
+ * two loops have. */
+#define HASH_LOOKUP static inline __attribute__((always_inline)) uint64_t
+
 /* Defines name_run(), given
- *	uint64_t name_lookup(TABLE *table, uint64_t key);		the value, 0 if there is none; to be inlined
+ *	HASH_LOOKUP name_lookup(TABLE *table, uint64_t key);		the value, 0 if there is none
  *	bool name_insert(TABLE *table, uint64_t key, uint64_t value);	false: it is there already, or no memory
  *	bool name_remove(TABLE *table, uint64_t key);			false: it is not there
  * each with whatever section or lock it needs inside: one operation, one section. */

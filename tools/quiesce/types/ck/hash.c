@@ -85,7 +85,7 @@ static void destroy(void *table)
 	free(table);
 }
 
-static inline uint64_t ck_lookup(ck_ht_t *t, uint64_t key)
+HASH_LOOKUP ck_lookup(ck_ht_t *t, uint64_t key)
 {
 	ck_ht_hash_t h = { hash_mix(key) };
 	ck_ht_entry_t entry;

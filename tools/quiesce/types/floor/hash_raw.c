@@ -72,7 +72,7 @@ static inline struct open_slot *open_find(const struct open_table *t, uint64_t k
 	}
 }
 
-static inline uint64_t open_lookup(struct open_table *t, uint64_t key)
+HASH_LOOKUP open_lookup(struct open_table *t, uint64_t key)
 {
 	struct open_slot *s = open_find(t, key);
 
@@ -175,7 +175,7 @@ static inline struct node *chained_find(const struct chained_table *t, uint64_t 
 	return n;
 }
 
-static inline uint64_t chained_lookup(struct chained_table *t, uint64_t key)
+HASH_LOOKUP chained_lookup(struct chained_table *t, uint64_t key)
 {
 	struct node *n = chained_find(t, key);
 
@@ -221,7 +221,7 @@ TYPE(raw_chained, .rank = 110,
 
 /* ---- a table that misses some keys ---- */
 
-static inline uint64_t busted_lookup(struct open_table *t, uint64_t key)
+HASH_LOOKUP busted_lookup(struct open_table *t, uint64_t key)
 {
 	return hash_mix(key) >> 58 ? open_lookup(t, key) : 0;
 }

@@ -25,7 +25,7 @@ template <class Map> struct sized : Map {
 };
 
 /* Reads the value while the library protects the element. */
-template <class Map> inline uint64_t any_lookup(Map *t, uint64_t key)
+template <class Map> HASH_LOOKUP any_lookup(Map *t, uint64_t key)
 {
 	uint64_t value = 0;
 

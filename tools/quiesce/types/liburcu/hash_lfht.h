@@ -104,7 +104,7 @@ static void lfht_destroy(void *table)
 	FLAVOUR(thread_online)();
 }
 
-static inline uint64_t lfht_lookup(struct cds_lfht *t, uint64_t key)
+HASH_LOOKUP lfht_lookup(struct cds_lfht *t, uint64_t key)
 {
 	struct cds_lfht_iter iter;
 	struct cds_lfht_node *node;

@@ -10,7 +10,7 @@
 
 HASH_OURS(struct hashmap, hashmap_init(t), hashmap_destroy(t))
 
-static inline uint64_t map_lookup(struct hashmap *map, uint64_t key)
+HASH_LOOKUP map_lookup(struct hashmap *map, uint64_t key)
 {
 	uint64_t value;
 
@@ -55,7 +55,7 @@ static uint64_t take(uint64_t there, void *unused)
 	return 0;
 }
 
-static inline uint64_t map_update_lookup(struct hashmap *map, uint64_t key)
+HASH_LOOKUP map_update_lookup(struct hashmap *map, uint64_t key)
 {
 	return map_lookup(map, key);
 }

@@ -30,7 +30,7 @@ static void drop(void *object, void *arg)
 
 HASH_OURS(struct hashtable, hashtable_init(t, &object_type), hashtable_destroy(t, drop, NULL))
 
-static inline uint64_t hashtable_rcu_lookup(struct hashtable *t, uint64_t key)
+HASH_LOOKUP hashtable_rcu_lookup(struct hashtable *t, uint64_t key)
 {
 	const struct object *o;
 	uint64_t value;
@@ -102,7 +102,7 @@ static void *take(void *there, void *unused)
 	return NULL;
 }
 
-static inline uint64_t hashtable_update_lookup(struct hashtable *t, uint64_t key)
+HASH_LOOKUP hashtable_update_lookup(struct hashtable *t, uint64_t key)
 {
 	return hashtable_rcu_lookup(t, key);
 }
@@ -144,7 +144,7 @@ TYPE(hashtable_update, .rank = 330,
 
 static __thread hazptr_t *slot;
 
-static inline uint64_t hashtable_hazptr_lookup(struct hashtable *t, uint64_t key)
+HASH_LOOKUP hashtable_hazptr_lookup(struct hashtable *t, uint64_t key)
 {
 	const struct object *o = hashtable_lookup_hazptr(t, &object_type, &key, slot, offsetof(struct protected_object, hazptr));
 	uint64_t value = 0;

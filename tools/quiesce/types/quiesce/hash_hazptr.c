@@ -60,7 +60,7 @@ again:
 	return n;
 }
 
-static inline uint64_t hazptr_lookup(struct chain_table *t, uint64_t key)
+HASH_LOOKUP hazptr_lookup(struct chain_table *t, uint64_t key)
 {
 	struct hazptr_node **head = head_of(t, key);
 	struct hazptr_node *n = hazptr_protect(slot[0], head);

@@ -10,7 +10,7 @@ struct rcu_node {
 	struct rcu_head rcu;
 };
 
-static inline uint64_t rcu_lookup(struct chain_table *t, uint64_t key)
+HASH_LOOKUP rcu_lookup(struct chain_table *t, uint64_t key)
 {
 	struct chain_bucket *b = chain_bucket(t, key);
 	const struct chain_node *n;

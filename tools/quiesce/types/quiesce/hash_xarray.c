@@ -34,7 +34,7 @@ static inline unsigned long index_of(uint64_t key)
 	return key & (HASH_CHURNED - 1);
 }
 
-static inline uint64_t array_lookup(struct xarray *xa, uint64_t key)
+HASH_LOOKUP array_lookup(struct xarray *xa, uint64_t key)
 {
 	uint64_t value;
 

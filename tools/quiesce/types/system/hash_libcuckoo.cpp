@@ -8,7 +8,7 @@ namespace {
 
 using map = libcuckoo::cuckoohash_map<uint64_t, uint64_t, peer::hash>;
 
-inline uint64_t cuckoo_lookup(map *t, uint64_t key)
+HASH_LOOKUP cuckoo_lookup(map *t, uint64_t key)
 {
 	uint64_t value = 0;
 

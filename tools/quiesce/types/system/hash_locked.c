@@ -9,7 +9,7 @@
 
 /* Looks up under the lock. */
 #define LOOKUP(name, READ_LOCK, READ_UNLOCK)                                                     \
-	static inline uint64_t name##_lookup(struct chain_table *t, uint64_t key)                \
+	HASH_LOOKUP name##_lookup(struct chain_table *t, uint64_t key)                \
 	{                                                                                        \
 		struct chain_bucket *b = chain_bucket(t, key);                                   \
 		struct chain_node *n;                                                            \
@@ -71,7 +71,7 @@ static inline void put(struct chain_node *n)
 		free(n);
 }
 
-static inline uint64_t refcnt_lookup(struct chain_table *t, uint64_t key)
+HASH_LOOKUP refcnt_lookup(struct chain_table *t, uint64_t key)
 {
 	struct chain_bucket *b = chain_bucket(t, key);
 	struct chain_node *n;

@@ -79,7 +79,7 @@ static void write_end(struct chain_bucket *b)
 	hash_spin_unlock(&b->lock);
 }
 
-static inline uint64_t seqlock_lookup(struct chain_table *t, uint64_t key)
+HASH_LOOKUP seqlock_lookup(struct chain_table *t, uint64_t key)
 {
 	struct chain_bucket *b = chain_bucket(t, key);
 	const struct chain_node *n;

@@ -41,7 +41,7 @@ using exclusive = locked<unordered, std::mutex, std::lock_guard<std::mutex>>;
 using shared = locked<unordered, std::shared_mutex, std::shared_lock<std::shared_mutex>>;
 using shared_ordered = locked<ordered, std::shared_mutex, std::shared_lock<std::shared_mutex>>;
 
-template <class Table> uint64_t any_lookup(Table *t, uint64_t key)
+template <class Table> HASH_LOOKUP any_lookup(Table *t, uint64_t key)
 {
 	return t->lookup(key);
 }

@@ -26,7 +26,7 @@ struct compare {
 
 using locked = tbb::concurrent_hash_map<uint64_t, uint64_t, compare, std::allocator<pair>>;
 
-inline uint64_t locked_lookup(locked *t, uint64_t key)
+HASH_LOOKUP locked_lookup(locked *t, uint64_t key)
 {
 	locked::const_accessor found;
 
@@ -49,7 +49,7 @@ HASH_RUN(locked, locked)
 
 using unordered = tbb::concurrent_unordered_map<uint64_t, uint64_t, peer::hash, std::equal_to<uint64_t>, std::allocator<pair>>;
 
-inline uint64_t unordered_lookup(unordered *t, uint64_t key)
+HASH_LOOKUP unordered_lookup(unordered *t, uint64_t key)
 {
 	auto found = t->find(key);
 
