@@ -25,7 +25,7 @@ template <class Container> inline void put(Container &to, queue_node *node)
 
 template <class Container> inline queue_node *get(Container &from, uint64_t *ret_value)
 {
-	queue_node *node;
+	queue_node *node = nullptr;
 
 	if (!from.pop(node))
 		return nullptr;

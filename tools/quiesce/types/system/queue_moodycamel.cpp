@@ -31,7 +31,7 @@ inline void single_put(queue_node *node)
 
 inline queue_node *single_get(uint64_t *ret_value)
 {
-	queue_node *node;
+	queue_node *node = nullptr;
 
 	if (!queue->try_dequeue(node))
 		return nullptr;

@@ -24,7 +24,7 @@ int create(queue_node *)
 
 template <class Queue> inline queue_node *get(Queue &from, uint64_t *ret_value)
 {
-	queue_node *node;
+	queue_node *node = nullptr;
 
 	if (!from.try_pop(node))
 		return nullptr;
