@@ -11,12 +11,12 @@ from measured import Tool
 from tap import Tap, tool_options
 
 SHORT = ["--seconds=0.01", "--runs=1"]
-OURS = {"wfcqueue": "liburcu_wfcq", "lfqueue": "liburcu_lfq", "wfstack": "liburcu_wfs", "lfstack": "liburcu_lfs"}
+OURS = {"wfcqueue": "liburcu_wfcq", "lfqueue": "liburcu_lfq", "lfqueue_slab": "liburcu_lfq", "wfstack": "liburcu_wfs", "lfstack": "liburcu_lfs"}
 IN_SECTIONS = ("lfqueue", "lfstack", "liburcu_lfq", "liburcu_lfs")
 SHAPES = {"1": (1, 0), "3": (3, 0), "1:1": (1, 1), "2:1": (2, 1), "1:4": (1, 4)}
 BURSTS = {"0": None, "1": 1, "1000": 1000}
 MAY_MISS = ("ck_fifo", "moodycamel")
-NO_MESSAGES, NO_NODES = ("ck_fifo", "ck_stack"), ("moodycamel_bulk",)
+NO_MESSAGES, NO_NODES = ("ck_fifo", "ck_stack"), ("moodycamel_bulk", "lfqueue_slab")
 
 
 def row_faults(row, types):

@@ -99,10 +99,10 @@ struct queue_op {
 			;                                                              \
 	}
 
-/* Returns a new message. */
-static inline struct queue_node *queue_message(struct queue_hand *hand)
+/* Fills in a new message, which @memory is for. */
+static inline struct queue_node *queue_fill(struct queue_hand *hand, void *memory)
 {
-	struct queue_node *message = (struct queue_node *)malloc(sizeof(*message));
+	struct queue_node *message = (struct queue_node *)memory;
 
 	if (!message)
 		abort();
@@ -111,12 +111,19 @@ static inline struct queue_node *queue_message(struct queue_hand *hand)
 	return message;
 }
 
+static inline struct queue_node *queue_message(struct queue_hand *hand)
+{
+	return queue_fill(hand, malloc(sizeof(struct queue_node)));
+}
+
 /* @release(node) frees a message, or lets it be freed when its readers have left. */
-#define QUEUE_MESSAGES(name, put, get, release)                                        \
+#define QUEUE_MESSAGES(name, put, get, release) QUEUE_MESSAGES_FROM(name, queue_message, put, get, release)
+/* The messages are made by @make(hand), not by malloc(). */
+#define QUEUE_MESSAGES_FROM(name, make, put, get, release)                             \
 	static void name##_send(struct queue_hand *hand, uint32_t nr)                  \
 	{                                                                              \
 		for (uint32_t i = 0; i < nr; i++)                                      \
-			put(queue_message(hand));                                      \
+			put(make(hand));                                               \
 		hand->nr_put += nr;                                                    \
 	}                                                                              \
 	static uint32_t name##_receive(struct queue_hand *hand, uint32_t nr)           \

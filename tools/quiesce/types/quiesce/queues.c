@@ -5,7 +5,9 @@
 #include <quiesce/ds/lfstack.h>
 #include <quiesce/ds/wfcqueue.h>
 #include <quiesce/ds/wfstack.h>
+#include <quiesce/slab.h>
 
+#include <errno.h>
 #include <pthread.h>
 
 #include "ours.h"
@@ -42,16 +44,19 @@ TYPE(wfstack, .rank = 320,
 OP_FUNCTION(wait_for_readers, synchronize_rcu())
 OP_FUNCTION(drain, rcu_barrier())
 
-/* A message in sections: its node in the queue is first. */
-struct message {
-	void *node;
-	struct rcu_head rcu;
+/* A message in sections has its node of the queue first. */
+union message {
+	struct queue_node node;
+	struct {
+		void *link;
+		struct rcu_head rcu;
+	} later;
 };
-_Static_assert(sizeof(struct message) <= sizeof(void *[4]), "there is room for it");
+_Static_assert(sizeof(((union message *)0)->later) <= sizeof(void *[4]), "there is room for it");
 
 static inline void free_later(struct queue_node *node)
 {
-	kfree_rcu(QUEUE_AS(message, node), rcu);
+	kfree_rcu((union message *)node, later.rcu);
 }
 #define IN_SECTIONS .wait = wait_for_readers, .drain = drain
 
@@ -65,6 +70,31 @@ TYPE(lfqueue, .rank = 310,
 	OURS,
 	.queues = &(const struct queue_op){ QUEUE_CALLS(lfq), QUEUE_MESSAGES_OF(lfq), IN_SECTIONS, .peer = "liburcu_lfq" },
 	.thread_enter = rcu_first_section);
+
+/* ---- lfqueue, of messages from an object cache, to which they return after a grace period ---- */
+
+static struct kmem_cache *cache;
+
+static int make_cache(enum op_fence fence)
+{
+	int err = op_rcu_init(fence);
+
+	if (!err && !cache)
+		cache = kmem_cache_create("messages", sizeof(struct queue_node), 0, SLAB_HWCACHE_ALIGN, NULL);
+	return err ? err : cache ? 0 : -ENOMEM;
+}
+
+static inline struct queue_node *slab_message(struct queue_hand *hand)
+{
+	return queue_fill(hand, kmem_cache_alloc(cache));
+}
+
+QUEUE_MESSAGES_FROM(lfq_slab, slab_message, lfq_put, lfq_get, free_later)
+TYPE(lfqueue_slab, .rank = 315,
+	.what = "quiesce's lock-free queue, in sections: messages from an object cache",
+	.fence_modes = true,
+	.queues = &(const struct queue_op){ .create = lfq_create, QUEUE_MESSAGES_OF(lfq_slab), .drain = drain, .peer = "liburcu_lfq" },
+	.init = make_cache, .thread_enter = rcu_first_section, .stats = op_rcu_stats);
 
 static struct lfs_stack lfs QUEUE_ALONE;
 
