@@ -43,7 +43,7 @@ TESTS_OF = (
     (r"percpu|platform/.*count", r"percpu|srcu|rwsem|rcu_sync|test_counters"),
     (r"hash|buckets", r"hash|tables|buckets"),
     (r"idr|ida|xarray|radix", r"idr|_ida|xarray"),
-    (r"queue.*[.]h|src/queue/.*queue|wait_link", r"sim_queue|wfc?queue|lfqueue"),
+    (r"queue.*[.]h|src/queue/.*queue|wait_link", r"sim_queue|wfc?queue|lfqueue|value_queue"),
     (r"stack", r"stack"),
     (r"rcuh?list|detail/link", r"rculist"),
     (r"src/rcu/|/rcu|head[.]h", r"sim_rcu$|test_(rcu|call_rcu|chain|throttle|kfree|worker|queues|reports_garbage|fork)"),

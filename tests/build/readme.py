@@ -51,6 +51,7 @@ PLAIN = {
                   "void work_on(struct job *j); void job_free(struct rcu_head *head);",
     "ds/wfcqueue": "struct message { struct wfcq_node node; }; extern struct mailbox *box; extern struct message *m; extern struct wfcq_node *node;\n"
                    "void wait_for(sem_t *sem); void use(struct message *m);",
+    "ds/value_queue": "struct job;\nvoid work_on(struct job *j);",
     "ds/lfstack": "struct job { struct rcu_head rcu; struct lfs_node node; }; extern struct job *job; void run(struct job *job);",
     "ds/wfstack": "struct buffer { struct wfs_node node; }; extern struct buffer *b; extern int taker; void wake(int who);\n"
                   "void recycle(struct buffer *b);",

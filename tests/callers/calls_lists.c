@@ -76,6 +76,55 @@ static bool call_lfq(struct world *w)
 
 /* ---- stacks ---- */
 
+/* Both kinds of queue; the unbounded one grows, and rings are retired. */
+static bool use_values(struct value_queue *q, uint64_t most)
+{
+	uint64_t value = 1, found[4] = { 0 }, nr;
+
+	if (value_queue_pop_try(q, &value) != -EAGAIN || value_queue_pop_timeout(q, &value, 1000) != -ETIMEDOUT)
+		return false;
+	for (nr = 0; nr < most; nr++)
+		if (value_queue_push_try(q, &value) != 0)
+			break;
+	if (value_queue_count(q) != nr)
+		return false;
+	for (uint64_t i = 0; i < nr; i++)
+		if (value_queue_pop_try(q, &found[0]) != 0 || found[0] != value)
+			return false;
+	if (value_queue_push_many(q, found, 4) != 4 || value_queue_pop_many(q, found, 2) != 2 || value_queue_pop(q, found) != 0)
+		return false;
+	if (value_queue_push(q, found) != 0 || value_queue_push_timeout(q, found, 1000) != 0 || value_queue_is_closed(q))
+		return false;
+	value_queue_close(q);
+	return value_queue_is_closed(q) && value_queue_push(q, found) == -EPIPE;
+}
+
+static void counts_values(void *value, void *arg)
+{
+	int *nr = arg;
+
+	(void)value;
+	++*nr;
+}
+
+static bool call_value_queue(struct world *w)
+{
+	struct value_queue q;
+	bool ok = true;
+	int nr;
+
+	(void)w;
+	for (size_t capacity = 0; ok && capacity <= 8; capacity += 8) {
+		if (value_queue_init(&q, sizeof(uint64_t), capacity))
+			return false;
+		ok = use_values(&q, 500);
+		nr = 0;
+		value_queue_destroy(&q, counts_values, &nr);
+		ok = ok && nr == 3;
+	}
+	return ok;
+}
+
 static bool call_wfs(struct world *w)
 {
 	struct wfs_stack s;
@@ -168,6 +217,9 @@ const struct call calls_lists[] = {
 	CALL(wfcq_take, "wfcq_splice_blocking wfcq_splice_nonblocking wfcq_for_each_blocking wfcq_for_each_blocking_safe"
 	     " wfcq_first_blocking wfcq_next_blocking wfcq_dequeue_blocking wfcq_dequeue_with_state_blocking", ANYWHERE),
 	CALL(lfq, "lfq_init lfq_node_init lfq_empty lfq_enqueue lfq_dequeue lfq_destroy", NEVER_WAITS | ANYWHERE),
+	CALL(value_queue, "value_queue_init value_queue_destroy value_queue_push value_queue_push_try value_queue_push_timeout"
+	     " value_queue_push_many value_queue_pop value_queue_pop_try value_queue_pop_timeout value_queue_pop_many value_queue_close"
+	     " value_queue_is_closed value_queue_count", ANYWHERE | MAY_FAIL),
 	CALL(wfs, "wfs_init wfs_destroy wfs_node_init wfs_empty wfs_push wfs_pop_nonblocking wfs_pop_with_state_nonblocking wfs_pop_all"
 	     " wfs_first wfs_next_nonblocking", NEVER_WAITS | ANYWHERE),
 	CALL(wfs_take, "wfs_pop_blocking wfs_pop_with_state_blocking wfs_for_each_blocking wfs_for_each_blocking_safe wfs_next_blocking",

@@ -12,6 +12,7 @@
 #include <quiesce/ds/idr.h>
 #include <quiesce/ds/lfqueue.h>
 #include <quiesce/ds/lfstack.h>
+#include <quiesce/ds/value_queue.h>
 #include <quiesce/ds/wfcqueue.h>
 #include <quiesce/ds/wfstack.h>
 #include <quiesce/ds/xarray.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ends.h - queues and stacks, recorded: each key is one of its own.  The file that includes this defines CONTAINER, NODE and the
- * calls INIT, PUT, TAKE, IS_EMPTY and ENTRY of its container, the name TYPE of its description, and the NAME and the MODEL in it. */
+ * calls INIT, PUT, TAKE, IS_EMPTY and ENTRY of its container, DESTROY if it has one, the name TYPE of its description, and the NAME and the
+ * MODEL in it. */
 #include <stdlib.h>
 
 #include "record.h"
@@ -110,9 +111,13 @@ static void iterate(struct pass *pass)
 
 static void tear_down(void)
 {
-	for (int i = 0; i < NR_QUEUES; i++)
+	for (int i = 0; i < NR_QUEUES; i++) {
 		while (end(take(&queues[i])))
 			;
+#ifdef DESTROY
+		DESTROY(&queues[i]);
+#endif
+	}
 	rcu_barrier();
 }
 

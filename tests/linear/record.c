@@ -48,6 +48,9 @@ static const struct type *const types[] = {
 #ifdef HAVE_LFQUEUE
 	&lfqueue_type,
 #endif
+#ifdef HAVE_VALUE_QUEUE
+	&value_queue_type,
+#endif
 #ifdef HAVE_LFSTACK
 	&lfstack_type,
 #endif

@@ -101,6 +101,7 @@ extern const struct type xarray_type;
 #endif
 #ifdef HAVE_LFQUEUE
 extern const struct type lfqueue_type;
+extern const struct type value_queue_type;
 #endif
 #ifdef HAVE_LFSTACK
 extern const struct type lfstack_type;

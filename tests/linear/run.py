@@ -125,7 +125,7 @@ class Linear:
     def planted(self, kind):
         """Plant a wrong reply into a history that is correct without it."""
         path, status, out = self.record(kind, PLANT_OPERATIONS, more=["--no-iteration"])
-        for plant in PLANTS[{"idr": "ids", "lfqueue": "queue", "lfstack": "queue", "reference_cleared": "cleared"}.get(kind, "map")]:
+        for plant in PLANTS[{"idr": "ids", "lfqueue": "queue", "value_queue": "queue", "lfstack": "queue", "reference_cleared": "cleared"}.get(kind, "map")]:
             start = time.monotonic()
             verdict, judged = self.judge(path, f"-plant={plant}") if status == 0 else (status, out)
             self.report(f"the judge notices a reply of {kind} that is wrong: {plant}", verdict == WRONG, start, judged.split("\n")[0])
@@ -171,7 +171,7 @@ def everything(linear, types):
     for kind in REFERENCES:
         linear.right(kind, linear.operations // 4, 0)
     linear.broken()
-    for kind in REFERENCES + tuple(kind for kind in types if kind in ("idr", "lfqueue", "lfstack")):
+    for kind in REFERENCES + tuple(kind for kind in types if kind in ("idr", "lfqueue", "value_queue", "lfstack")):
         linear.planted(kind)
     for kind in types:
         linear.right(kind, linear.operations, 0)

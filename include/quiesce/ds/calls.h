@@ -13,6 +13,7 @@
 #include <quiesce/ds/rcuhlist.h>
 #include <quiesce/ds/rculist.h>
 #include <quiesce/ds/rculist_nulls.h>
+#include <quiesce/ds/value_queue.h>
 #include <quiesce/ds/wfcqueue.h>
 #include <quiesce/ds/wfstack.h>
 #include <quiesce/ds/xarray.h>
@@ -224,6 +225,21 @@ QUIESCE_API bool quiesce_lfq_empty(const struct lfq_queue *q);
 QUIESCE_API void quiesce_lfq_enqueue(struct lfq_queue *q, struct lfq_node *node);
 QUIESCE_API struct lfq_node *quiesce_lfq_dequeue(struct lfq_queue *q);
 QUIESCE_API int quiesce_lfq_destroy(struct lfq_queue *q);
+
+/* quiesce/ds/value_queue.h */
+QUIESCE_API int quiesce_value_queue_init(struct value_queue *q, size_t size, size_t capacity);
+QUIESCE_API void quiesce_value_queue_destroy(struct value_queue *q, void (*drop)(void *value, void *arg), void *arg);
+QUIESCE_API int quiesce_value_queue_push(struct value_queue *q, const void *value);
+QUIESCE_API int quiesce_value_queue_push_try(struct value_queue *q, const void *value);
+QUIESCE_API int quiesce_value_queue_push_timeout(struct value_queue *q, const void *value, uint64_t timeout_ns);
+QUIESCE_API long quiesce_value_queue_push_many(struct value_queue *q, const void *values, size_t nr);
+QUIESCE_API int quiesce_value_queue_pop(struct value_queue *q, void *ret_value);
+QUIESCE_API int quiesce_value_queue_pop_try(struct value_queue *q, void *ret_value);
+QUIESCE_API int quiesce_value_queue_pop_timeout(struct value_queue *q, void *ret_value, uint64_t timeout_ns);
+QUIESCE_API long quiesce_value_queue_pop_many(struct value_queue *q, void *ret_values, size_t max);
+QUIESCE_API void quiesce_value_queue_close(struct value_queue *q);
+QUIESCE_API bool quiesce_value_queue_is_closed(const struct value_queue *q);
+QUIESCE_API size_t quiesce_value_queue_count(const struct value_queue *q);
 
 /* quiesce/ds/wfstack.h */
 QUIESCE_API void quiesce_wfs_init(struct wfs_stack *s);

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* value_queue.h - private: rings of cells, and the claims of their cells, for value_queue.c, value_queue_calls.c and value_queue_wait.c. */
+#ifndef QUIESCE_QUEUE_VALUE_QUEUE_H
+#define QUIESCE_QUEUE_VALUE_QUEUE_H
+
+#include "platform/platform.h"
+
+#include <quiesce/ds/value_queue.h>
+#include <quiesce/rcu.h>
+
+#include <errno.h>
+
+/* A position has the number of an element of the ring above these bits. */
+#define VQ_UNIT 8u
+#define VQ_WAITERS 2u /* the next claim here wakes a sleeper */
+#define VQ_CLOSED 4u  /* flag of a tail of which no further claim succeeds */
+#define VQ_FLAGS (VQ_WAITERS | VQ_CLOSED)
+#define VQ_FULL 1u /* flag in the number of a cell that has an element */
+
+#define VQ_NEXT_RING 0 /* a claim returns this if the ring is closed */
+
+/* The successor of the last ring of a queue that is closed or bounded. */
+#define VQ_ENDED ((struct quiesce__vq_ring *)1)
+
+struct quiesce__vq_ring {
+	uint64_t index_bits; /* bits of a position that select the cell */
+	uint32_t scale;      /* bytes of a cell, in units of 8 */
+	uint32_t number;     /* offset of the number in a cell */
+	struct quiesce__vq_ring *next; /* NULL, then once a ring or VQ_ENDED */
+	struct rcu_head rcu;
+	char pad[2 * QUIESCE_CACHELINE - sizeof(uint64_t) - 2 * sizeof(uint32_t) - sizeof(void *) - sizeof(struct rcu_head)];
+	uint64_t tail; /* position of the next push, and flags; pushers advance it */
+	char after_tail[2 * QUIESCE_CACHELINE - sizeof(uint64_t)];
+	uint64_t head; /* position of the next pop, and flags; takers advance it */
+	char after_head[2 * QUIESCE_CACHELINE - sizeof(uint64_t)];
+	/* A cell has a value, and its number at the end. */
+	unsigned char cells[] __attribute__((aligned(16)));
+};
+
+QUIESCE_LOCAL uint64_t vq_place(uint64_t word)
+{
+	return word & ~(uint64_t)VQ_FLAGS;
+}
+
+/* Return the number of elements from position @head to position @tail, in units. */
+QUIESCE_LOCAL uint64_t vq_between(uint64_t head, uint64_t tail)
+{
+	return vq_place(tail) - vq_place(head);
+}
+
+QUIESCE_LOCAL uint64_t vq_capacity(const struct quiesce__vq_ring *ring)
+{
+	return ring->index_bits + VQ_UNIT;
+}
+
+/* A bounded queue has one ring for ever, so its callers need no section. */
+QUIESCE_LOCAL void vq_enter(const struct value_queue *q)
+{
+	if (q->grows)
+		rcu_read_lock();
+}
+
+QUIESCE_LOCAL void vq_leave(const struct value_queue *q)
+{
+	if (q->grows)
+		rcu_read_unlock();
+}
+
+/* Wake up to @nr sleepers.  The caller has cleared VQ_WAITERS, or has closed the queue, and published what they wait for. */
+void quiesce__vq_wake(struct quiesce__vq_sleepers *sleepers, uint32_t nr);
+
+QUIESCE_LOCAL void *vq_cell_at(const struct quiesce__vq_ring *ring, uint64_t at)
+{
+	return (unsigned char *)ring->cells + (at & ring->index_bits) * ring->scale;
+}
+
+QUIESCE_LOCAL uint64_t *vq_number_of(const struct quiesce__vq_ring *ring, void *cell)
+{
+	return (uint64_t *)(void *)((char *)cell + ring->number);
+}
+
+QUIESCE_LOCAL uint64_t vq_lap_of(const struct quiesce__vq_ring *ring, uint64_t at)
+{
+	return vq_place(at) & ~ring->index_bits;
+}
+
+QUIESCE_LOCAL struct quiesce__vq_ring *vq_push_ring(const struct value_queue *q)
+{
+	/* VQ3: acquire, pairs with VQ3 in advance() */
+	return quiesce_load_acquire(VQ3, &q->push_ring);
+}
+
+QUIESCE_LOCAL struct quiesce__vq_ring *vq_pop_ring(const struct value_queue *q)
+{
+	/* VQ3: acquire, pairs with VQ3 in advance() */
+	return quiesce_load_acquire(VQ3, &q->pop_ring);
+}
+
+QUIESCE_LOCAL bool vq_is_free(const uint64_t *number, uint64_t lap)
+{
+	/* VQ2: acquire, pairs with VQ2 in vq_empty_cell() */
+	return quiesce_load_acquire(VQ2, number) == lap;
+}
+
+QUIESCE_LOCAL bool vq_is_full(const uint64_t *number, uint64_t lap)
+{
+	/* VQ1: acquire, pairs with VQ1 in vq_fill_cell() */
+	return quiesce_load_acquire(VQ1, number) == lap + VQ_FULL;
+}
+
+QUIESCE_LOCAL void vq_fill_cell(uint64_t *number, uint64_t lap)
+{
+	/* VQ1: release, pairs with VQ1 in vq_is_full() */
+	quiesce_store_release(VQ1, number, lap + VQ_FULL);
+}
+
+QUIESCE_LOCAL void vq_empty_cell(uint64_t *number, uint64_t next_lap)
+{
+	/* VQ2: release, pairs with VQ2 in vq_is_free() */
+	quiesce_store_release(VQ2, number, next_lap);
+}
+
+/* Return how many cells of @ring from @place on are free, or have elements, at most @max: the first one is. */
+QUIESCE_LOCAL uint64_t vq_count_cells(const struct quiesce__vq_ring *ring, uint64_t place, uint64_t max,
+			    bool (*test)(const uint64_t *number, uint64_t lap))
+{
+	uint64_t nr;
+
+	for (nr = 1; nr < max; nr++) {
+		place += VQ_UNIT;
+		if (!test(vq_number_of(ring, vq_cell_at(ring, place)), vq_lap_of(ring, place)))
+			break;
+	}
+	return nr;
+}
+
+/* Claim the next free cells of @ring, at most @max; returns their number, VQ_NEXT_RING, or an error. */
+QUIESCE_LOCAL int64_t vq_try_push(struct quiesce__vq_ring *ring, uint64_t max, struct quiesce__vq_claim *claim)
+{
+	uint64_t tail, nr;
+
+	do {
+		/* VQ5: acquire, pairs with VQ5 in vq_try_push() and close_ring() */
+		tail = quiesce_load_acquire(VQ5, &ring->tail);
+		if (quiesce_unlikely(tail & VQ_CLOSED))
+			return VQ_NEXT_RING;
+		claim->at = tail;
+		claim->cell = vq_cell_at(ring, tail);
+		claim->number = vq_number_of(ring, claim->cell);
+		claim->lap = vq_lap_of(ring, tail);
+		nr = 0;
+		if (quiesce_likely(vq_is_free(claim->number, claim->lap))) {
+			nr = max == 1 ? 1 : vq_count_cells(ring, vq_place(tail), max, vq_is_free);
+			/* VQ5: release, pairs with VQ5 in vq_try_push() and vq_try_pop() */
+			if (quiesce_likely(quiesce_cmpxchg(VQ5, &ring->tail, &tail, vq_place(tail) + nr * VQ_UNIT)))
+				return (int64_t)nr;
+		/* Relaxed: the tail was loaded before (VQ5, I2). */
+		} else if (vq_between(quiesce_load_relaxed(&ring->head), tail) == vq_capacity(ring)) {
+			return -EAGAIN;
+		}
+	} while (nr || quiesce_load_relaxed(&ring->tail) != tail); /* Relaxed: a hint. */
+	return -EBUSY;
+}
+
+/* Claim the next elements of @ring, at most @max; returns their number, VQ_NEXT_RING, or an error. */
+QUIESCE_LOCAL int64_t vq_try_pop(struct quiesce__vq_ring *ring, uint64_t max, struct quiesce__vq_claim *claim)
+{
+	uint64_t head, tail, nr;
+
+	do {
+		/* VQ5: acquire, pairs with VQ5 in vq_try_pop() */
+		head = quiesce_load_acquire(VQ5, &ring->head);
+		claim->at = head;
+		claim->cell = vq_cell_at(ring, head);
+		claim->number = vq_number_of(ring, claim->cell);
+		claim->lap = vq_lap_of(ring, head);
+		nr = 0;
+		if (quiesce_likely(vq_is_full(claim->number, claim->lap))) {
+			nr = max == 1 ? 1 : vq_count_cells(ring, vq_place(head), max, vq_is_full);
+			/* VQ5: release, pairs with VQ5 in vq_try_pop() */
+			if (quiesce_likely(quiesce_cmpxchg(VQ5, &ring->head, &head, vq_place(head) + nr * VQ_UNIT)))
+				return (int64_t)nr;
+			continue;
+		}
+		/* VQ5: acquire, pairs with VQ5 in vq_try_push() and close_ring() */
+		tail = quiesce_load_acquire(VQ5, &ring->tail);
+		if (vq_place(tail) == vq_place(head))
+			return tail & VQ_CLOSED ? VQ_NEXT_RING : -EAGAIN;
+	} while (nr || quiesce_load_relaxed(&ring->head) != head); /* Relaxed: a hint. */
+	return -EBUSY;
+}
+
+/* Go on to the next of the claimed cells. */
+QUIESCE_LOCAL void vq_next_cell(struct quiesce__vq_claim *claim)
+{
+	claim->at += VQ_UNIT;
+	claim->cell = vq_cell_at(claim->ring, claim->at);
+	claim->number = vq_number_of(claim->ring, claim->cell);
+	claim->lap = vq_lap_of(claim->ring, claim->at);
+}
+
+/* The claimed cells are published: leave the section, and wake a thread if one sleeps. */
+QUIESCE_LOCAL void vq_finish(const struct value_queue *q, struct quiesce__vq_sleepers *sleepers, const struct quiesce__vq_claim *claim)
+{
+	bool wakes = claim->at & VQ_WAITERS && !QUIESCE_MUTANT(vq_mute);
+
+	vq_leave(q);
+	if (quiesce_unlikely(wakes))
+		quiesce__vq_wake(sleepers, 1);
+}
+
+/* Claim cells for a push or a pop, without waiting, and with growth; returns their number, and the caller is in a
+ * section; or an error. */
+int64_t quiesce__vq_claim_push(struct value_queue *q, uint64_t max, struct quiesce__vq_claim *claim);
+int64_t quiesce__vq_claim_pop(struct value_queue *q, uint64_t max, struct quiesce__vq_claim *claim);
+/* Claim one cell within @timeout_ns; 0 or an error. */
+int quiesce__vq_wait_push(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim);
+int quiesce__vq_wait_pop(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim);
+/* Sleep until the queue may have an element, or space, at most @ns.  Outside of sections. */
+void quiesce__vq_sleep_empty(struct value_queue *q, uint64_t ns);
+void quiesce__vq_sleep_full(struct value_queue *q, uint64_t ns);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* value_queue_calls.c - pushes and pops of a queue of values: claim, copy, publish.  value_queue.c has the theory. */
+#include "queue/value_queue.h"
+
+#include <string.h>
+
+QUIESCE_LOCAL void copy(void *to, const void *from, size_t size)
+{
+	if (quiesce_likely(size == sizeof(uint64_t)))
+		memcpy(to, from, sizeof(uint64_t));
+	else
+		memcpy(to, from, size);
+}
+
+/* An attempt that neither waits nor changes rings.  If it succeeds, the caller is in a section. */
+QUIESCE_LOCAL bool push_at_once(struct value_queue *q, struct quiesce__vq_claim *claim)
+{
+	vq_enter(q);
+	claim->ring = vq_push_ring(q);
+	if (quiesce_likely(vq_try_push(claim->ring, 1, claim) > 0))
+		return true;
+	vq_leave(q);
+	return false;
+}
+
+QUIESCE_LOCAL bool pop_at_once(struct value_queue *q, struct quiesce__vq_claim *claim)
+{
+	vq_enter(q);
+	claim->ring = vq_pop_ring(q);
+	if (quiesce_likely(vq_try_pop(claim->ring, 1, claim) > 0))
+		return true;
+	vq_leave(q);
+	return false;
+}
+
+QUIESCE_LOCAL void push_end(struct value_queue *q, const struct quiesce__vq_claim *claim)
+{
+	vq_fill_cell(claim->number, claim->lap);
+	vq_finish(q, &q->takers, claim);
+}
+
+QUIESCE_LOCAL void pop_end(struct value_queue *q, const struct quiesce__vq_claim *claim)
+{
+	vq_empty_cell(claim->number, claim->lap + vq_capacity(claim->ring));
+	vq_finish(q, &q->pushers, claim);
+}
+
+/* The claims of the slow halves are their own, so that those of the fast ones stay in registers. */
+static QUIESCE_COLD int push_slow(struct value_queue *q, const void *value, uint64_t timeout_ns)
+{
+	struct quiesce__vq_claim claim;
+	int err = quiesce__vq_wait_push(q, timeout_ns, &claim);
+
+	if (err)
+		return err;
+	copy(claim.cell, value, q->size);
+	push_end(q, &claim);
+	return 0;
+}
+
+static QUIESCE_COLD int pop_slow(struct value_queue *q, void *ret_value, uint64_t timeout_ns)
+{
+	struct quiesce__vq_claim claim;
+	int err = quiesce__vq_wait_pop(q, timeout_ns, &claim);
+
+	if (err)
+		return err;
+	copy(ret_value, claim.cell, q->size);
+	pop_end(q, &claim);
+	return 0;
+}
+
+QUIESCE_LOCAL int push(struct value_queue *q, const void *value, uint64_t timeout_ns)
+{
+	struct quiesce__vq_claim claim;
+
+	if (quiesce_unlikely(!push_at_once(q, &claim)))
+		return push_slow(q, value, timeout_ns);
+	copy(claim.cell, value, q->size);
+	push_end(q, &claim);
+	return 0;
+}
+
+QUIESCE_LOCAL int pop(struct value_queue *q, void *ret_value, uint64_t timeout_ns)
+{
+	struct quiesce__vq_claim claim;
+
+	if (quiesce_unlikely(!pop_at_once(q, &claim)))
+		return pop_slow(q, ret_value, timeout_ns);
+	copy(ret_value, claim.cell, q->size);
+	pop_end(q, &claim);
+	return 0;
+}
+
+int quiesce__vq_push_begin(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim)
+{
+	return quiesce_likely(push_at_once(q, claim)) ? 0 : quiesce__vq_wait_push(q, timeout_ns, claim);
+}
+
+void quiesce__vq_push_end(struct value_queue *q, const struct quiesce__vq_claim *claim) { push_end(q, claim); }
+
+int quiesce__vq_pop_begin(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim)
+{
+	return quiesce_likely(pop_at_once(q, claim)) ? 0 : quiesce__vq_wait_pop(q, timeout_ns, claim);
+}
+
+void quiesce__vq_pop_end(struct value_queue *q, const struct quiesce__vq_claim *claim) { pop_end(q, claim); }
+
+int quiesce_value_queue_push(struct value_queue *q, const void *value) { return push(q, value, PLATFORM_FOREVER); }
+int quiesce_value_queue_push_try(struct value_queue *q, const void *value) { return push(q, value, 0); }
+int quiesce_value_queue_pop(struct value_queue *q, void *ret_value) { return pop(q, ret_value, PLATFORM_FOREVER); }
+int quiesce_value_queue_pop_try(struct value_queue *q, void *ret_value) { return pop(q, ret_value, 0); }
+
+int quiesce_value_queue_push_timeout(struct value_queue *q, const void *value, uint64_t timeout_ns)
+{
+	return push(q, value, timeout_ns);
+}
+
+int quiesce_value_queue_pop_timeout(struct value_queue *q, void *ret_value, uint64_t timeout_ns)
+{
+	return pop(q, ret_value, timeout_ns);
+}
+
+long quiesce_value_queue_push_many(struct value_queue *q, const void *values, size_t nr)
+{
+	struct quiesce__vq_claim claim, at; /* at: in registers */
+	const size_t size = q->size;
+	const char *from = values;
+	size_t done = 0;
+	int64_t got;
+
+	while (done < nr) {
+		got = quiesce__vq_claim_push(q, nr - done, &claim);
+		if (got < 0)
+			return done ? (long)done : (long)got;
+		done += (size_t)got;
+		for (at = claim; got; got--, from += size) {
+			copy(at.cell, from, size);
+			vq_fill_cell(at.number, at.lap);
+			vq_next_cell(&at);
+		}
+		vq_finish(q, &q->takers, &claim);
+	}
+	return (long)done;
+}
+
+long quiesce_value_queue_pop_many(struct value_queue *q, void *ret_values, size_t max)
+{
+	struct quiesce__vq_claim claim, at; /* at: in registers */
+	int64_t got = max ? quiesce__vq_claim_pop(q, max, &claim) : 0;
+	const size_t size = q->size;
+	char *to = ret_values;
+
+	if (got <= 0)
+		return (long)got;
+	at = claim;
+	for (int64_t i = 0; i < got; i++, to += size) {
+		copy(to, at.cell, size);
+		vq_empty_cell(at.number, at.lap + vq_capacity(at.ring));
+		vq_next_cell(&at);
+	}
+	vq_finish(q, &q->pushers, &claim);
+	return (long)got;
+}
