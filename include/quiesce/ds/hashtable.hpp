@@ -59,7 +59,7 @@ namespace quiesce {
 
 /** rcu_hash_table - a hashtable of T, found by the member or function Key. */
 template<class T, auto Key, class Hash = rcu_hash, class Equal = rcu_hash_equal, class Drop = rcu_hash_keep>
-	requires(rcu_hash_key<Key, T>)
+	requires rcu_hash_key<Key, T>
 class rcu_hash_table {
 	using member = detail::hash_key_of<Key, T>;
 	using query = detail::hash_query<member>;
@@ -122,7 +122,7 @@ public:
 		rcu_reader section;
 		size_type nr = 0;
 
-		for ([[maybe_unused]] const T &object : equal_range(key))
+		for ([[__maybe_unused__]] const T &object : equal_range(key))
 			nr++;
 		return nr;
 	}
