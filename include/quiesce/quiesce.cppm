@@ -17,6 +17,7 @@ module;
 #include <quiesce/ds/lfqueue.hpp>
 #include <quiesce/ds/lfstack.hpp>
 #include <quiesce/ds/rculist.hpp>
+#include <quiesce/ds/unordered_map.hpp>
 #include <quiesce/ds/wfcqueue.hpp>
 #include <quiesce/ds/wfstack.hpp>
 #include <quiesce/ds/xarray.hpp>
@@ -72,7 +73,7 @@ using quiesce::make_counted;
 using quiesce::operator==;
 using quiesce::operator<=>;
 
-/* ds/hashmap.hpp, ds/hashtable.hpp, ds/hashtable_hazptr.hpp */
+/* ds/hashmap.hpp, ds/hashtable.hpp, ds/hashtable_hazptr.hpp, ds/unordered_map.hpp */
 using quiesce::hazard_hash_retire;
 using quiesce::hazard_hash_table;
 using quiesce::rcu_hash;
@@ -88,6 +89,7 @@ using quiesce::rcu_hash_seed;
 using quiesce::rcu_hash_string;
 using quiesce::rcu_hash_table;
 using quiesce::rcu_owning_hash_table;
+using quiesce::rcu_unordered_map;
 
 /* ds/ida.hpp, ds/idr.hpp, ds/xarray.hpp */
 using quiesce::ida;

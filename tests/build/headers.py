@@ -22,8 +22,8 @@ RARE = ["-DQUIESCE_DEBUG", "-fno-exceptions", "-fno-rtti"]
 FACES = {"g++": [["c++17"], ["c++20"], ["c++23", *RARE]], "clang++": [["c++17"], ["c++20", *RARE], ["c++26", "-stdlib=libc++"]]}
 FACES["clang++-19"] = FACES["clang++"]
 # The faces that need C++20, and report that in older ones.
-NEWER = ("hashmap.hpp", "hashtable.hpp", "hashtable_hazptr.hpp")
-NEWER_PARTS = ("hash_key.hpp", "hash_range.hpp")
+NEWER = ("hashmap.hpp", "hashtable.hpp", "hashtable_hazptr.hpp", "unordered_map.hpp")
+NEWER_PARTS = ("hash_key.hpp", "hash_range.hpp", "map_node.hpp")
 CPU_FILES = ("x86_64.h", "x86_64_rseq.h", "arm64.h", "riscv64.h", "s390x.h")
 COMPILERS = [("gcc", "g++"), ("clang-19", "clang++-19"), ("clang", "clang++")]
 # Programs ask for these warnings, and get them from headers that they include by -I.
@@ -129,7 +129,7 @@ def examples(include):
 
 def stds_of(text):
     """Return the years of C++ in which an example compiles."""
-    return (20,) if re.search(r"constinit|ds/hash\w+\.hpp", text) else (17, 20)
+    return (20,) if re.search(r"constinit|ds/(?:hash|unordered_)\w+\.hpp", text) else (17, 20)
 
 
 def macros(include):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quiesce/detail/hash_range.hpp - private: iterations over a hashtable, for ds/hashtable.hpp, which is
- * the manual. */
+/* quiesce/detail/hash_range.hpp - private: iterations over a hashtable, for ds/hashtable.hpp and
+ * ds/unordered_map.hpp, which are the manuals. */
 #ifndef QUIESCE_DETAIL_HASH_RANGE_HPP
 #define QUIESCE_DETAIL_HASH_RANGE_HPP
 
@@ -10,14 +10,20 @@
 #include <cstddef>
 #include <iterator>
 #include <ranges>
+#include <type_traits>
 
 namespace quiesce::detail {
 
+/* The T that an iterator refers to: an object of the table itself. */
+template<class T> struct hash_object {
+	static T *in(void *object) noexcept { return static_cast<T *>(object); }
+};
+
 /* A single forward pass over the objects of a table, or over those with one key; for one thread. */
-template<class T> class hash_iterator {
+template<class T, class Way = hash_object<T>> class hash_iterator {
 public:
 	using iterator_concept = std::input_iterator_tag;
-	using value_type = T;
+	using value_type = std::remove_cv_t<T>;
 	using difference_type = std::ptrdiff_t;
 
 	/* @key: what the functions of the table's type take, and outlives the iterator; null: all. */
@@ -25,12 +31,11 @@ public:
 	hash_iterator(hash_iterator &&) noexcept = default;
 	hash_iterator &operator=(hash_iterator &&) noexcept = default;
 
-	T &operator*() const noexcept { return *object_; }
-	T *operator->() const noexcept { return object_; }
+	T &operator*() const noexcept { return *Way::in(object_); }
+	T *operator->() const noexcept { return Way::in(object_); }
 	hash_iterator &operator++() noexcept
 	{
-		object_ = static_cast<T *>(key_ ? ::quiesce_hashtable_next_match(table_, &iter_, key_) :
-						  ::quiesce_hashtable_next(table_, &iter_));
+		object_ = key_ ? ::quiesce_hashtable_next_match(table_, &iter_, key_) : ::quiesce_hashtable_next(table_, &iter_);
 		return *this;
 	}
 	void operator++(int) noexcept { ++*this; }
@@ -40,7 +45,7 @@ private:
 	const struct ::hashtable *table_;
 	const void *key_;
 	struct ::hashtable_iter iter_{};
-	T *object_;
+	void *object_; /* null: at the end */
 };
 
 /* All objects of a table; a word, to be copied. */
