@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLES = [f"examples/{name}" for name in ("backend.c", "config.c", "connections.c", "routes.c", "certificate.c", "modules.c", "cache.cpp", "schema.cpp", "work_queue.cpp")]
 UNIT = [f"tests/unit/test_{name}.c" for name in ("rcu", "call_rcu", "srcu", "hazptr_retire", "shazptr", "percpu_rwsem", "percpu_ref", "slab", "rcu_sync",
                                                  "hashtable", "hashmap", "xarray", "idr", "lfqueue", "value_queue", "wfcqueue", "wfstack", "rculist")]
-CPP = [f"tests/cpp/test_{name}.cpp" for name in ("hashmap", "srcu", "rculist")]
+CPP = [f"tests/cpp/test_{name}.cpp" for name in ("hashmap", "unordered_map", "srcu", "rculist")]
 RACE = ROOT / "tests/build/race.c"
 OPTIONS = {"TSAN_OPTIONS": "die_after_fork=0 history_size=4", "CMOCKA_MESSAGE_OUTPUT": "TAP"}
 REPORT = "WARNING: ThreadSanitizer"
