@@ -34,6 +34,7 @@ struct sender {
 	uint64_t ns, cpu_ns, nr_got, nr_empty;
 	double delay_ns; /* NAN: the kernel does not report it */
 	int schedstat;
+	uint32_t has_got; /* 1: the thread has got a message in the window */
 } __attribute__((aligned(128)));
 
 struct window {
@@ -148,8 +149,11 @@ static void work(struct window *w, struct sender *s, void (*step)(struct window 
 	while (phase_of(w) == WARM)
 		step(w, s);
 	begin_window(w, s);
-	while (phase_of(w) != OVER)
+	while (phase_of(w) != OVER) {
 		step(w, s);
+		if (s->hand.nr_got != s->nr_got)
+			quiesce_store_relaxed(&s->has_got, 1u); /* the flag publishes nothing */
+	}
 	end_window(w, s);
 }
 
@@ -179,11 +183,26 @@ static bool make(struct window *w, struct queue_node *stub)
 	return !w->op->queues->create(stub);
 }
 
-static void wait_until(const uint32_t *flag)
+static bool has_begun(const struct window *w)
+{
+	return quiesce_load_relaxed(&w->begun); /* the flag publishes nothing */
+}
+
+/* With more threads than CPUs, or on a busy machine, the threads that get may not have run yet. */
+static bool has_got(const struct window *w)
+{
+	bool any = false;
+
+	for (int i = 0; i < w->threads; i++)
+		any = any || quiesce_load_relaxed(&w->sender[i].has_got); /* the flag publishes nothing */
+	return any;
+}
+
+static void wait_until(bool (*is_true)(const struct window *w), const struct window *w)
 {
 	uint64_t late = now_ns() + LATE_NS;
 
-	while (!quiesce_load_relaxed(flag) && now_ns() < late) /* the flag publishes nothing */
+	while (!is_true(w) && now_ns() < late)
 		sleep_ns(POLL_NS);
 }
 
@@ -198,8 +217,9 @@ static void run(struct window *w, double seconds)
 	spin_barrier_wait(&w->begin);
 	sleep_ns((uint64_t)(seconds * WARM_UP * 1e9));
 	quiesce_store_relaxed(&w->phase, (uint32_t)MEASURED);
-	wait_until(&w->begun);
+	wait_until(has_begun, w);
 	sleep_ns((uint64_t)(seconds * 1e9));
+	wait_until(has_got, w);
 	quiesce_store_relaxed(&w->phase, (uint32_t)OVER);
 	team_join(&team);
 }
