@@ -15,8 +15,8 @@ OURS = {"wfcqueue": "liburcu_wfcq", "lfqueue": "liburcu_lfq", "lfqueue_slab": "l
 IN_SECTIONS = ("lfqueue", "lfstack", "liburcu_lfq", "liburcu_lfs")
 SHAPES = {"1": (1, 0), "3": (3, 0), "1:1": (1, 1), "2:1": (2, 1), "1:4": (1, 4)}
 BURSTS = {"0": None, "1": 1, "1000": 1000}
-MAY_MISS = ("ck_fifo", "moodycamel")
-NO_MESSAGES, NO_NODES = ("ck_fifo", "ck_stack"), ("moodycamel_bulk", "lfqueue_slab")
+MAY_MISS = ("ck_fifo", "moodycamel", "value_queue", "value_queue_bounded")
+NO_MESSAGES, NO_NODES = ("ck_fifo", "ck_stack"), ("moodycamel_bulk", "lfqueue_slab", "value_queue_many")
 
 
 def row_faults(row, types):
