@@ -48,6 +48,19 @@ bool quiesce__percpu_add(struct quiesce_percpu *percpu, uint64_t *shared, uint32
  * that begins elsewhere for each set; a hint, as the thread may have moved since it counted. */
 uint64_t quiesce__percpu_tick(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t index);
 
+/* quiesce__percpu_tick() of a word that the calling thread has just counted inline, by @open. */
+static inline uint64_t quiesce__percpu_tick_open(const uint64_t *open, uint32_t index)
+{
+	int64_t id = quiesce__claim_id();
+	uint64_t base = quiesce_load_relaxed(open); /* Relaxed: a hint. */
+
+	if (quiesce_unlikely(id < 0 || !base)) /* closed meanwhile */
+		return 1;
+	/* Relaxed: a hint. */
+	return (uint64_t)id +
+	       quiesce_load_relaxed((const uint64_t *)(uintptr_t)(((uint64_t)id << QUIESCE_PERCPU_SHIFT) - base) + index);
+}
+
 /* Return how many counts word @entered has that word @left has not.  Sums @left first: each count there has
  * its partner among @entered, which is summed later.  So zero means that all that had entered before the call
  * have left, and that what they did is visible.  Any other number may include threads that enter during the

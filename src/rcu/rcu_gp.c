@@ -84,7 +84,7 @@ static bool is_older(uint64_t a, uint64_t b)
 
 bool quiesce__rcu_blocks(struct quiesce_tls_v1 *tls, uint64_t number)
 {
-	/* RU2: acquire, pairs with RU2 in rcu_read_unlock() */
+	/* RU2: acquire, pairs with RU2 in rcu_read_tryunlock() */
 	uint64_t word = quiesce_load_acquire(RU2, &tls->rcu_word);
 
 	if (!(word & QUIESCE_RCU_DEPTH))

@@ -78,14 +78,6 @@ bool quiesce__bucket_lock(struct quiesce__bucket *line)
 	return false;
 }
 
-void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags)
-{
-	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: only the holder of the lock writes it. */
-
-	/* BK1: release, pairs with BK1 in quiesce__bucket_lock() and quiesce__bucket_read() */
-	quiesce_store_release(BK1, &line->word[0], (header & ~QUIESCE_BUCKET_LOCKED) | flags);
-}
-
 /* ---- arrays ---- */
 
 static uint64_t pools_of(uint64_t lines)
@@ -139,9 +131,11 @@ void quiesce__array_free_rcu(struct rcu_head *head)
 
 /* ---- updates ---- */
 
-int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *u, uint64_t hash)
+int quiesce__update_resume(struct quiesce__table *table, struct quiesce__update *u, uint64_t hash, struct quiesce__bucket *at)
 {
-	rcu_read_lock();
+	u->hash = hash;
+	if (at == QUIESCE_AT_BEGIN)
+		rcu_read_lock();
 	/* BK3: acquire, pairs with BK3 in table_switch() */
 	while (!(u->array = quiesce_load_consume(BK3, &table->array))) {
 		int err;
@@ -152,27 +146,47 @@ int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *
 			return err;
 		rcu_read_lock();
 	}
-	u->hash = hash;
+	if (quiesce__is_locked(at)) { /* the table still has the array */
+		u->line = at;
+		return 0;
+	}
 	while (!quiesce__bucket_lock(u->line = quiesce__bucket_in(u->array, hash)))
 		u->array = quiesce_load_relaxed(&u->array->next); /* Relaxed: set before any bucket moved, which was acquired. */
 	return 0;
 }
 
-/* Take part in a resize, or begin one, before leaving the section. */
-static void maintain(struct quiesce__table *table, bool check)
+/* Unlock the bucket, take part in a resize, or begin one, and leave the section. */
+static void leave(struct quiesce__table *table, struct quiesce__update *u, bool check)
 {
+	quiesce__bucket_unlock(u->line, 0);
+	quiesce__update_request_gp(table, u);
 	/* BK3: acquire, pairs with BK3 in table_switch() */
 	quiesce__resize_maintain(table, quiesce_load_consume(BK3, &table->array), check);
+	rcu_read_unlock();
 }
 
 void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change)
 {
-	bool check = change && quiesce__count_change(table, u, change);
+	/* Relaxed: only compared. */
+	if (quiesce_likely(!u->wants_gp && change >= -1 && change <= 1 && quiesce_load_relaxed(&table->array) == u->array))
+		(void)quiesce__update_finish(table, u->line, change, 0);
+	else
+		leave(table, u, change && quiesce__count_change(table, u, change));
+}
 
-	quiesce__bucket_unlock(u->line, 0);
-	quiesce__update_request_gp(table, u);
-	maintain(table, check);
+uint64_t quiesce__update_finish_slow(struct quiesce__table *table, struct quiesce__bucket *line, int change, uint64_t ret)
+{
+	/* Relaxed: as in quiesce__update_finish(). */
+	struct quiesce__update u = { .array = quiesce_load_relaxed(&table->array), .line = line };
+
+	leave(table, &u, change ? quiesce__count_change(table, &u, change) : quiesce__count_sampled(u.array));
+	return ret;
+}
+
+uint64_t quiesce__section_end(uint64_t ret)
+{
 	rcu_read_unlock();
+	return ret;
 }
 
 /* ---- init and destruction ---- */
@@ -182,33 +196,23 @@ void quiesce__table_init(struct quiesce__table *table, const struct quiesce__buc
 	*table = (struct quiesce__table){ .seed = seed ? seed : SEED_OF_0, .kind = kind, .min_lines = 1 };
 }
 
-bool quiesce__table_usable(const struct quiesce__table *table, const char *call)
+bool quiesce__table_unusable(const char *call)
 {
-	if (quiesce_likely(table->kind))
-		return true;
 	quiesce__misuse(QUIESCE_MISUSE_NULL, "%s on a table that was not initialised: HASHTABLE_INIT(), HASHMAP_INIT or init comes first",
 			call);
 	return false;
 }
 
-uint64_t quiesce__seed_drawn(struct quiesce__table *table)
+uint64_t quiesce__seed_draw(struct quiesce__table *table)
 {
-	uint64_t seed = quiesce__seed_of(table), drawn;
+	uint64_t seed = 0, drawn = platform_random() | 1;
 
-	if (quiesce_likely(seed))
-		return seed;
-	drawn = platform_random() | 1;
 	if (QUIESCE_MUTANT(table_seed_twice))
 		quiesce_store_relaxed(&table->seed, drawn); /* Relaxed: a planted bug. */
 	/* BK7: full, pairs with the caller, which uses it */
 	else if (!quiesce_cmpxchg(BK7, &table->seed, &seed, drawn))
 		return seed;
 	return drawn;
-}
-
-bool quiesce__table_is_empty(const struct quiesce__table *table)
-{
-	return !quiesce_load_relaxed(&table->array); /* Relaxed: only compared. */
 }
 
 /* Detach @array; false if it is not the table's any more. */

@@ -6,6 +6,8 @@
 #include <quiesce/detail/buckets.h>
 #include <quiesce/detail/percpu.h>
 
+#include "percpu/percpu.h"
+#include "platform/platform.h"
 #include "runtime/core.h"
 
 /* An overflow line that was allocated from the heap. */
@@ -67,6 +69,7 @@ struct quiesce__counts {
 	/* Read by every update; not written while the table counts per CPU. */
 	uint64_t shared[2];
 	struct quiesce_percpu percpu;
+	uint64_t open; /* see quiesce/detail/percpu.h; 0: updates call quiesce__count_change() */
 	uint32_t per_cpu; /* true: updates count per CPU */
 	uint64_t others; /* elements that the last sum found outside @shared; for a table that does not count per CPU */
 	/* Only some updates write @gp_ns, the time of the last request of a grace period for replaced lines. */
@@ -83,8 +86,6 @@ void quiesce__counts_end(struct quiesce__table *table);
 /* Choose how to count, for a table that gets or has an array of @lines lines. */
 void quiesce__counts_choose_mode(struct quiesce__table *table, uint64_t lines);
 uint64_t quiesce__table_sum(const struct quiesce__table *table);
-/* Add @change elements for the bucket that @u has locked.  True: the update should check the sum. */
-bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__update *u, int change);
 /* A number that each removal raises by one, on the calling thread's CPU at least; a hint. */
 uint64_t quiesce__count_of_removals(const struct quiesce__table *table);
 /* Compute when the next sum of @array is due, after a check that found @sum. */
@@ -106,17 +107,26 @@ void quiesce__table_init(struct quiesce__table *table, const struct quiesce__buc
  * array. */
 struct quiesce__buckets *quiesce__table_detach(struct quiesce__table *table);
 void quiesce__table_release(struct quiesce__buckets *array);
+bool quiesce__table_unusable(const char *call);
 /* False if the table was not initialised, which has been reported as misuse of @call, such as "hashmap_clear()". */
-bool quiesce__table_usable(const struct quiesce__table *table, const char *call);
+static inline bool quiesce__table_usable(const struct quiesce__table *table, const char *call)
+{
+	return quiesce_likely(table->kind != NULL) || quiesce__table_unusable(call);
+}
 /* Returns the seed, for an insertion; the first call draws it. */
-uint64_t quiesce__seed_drawn(struct quiesce__table *table);
-/* True if no element was ever inserted. */
-bool quiesce__table_is_empty(const struct quiesce__table *table);
+uint64_t quiesce__seed_draw(struct quiesce__table *table);
+static inline uint64_t quiesce__seed_drawn(struct quiesce__table *table)
+{
+	uint64_t seed = quiesce__seed_of(table);
 
-/* Enter a section and lock the bucket of @hash.  0, or -ENOMEM: there is no array, and the section has ended. */
-int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *u, uint64_t hash);
-/* Add @change to the element count, unlock the bucket, and leave the section.  May begin to resize the table. */
-void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change);
+	return quiesce_likely(seed) ? seed : quiesce__seed_draw(table);
+}
+/* True if no element was ever inserted. */
+static inline bool quiesce__table_is_empty(const struct quiesce__table *table)
+{
+	return !quiesce_load_relaxed(&table->array); /* Relaxed: only compared. */
+}
+
 /* Allocate a spare line, outside of a section, after an overflow line was needed.  0 or -ENOMEM. */
 int quiesce__update_spare(struct quiesce__update *u);
 /* Outside of the section: shorten the bucket if lines were needed for that, and free spare lines. */
@@ -151,7 +161,119 @@ void quiesce__bucket_shorten_front(const struct quiesce__table *table, struct qu
 void quiesce__bucket_shorten_all(const struct quiesce__table *table, struct quiesce__update *u);
 /* Lock a bucket; false if it has moved. */
 bool quiesce__bucket_lock(struct quiesce__bucket *line);
-void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags);
+
+/* Lock a bucket if that takes no wait, and the bucket has not moved. */
+QUIESCE_LOCAL bool quiesce__bucket_trylock(struct quiesce__bucket *line)
+{
+	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: the exchange decides. */
+
+	if (quiesce_unlikely(header & (QUIESCE_BUCKET_LOCKED | QUIESCE_BUCKET_MOVED)))
+		if (header & QUIESCE_BUCKET_LOCKED || !QUIESCE_MUTANT(table_lock_moved))
+			return false;
+	/* BK1: full, pairs with BK1 in quiesce__bucket_unlock() */
+	return quiesce_likely(quiesce_cmpxchg(BK1, &line->word[0], &header, header | QUIESCE_BUCKET_LOCKED));
+}
+
+QUIESCE_LOCAL void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags)
+{
+	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: only the holder of the lock writes it. */
+
+	/* BK1: release, pairs with BK1 in quiesce__bucket_lock() and quiesce__bucket_read() */
+	quiesce_store_release(BK1, &line->word[0], (header & ~QUIESCE_BUCKET_LOCKED) | flags);
+}
+
+/* ---- counts ---- */
+
+enum { QUIESCE_PUT_IN, QUIESCE_TAKEN_OUT };
+
+/* log2 of the number of changes of which one is sampled, in an array with @mask. */
+#if defined(QUIESCE_SIM)
+#define QUIESCE_SAMPLE_SHIFT(mask) ((void)(mask), 0u)
+#else
+#define QUIESCE_SAMPLE_SHIFT(mask) ((mask) < 16384 * sizeof(struct quiesce__bucket) ? 3u : 6u)
+#endif
+
+/* Add @change elements for the bucket that @u has locked.  True: the update should check the sum. */
+bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__update *u, int change);
+/* True if one more sampled change of @array makes a check of the sum due. */
+bool quiesce__count_sampled(struct quiesce__buckets *array);
+
+/* Add 1 or -1 inline; false if that is not possible.  *@ret_sampled: quiesce__count_sampled() is to be called. */
+QUIESCE_LOCAL bool quiesce__count_fast(const struct quiesce__table *table, const struct quiesce__buckets *array, int change,
+				       bool *ret_sampled)
+{
+	struct quiesce__counts *counts = quiesce_load_relaxed(&table->counts); /* Relaxed: with the array, which was acquired. */
+	uint64_t tick;
+
+	/* PC1: acquire, pairs with PC1 in quiesce__counts_choose_mode() */
+	if (change > 0 ? !quiesce_count_acquire(PC1, &counts->open, 0)
+		       /* PC1: acquire, pairs with PC1 in quiesce__counts_choose_mode() */
+		       : !quiesce_count_acquire(PC1, &counts->open, 8))
+		return false;
+	tick = quiesce__percpu_tick_open(&counts->open, change > 0 ? QUIESCE_PUT_IN : QUIESCE_TAKEN_OUT);
+	*ret_sampled = !(tick & ((1u << QUIESCE_SAMPLE_SHIFT(array->mask)) - 1));
+	return true;
+}
+
+/* ---- the usual update, inline ----
+ *
+ * It enters a section, locks the bucket, finds all that it needs in the first line, and ends, without a call.  From any
+ * place before its change it goes on in a function for all cases, which gets the state that was reached, @at. */
+
+#define QUIESCE_AT_BEGIN ((struct quiesce__bucket *)0)   /* nothing has been done */
+#define QUIESCE_AT_SECTION ((struct quiesce__bucket *)1) /* a section was entered; any other value: and the bucket was locked */
+
+/* Enter a section, and lock the bucket of @hash if it has not moved and is not locked.  Returns the state. */
+QUIESCE_LOCAL struct quiesce__bucket *quiesce__update_try(struct quiesce__table *table, uint64_t hash)
+{
+	const struct quiesce__buckets *array;
+	struct quiesce__bucket *line;
+
+	if (quiesce_unlikely(!quiesce__rcu_read_trylock()))
+		return QUIESCE_AT_BEGIN;
+	array = quiesce__buckets_of(table);
+	if (quiesce_unlikely(!array))
+		return QUIESCE_AT_SECTION;
+	line = quiesce__bucket_in(array, hash);
+	return quiesce_likely(quiesce__bucket_trylock(line)) ? line : QUIESCE_AT_SECTION;
+}
+
+QUIESCE_LOCAL bool quiesce__is_locked(const struct quiesce__bucket *at)
+{
+	return quiesce_likely((uintptr_t)at > (uintptr_t)QUIESCE_AT_SECTION);
+}
+
+/* The rare cases of quiesce__update_finish(), of which each also has the others' work done.  Returns @ret. */
+uint64_t quiesce__update_finish_slow(struct quiesce__table *table, struct quiesce__bucket *line, int change, uint64_t ret);
+uint64_t quiesce__section_end(uint64_t ret);
+
+/* The end of an update that was made inline: quiesce__update_end().  Returns @ret. */
+QUIESCE_LOCAL uint64_t quiesce__update_finish(struct quiesce__table *table, struct quiesce__bucket *line, int change, uint64_t ret)
+{
+	/* Relaxed: the table has this array while a bucket of it is locked that has not moved. */
+	const struct quiesce__buckets *array = quiesce_load_relaxed(&table->array);
+	bool sampled = false;
+
+	if (change && quiesce_unlikely(!quiesce__count_fast(table, array, change, &sampled)))
+		return quiesce__update_finish_slow(table, line, change, ret);
+	/* Relaxed: only compared. */
+	if (quiesce_unlikely(sampled || quiesce_load_relaxed(&array->next)))
+		return quiesce__update_finish_slow(table, line, 0, ret);
+	quiesce__bucket_unlock(line, 0);
+	return quiesce_likely(quiesce__rcu_read_tryunlock()) ? ret : quiesce__section_end(ret);
+}
+
+/* ---- all updates ---- */
+
+/* Go on from @at: enter a section and lock the bucket of @hash.  0, or -ENOMEM: there is no array, and the section has
+ * ended. */
+int quiesce__update_resume(struct quiesce__table *table, struct quiesce__update *u, uint64_t hash, struct quiesce__bucket *at);
+static inline int quiesce__update_begin(struct quiesce__table *table, struct quiesce__update *u, uint64_t hash)
+{
+	return quiesce__update_resume(table, u, hash, QUIESCE_AT_BEGIN);
+}
+/* Add @change to the element count, unlock the bucket, and leave the section.  May begin to resize the table. */
+void quiesce__update_end(struct quiesce__table *table, struct quiesce__update *u, int change);
 
 /* ---- between buckets.c and buckets_resize.c ---- */
 

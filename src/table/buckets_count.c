@@ -8,22 +8,20 @@
  *
  * BK8  counts allocated | counts loaded, then the array that goes with them is the table's
  * BK3  see buckets.c
+ * PC1  see percpu/percpu.c
  */
 #include "buckets.h"
 
 #include <errno.h>
 
-#include "percpu/percpu.h"
 
-enum { PUT_IN, TAKEN_OUT, NR_WORDS };
+enum { PUT_IN = QUIESCE_PUT_IN, TAKEN_OUT = QUIESCE_TAKEN_OUT, NR_WORDS };
 
 #if defined(QUIESCE_SIM)
 #define PERCPU_LINES 16u
-#define SAMPLE_SHIFT(lines) ((void)(lines), 0u)
 #define IDS_FOR_ONE 1024u
 #else
 #define PERCPU_LINES 256u /* lines of an array from which on the counts of 256 CPUs take less memory than the array */
-#define SAMPLE_SHIFT(lines) ((lines) < 16384 ? 3u : 6u)
 #define IDS_FOR_ONE 4u /* a sum reads a word of each CPU: this many words cost as much as an update */
 #endif
 
@@ -74,8 +72,11 @@ void quiesce__counts_choose_mode(struct quiesce__table *table, uint64_t lines)
 	/* Without memory for sets all updates share the two words. */
 	if (per_cpu && !quiesce_load_relaxed(&counts->per_cpu) && quiesce__percpu_open(&counts->percpu, NR_WORDS)) /* Relaxed: a policy. */
 		per_cpu = 0;
-	if (quiesce_load_relaxed(&counts->per_cpu) != per_cpu)      /* Relaxed: a policy; all sums read all words. */
-		quiesce_store_relaxed(&counts->per_cpu, per_cpu); /* Relaxed: a policy. */
+	if (quiesce_load_relaxed(&counts->per_cpu) == per_cpu)      /* Relaxed: a policy; all sums read all words. */
+		return;
+	quiesce_store_relaxed(&counts->per_cpu, per_cpu); /* Relaxed: a policy. */
+	/* PC1: release, pairs with PC1 in quiesce__count_fast() */
+	quiesce_store_release(PC1, &counts->open, per_cpu ? quiesce__percpu_open_word(&counts->percpu) : 0);
 }
 
 uint64_t quiesce__table_sum(const struct quiesce__table *table)
@@ -124,10 +125,15 @@ uint64_t quiesce__count_of_removals(const struct quiesce__table *table)
 	return quiesce__percpu_tick(&counts->percpu, counts->shared, TAKEN_OUT) + quiesce_load_relaxed(&counts->shared[TAKEN_OUT]);
 }
 
+static uint32_t sample_shift(uint64_t lines)
+{
+	return QUIESCE_SAMPLE_SHIFT((lines - 1) * sizeof(struct quiesce__bucket));
+}
+
 /* The number of sampled ones among the last @nr changes of word @word. */
 static uint32_t sampled(const struct quiesce__counts *counts, uint32_t word, uint32_t nr, uint64_t lines)
 {
-	uint32_t shift = SAMPLE_SHIFT(lines), rest = (uint32_t)(quiesce__percpu_tick(&counts->percpu, counts->shared, word) - nr);
+	uint32_t shift = sample_shift(lines), rest = (uint32_t)(quiesce__percpu_tick(&counts->percpu, counts->shared, word) - nr);
 
 	return (nr + (rest & ((1u << shift) - 1))) >> shift;
 }
@@ -140,6 +146,11 @@ static bool count_sampled(struct quiesce__buckets *array, uint32_t nr)
 	int64_t before = quiesce_fetch_add_relaxed(&array->until_sum, -(int64_t)nr); /* Relaxed: an interval. */
 
 	return before > 0 ? before <= nr : !(before & 1023);
+}
+
+bool quiesce__count_sampled(struct quiesce__buckets *array)
+{
+	return count_sampled(array, 1);
 }
 
 bool quiesce__count_change(struct quiesce__table *table, const struct quiesce__update *u, int change)
@@ -164,11 +175,11 @@ void quiesce__count_checked(struct quiesce__table *table, struct quiesce__bucket
 	static const uint64_t none[NR_WORDS];
 	struct quiesce__counts *counts = quiesce_load_relaxed(&table->counts); /* Relaxed: with the array, which was acquired. */
 	uint64_t lines = lines_of(array), capacity = quiesce__capacity_of(table, lines), low = capacity / QUIESCE_SHRINK;
-	uint64_t min = 1 + quiesce__percpu_nr_sets(&counts->percpu) / IDS_FOR_ONE, max = capacity >> (SAMPLE_SHIFT(lines) + 3);
+	uint64_t min = 1 + quiesce__percpu_nr_sets(&counts->percpu) / IDS_FOR_ONE, max = capacity >> (sample_shift(lines) + 3);
 	uint64_t up = capacity > sum ? capacity - sum : 0, down = sum > low ? sum - low : 0, few = up < down ? up : down;
 
 	min = min < max ? min : max + 1;
-	few >>= SAMPLE_SHIFT(lines) + 1;
+	few >>= sample_shift(lines) + 1;
 	quiesce_store_relaxed(&array->until_sum, (int64_t)(few > min ? few : min)); /* Relaxed: an interval. */
 	if (!quiesce_load_relaxed(&counts->per_cpu)) /* Relaxed: a policy. */
 		/* Relaxed: a hint. */

@@ -12,7 +12,8 @@
  * An overflow line whose last element is removed is unlinked, and keeps its words and its link: a reader in it goes on to
  * the lines that followed.
  *
- * I1. No overflow line of an unlocked bucket is empty, but for the first KEPT_LINES while the pool has REPLACED_MAX lines
+ * I1. No overflow line of an unlocked bucket is empty, but for the only one of a bucket whose first line was full when that line
+ *     became empty, and has had at most one hole since; and for the first KEPT_LINES while the pool has REPLACED_MAX lines
  *     that wait for readers.  Insertions search these for holes then, before they take another line.  So behind a reader
  *     that stays, elements that are replaced by others take no memory, unless a bucket has hundreds of them.
  * I2. After a removal that has counted its bucket, the bucket has at most 1.5 n + 0.5 overflow lines, where n is the number
@@ -360,8 +361,18 @@ static void compact(const struct quiesce__table *table, struct quiesce__update *
 	u->wanted = had ? 0 : wanted;
 }
 
+/* True if @line is the only overflow line, and has become empty, of a bucket whose first line is full: the bucket keeps it, as the next
+ * insertion there needs one. */
+static bool is_kept(const struct quiesce__table *table, const struct quiesce__bucket *first, const struct quiesce__bucket *line)
+{
+	return line != first && !table->kind->follow(line) && table->kind->follow(first) == line && !table->kind->number_in(line) &&
+	       table->kind->number_in(first) == table->kind->linked_slots;
+}
+
 void quiesce__bucket_shorten(const struct quiesce__table *table, struct quiesce__update *u, const struct quiesce__bucket *line)
 {
+	if (is_kept(table, u->line, line))
+		return;
 	unlink_if_empty(table, u, line);
 	compact(table, u, line != u->line);
 }

@@ -35,7 +35,7 @@ static void maintain_size(struct quiesce__table *table, struct quiesce__buckets 
 /* All buckets of the old array have moved: its successor becomes the table's array. */
 static void table_switch(struct quiesce__table *table, struct quiesce__buckets *next)
 {
-	/* BK3: release, pairs with BK3 in quiesce__buckets_of() and quiesce__update_begin() and quiesce__table_count() */
+	/* BK3: release, pairs with BK3 in quiesce__buckets_of() and quiesce__update_resume() and quiesce__table_count() */
 	quiesce_store_release(BK3, &table->array, next);
 	quiesce__counts_choose_mode(table, lines_of(next));
 }
@@ -345,7 +345,7 @@ int quiesce__first_array(struct quiesce__table *table)
 	if (!fresh)
 		return -ENOMEM;
 	quiesce__counts_choose_mode(table, lines_of(fresh));
-	/* BK3: full, pairs with BK3 in quiesce__buckets_of() and quiesce__update_begin() */
+	/* BK3: full, pairs with BK3 in quiesce__buckets_of() and quiesce__update_resume() */
 	if (!quiesce_cmpxchg(BK3, &table->array, &none, fresh))
 		quiesce__array_free(fresh);
 	return 0;

@@ -44,7 +44,7 @@ static struct quiesce__bucket *linked(const struct quiesce__bucket *line)
 
 static const struct quiesce__bucket *follow(const struct quiesce__bucket *line)
 {
-	/* HM2: acquire, pairs with HM2 in put_pair() */
+	/* HM2: acquire, pairs with HM2 in put_behind() */
 	return (const struct quiesce__bucket *)(uintptr_t)quiesce_load_consume(HM2, &line->word[QUIESCE_MAP_LINK]);
 }
 
@@ -65,33 +65,44 @@ static void write_key(struct quiesce__bucket *line, unsigned int i, uint64_t key
 	quiesce_store_release(HM1, &line->word[0], word_at(line, 0) + ONE_KEY);
 }
 
-/* The index of @key in @line; 0 if the line does not have that key. */
-static unsigned int index_of(const struct quiesce__bucket *line, uint64_t key)
+/* The index of @key in @line; 0 if the line does not have that key.  Here and below without branches, because none could be
+ * predicted. */
+QUIESCE_LOCAL unsigned int index_of(const struct quiesce__bucket *line, uint64_t key)
 {
-	unsigned int i = LAST_KEY;
+	unsigned int equal = (word_at(line, 1) == key) + 2 * (word_at(line, 3) == key) + 4 * (word_at(line, 5) == key);
 
-	while (i < QUIESCE_MAP_LINK && word_at(line, i) != key)
-		i -= 2; /* below 1 it wraps to a very large number */
-	return i < QUIESCE_MAP_LINK ? i : 0;
+	return 0x55553310u >> 4 * equal & 7; /* a digit for each set of equal words: the index of the last */
 }
 
-static unsigned int empty_index(const struct quiesce__bucket *line)
+/* The value at an index; 0 if that is 0. */
+QUIESCE_LOCAL uint64_t value_at(const struct quiesce__bucket *line, unsigned int i)
 {
-	for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
-		if (!word_at(line, i + 1))
-			return i;
-	return 0;
+	return word_at(line, i + 1) & -(uint64_t)(i != 0);
+}
+
+/* The index of the first pair without a value; 0 if there is none. */
+QUIESCE_LOCAL unsigned int empty_index(const struct quiesce__bucket *line)
+{
+	unsigned int empty = !word_at(line, 2) + 2 * !word_at(line, 4) + 4 * !word_at(line, 6);
+
+	return 0x13151310u >> 4 * empty & 7; /* a digit for each set of empty pairs: the index of the first */
+}
+
+/* Put a pair at @i, the index_of() its key, which has no value; or at an empty index, if @i is 0: false if there is none.  A key that
+ * is there is written again, as that takes less time than a branch. */
+QUIESCE_LOCAL bool put_at(struct quiesce__bucket *line, unsigned int i, uint64_t key, uint64_t value)
+{
+	i |= empty_index(line) & -(unsigned int)(i == 0);
+	if (quiesce_unlikely(!i))
+		return false;
+	write_key(line, i, key);
+	set_value(line, i, value);
+	return true;
 }
 
 static bool put_in_hole(struct quiesce__bucket *line, uint64_t key, uint64_t value)
 {
-	unsigned int i = index_of(line, key);
-
-	if (!i && (i = empty_index(line)))
-		write_key(line, i, key);
-	if (i)
-		set_value(line, i, value);
-	return i != 0;
+	return put_at(line, index_of(line, key), key, value);
 }
 
 /* Put the pair at an empty index of the lines behind @second, if the bucket keeps empty lines; false if there is none. */
@@ -106,14 +117,15 @@ static bool put_in_kept(const struct quiesce__buckets *array, const struct quies
 	return false;
 }
 
-/* Insert a key that has no value; false if an overflow line is needed.  Usually only the first two lines are searched for an
- * empty index, and a new line becomes the second: so an insertion into a long bucket takes no longer. */
-static bool put_pair(struct quiesce__buckets *array, struct quiesce__bucket *line, uint64_t key, uint64_t value,
-		     struct quiesce__update *u)
+/* Insert a key that has no value, and for which the first line has no room; false if an overflow line is needed.  Usually only the
+ * first two lines are searched for an empty index, and a new line becomes the second: so an insertion into a long bucket takes no
+ * longer. */
+static __attribute__((noinline)) bool put_behind(struct quiesce__buckets *array, struct quiesce__bucket *line, uint64_t key, uint64_t value,
+						 struct quiesce__update *u)
 {
 	struct quiesce__bucket *second = linked(line), *more;
 
-	if (put_in_hole(line, key, value) || (second && put_in_hole(second, key, value)) || put_in_kept(array, line, second, key, value))
+	if ((second && put_in_hole(second, key, value)) || put_in_kept(array, line, second, key, value))
 		return true;
 	more = quiesce__bucket_extra(array, line, u);
 	if (!more)
@@ -125,6 +137,13 @@ static bool put_pair(struct quiesce__buckets *array, struct quiesce__bucket *lin
 	/* HM2: release, pairs with HM2 in hashmap_lookup() and quiesce__hashmap_search() and follow() */
 	quiesce_store_release(HM2, &line->word[QUIESCE_MAP_LINK], (uintptr_t)more);
 	return true;
+}
+
+/* Insert a key that has no value; false if an overflow line is needed. */
+static bool put_pair(struct quiesce__buckets *array, struct quiesce__bucket *line, uint64_t key, uint64_t value,
+		     struct quiesce__update *u)
+{
+	return put_in_hole(line, key, value) || put_behind(array, line, key, value, u);
 }
 
 static void link_line(struct quiesce__bucket *line, struct quiesce__bucket *next)
@@ -150,19 +169,37 @@ static void rebuild(struct quiesce__bucket *first, struct quiesce__bucket *fresh
 	quiesce_store_release(HM2, &first->word[QUIESCE_MAP_LINK], (uintptr_t)fresh);
 }
 
-/* The line in which @key has a value, and the index there; NULL and 0 if there is none. */
-static struct quiesce__bucket *find(struct quiesce__bucket *line, uint64_t key, unsigned int *ret_index)
+static __attribute__((noinline)) struct quiesce__bucket *find_behind(struct quiesce__bucket *line, uint64_t key, unsigned int *ret_index)
 {
-	for (; line; line = linked(line)) {
-		unsigned int i = index_of(line, key);
+	unsigned int i;
 
-		if (i && word_at(line, i + 1)) {
+	while ((line = linked(line))) {
+		i = index_of(line, key);
+		if (value_at(line, i)) {
 			*ret_index = i;
 			return line;
 		}
 	}
-	*ret_index = 0;
 	return NULL;
+}
+
+/* The line in which @key has a value, and the index there; NULL if there is none, and then the index is that of @key in the first
+ * line, or 0. */
+QUIESCE_LOCAL struct quiesce__bucket *find(struct quiesce__bucket *line, uint64_t key, unsigned int *ret_index)
+{
+	unsigned int i = *ret_index = index_of(line, key);
+
+	if (value_at(line, i))
+		return line;
+	return quiesce_likely(!linked(line)) ? NULL : find_behind(line, key, ret_index);
+}
+
+/* Remove the value at an index of a line of the locked bucket. */
+QUIESCE_LOCAL void take_out(const struct quiesce__table *table, struct quiesce__update *u, struct quiesce__bucket *line, unsigned int i)
+{
+	set_value(line, i, 0);
+	if (quiesce_unlikely(linked(u->line)))
+		quiesce__bucket_shorten(table, u, line);
 }
 
 /* ---- moving ---- */
@@ -243,32 +280,37 @@ int quiesce_hashmap_init(struct hashmap *map)
 	return quiesce_hashmap_init_seeded(map, platform_random());
 }
 
+/* ---- updates ---- */
+
 /* Under the lock: a key that has a value keeps it (@keep), or gets @value.  -EAGAIN: an overflow line is needed. */
 static int insert_locked(struct quiesce__update *u, uint64_t key, uint64_t value, bool keep, uint64_t *ret_other)
 {
 	unsigned int i;
-	struct quiesce__bucket *line = find(u->line, key, &i);
+	struct quiesce__bucket *first = u->line, *line = find(first, key, &i);
 
-	*ret_other = line ? word_at(line, i + 1) : 0;
-	if (line && keep)
-		return -EEXIST;
-	if (line)
+	if (line) {
+		*ret_other = word_at(line, i + 1);
+		if (keep)
+			return -EEXIST;
 		set_value(line, i, value);
-	else if (!put_pair(u->array, u->line, key, value, u))
-		return -EAGAIN;
-	return 0;
+		return 0;
+	}
+	*ret_other = 0;
+	return put_at(first, i, key, value) || put_behind(u->array, first, key, value, u) ? 0 : -EAGAIN;
 }
 
-static int insert(struct hashmap *map, uint64_t key, uint64_t value, bool keep, uint64_t *ret_other)
+static __attribute__((noinline)) int insert_any(struct hashmap *map, uint64_t key, uint64_t value, bool keep, uint64_t *ret_other,
+						struct quiesce__bucket *at)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
 	uint64_t other = 0;
 	int err = value && quiesce__table_usable(&map->table, keep ? "hashmap_insert()" : "hashmap_set()") ? -EAGAIN : -EINVAL;
 
 	while (err == -EAGAIN) {
-		err = quiesce__update_begin(&map->table, &u, quiesce_hash_u64(key, quiesce__seed_drawn(&map->table)));
+		err = quiesce__update_resume(&map->table, &u, quiesce_hash_u64(key, quiesce__seed_drawn(&map->table)), at);
 		if (err)
 			break;
+		at = QUIESCE_AT_BEGIN;
 		err = insert_locked(&u, key, value, keep, &other);
 		quiesce__update_end(&map->table, &u, !err && !other);
 		if (err == -EAGAIN && quiesce__update_spare(&u))
@@ -278,6 +320,31 @@ static int insert(struct hashmap *map, uint64_t key, uint64_t value, bool keep, 
 	if (ret_other)
 		*ret_other = other;
 	return err;
+}
+
+QUIESCE_LOCAL int insert(struct hashmap *map, uint64_t key, uint64_t value, bool keep, uint64_t *ret_other)
+{
+	uint64_t seed = quiesce__seed_of(&map->table), other;
+	struct quiesce__bucket *line = QUIESCE_AT_BEGIN;
+	unsigned int i;
+
+	if (quiesce_likely(value && seed))
+		line = quiesce__update_try(&map->table, quiesce_hash_u64(key, seed));
+	if (!quiesce__is_locked(line))
+		return insert_any(map, key, value, keep, ret_other, line);
+	i = index_of(line, key);
+	other = value_at(line, i);
+	if (other) {
+		if (!keep)
+			set_value(line, i, value);
+	} else if (quiesce_unlikely(linked(line) || !put_at(line, i, key, value))) {
+		return insert_any(map, key, value, keep, ret_other, line);
+	}
+	if (ret_other)
+		*ret_other = other;
+	if (other)
+		return (int)quiesce__update_finish(&map->table, line, 0, (uint64_t)(keep ? -EEXIST : 0));
+	return (int)quiesce__update_finish(&map->table, line, 1, 0);
 }
 
 int quiesce_hashmap_insert(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_existing)
@@ -292,26 +359,47 @@ int quiesce_hashmap_set(struct hashmap *map, uint64_t key, uint64_t value, uint6
 
 /* Set the value of @key to @value (0: remove it), if it is @old (0: any), for @call.  Returns the previous value; 0 if
  * nothing was changed. */
-static uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value, const char *call)
+static __attribute__((noinline)) uint64_t change_any(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value, const char *call,
+						     struct quiesce__bucket *at)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
 	struct quiesce__bucket *line;
 	uint64_t found = 0;
 	unsigned int i;
 
-	if (!quiesce__table_usable(&map->table, call) || quiesce__table_is_empty(&map->table) ||
-	    quiesce__update_begin(&map->table, &u, hash_of(&map->table, key)))
+	if (at == QUIESCE_AT_BEGIN && (!quiesce__table_usable(&map->table, call) || quiesce__table_is_empty(&map->table)))
+		return 0;
+	if (quiesce__update_resume(&map->table, &u, hash_of(&map->table, key), at))
 		return 0;
 	line = find(u.line, key, &i);
 	if (line && (!old || word_at(line, i + 1) == old)) {
 		found = word_at(line, i + 1);
-		set_value(line, i, value);
-		if (!value)
-			quiesce__bucket_shorten(&map->table, &u, line);
+		if (value)
+			set_value(line, i, value);
+		else
+			take_out(&map->table, &u, line, i);
 	}
 	quiesce__update_end(&map->table, &u, found && !value ? -1 : 0);
 	quiesce__update_done(&map->table, &u);
 	return found;
+}
+
+QUIESCE_LOCAL uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value, const char *call)
+{
+	uint64_t seed = quiesce__seed_of(&map->table), found;
+	struct quiesce__bucket *line = QUIESCE_AT_BEGIN;
+	unsigned int i;
+
+	if (quiesce_likely(seed && !quiesce__table_is_empty(&map->table)))
+		line = quiesce__update_try(&map->table, quiesce_hash_u64(key, seed));
+	if (!quiesce__is_locked(line) || quiesce_unlikely(linked(line)))
+		return change_any(map, key, old, value, call, line);
+	i = index_of(line, key);
+	found = value_at(line, i);
+	if (!found || (old && found != old))
+		return quiesce__update_finish(&map->table, line, 0, 0);
+	set_value(line, i, value);
+	return value ? quiesce__update_finish(&map->table, line, 0, found) : quiesce__update_finish(&map->table, line, -1, found);
 }
 
 int quiesce_hashmap_replace(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value)
@@ -348,12 +436,12 @@ int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uin
 		line = QUIESCE_MUTANT(table_update_blind) && u.nr_spare ? NULL : find(u.line, key, &i);
 		old = line ? word_at(line, i + 1) : 0;
 		fresh = fn(old, arg);
-		if (line)
+		if (line && fresh)
 			set_value(line, i, fresh);
+		else if (line)
+			take_out(&map->table, &u, line, i);
 		else if (fresh && !put_pair(u.array, u.line, key, fresh, &u))
 			err = -EAGAIN;
-		if (old && !fresh)
-			quiesce__bucket_shorten(&map->table, &u, line);
 		quiesce__update_end(&map->table, &u, err ? 0 : !!fresh - !!old);
 		if (err && quiesce__update_spare(&u))
 			err = -ENOMEM;
@@ -451,7 +539,7 @@ static bool read_pair(const struct quiesce__bucket *line, unsigned int i, uint64
 /* Read the pairs of the first line, each as it was when the link was loaded, or later; the link first (I3). */
 static void enter(struct quiesce__table_iter *iter)
 {
-	/* HM2: acquire, pairs with HM2 in put_pair() and rebuild() */
+	/* HM2: acquire, pairs with HM2 in put_behind() and rebuild() */
 	iter->seen[QUIESCE_MAP_LINK - 1] = quiesce_load_acquire(HM2, &iter->line->word[QUIESCE_MAP_LINK]);
 	for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
 		read_pair(iter->line, i, &iter->seen[i - 1], &iter->seen[i]);

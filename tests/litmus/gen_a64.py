@@ -25,8 +25,8 @@ FREE = ["MOV W3,#9", "STR W3,[X15]", "L0:"]
 SCAN = ["LDAR W2,[X11]", "CMP W2,#1", "B.EQ L0"]
 TOOK_PLACE = r"0:X9=1 /\ 1:X9=1"
 RCU_H = "include/quiesce/detail/rcu_read.h"
-LOCK_SOURCE = RCU_H + " quiesce__rcu_read_lock quiesce_own_store_relaxed(self, rcu_word, quiesce_load_relaxed(&quiesce_rcu_v1.gp)) ; quiesce_fence_light(RU1)"
-UNLOCK_SOURCE = RCU_H + " quiesce__rcu_read_unlock quiesce_own_store_release(RU2, self, rcu_word, 0)"
+LOCK_SOURCE = RCU_H + " quiesce__rcu_read_trylock quiesce_own_store_relaxed(self, rcu_word, quiesce_load_relaxed(&quiesce_rcu_v1.gp)) ; quiesce_fence_light(RU1)"
+UNLOCK_SOURCE = RCU_H + " quiesce__rcu_read_tryunlock quiesce_own_store_release(RU2, self, rcu_word, 0)"
 ADVANCE_SOURCE = "src/rcu/rcu_gp.c gp_advance quiesce_fence_heavy(RU1) ; publish(number)"
 SCAN_SOURCE = "src/rcu/rcu_gp.c quiesce__rcu_blocks quiesce_load_acquire(RU2"
 SH_H = "include/quiesce/detail/shazptr.h"

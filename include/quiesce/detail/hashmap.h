@@ -82,7 +82,7 @@ QUIESCE_SLOW uint64_t quiesce__hashmap_search(const struct quiesce__buckets *arr
 		line = quiesce__bucket_find(array, hash, &header);
 		if (quiesce_unlikely(!line))
 			return 0;
-		/* HM2: acquire, pairs with HM2 in put_pair() and rebuild() */
+		/* HM2: acquire, pairs with HM2 in put_behind() and rebuild() */
 		link = quiesce_load_acquire(HM2, &line->word[QUIESCE_MAP_LINK]);
 		next = (const struct quiesce__bucket *)link;
 		/* HM1: acquire, pairs with HM1 in write_key() */
@@ -92,7 +92,7 @@ QUIESCE_SLOW uint64_t quiesce__hashmap_search(const struct quiesce__buckets *arr
 		line = next;
 		/* HM1: acquire, pairs with HM1 in write_key() */
 		header = quiesce_load_acquire(HM1, &line->word[0]);
-		/* HM2: acquire, pairs with HM2 in put_pair() */
+		/* HM2: acquire, pairs with HM2 in put_behind() */
 		link = quiesce_load_consume(HM2, &line->word[QUIESCE_MAP_LINK]);
 		next = (const struct quiesce__bucket *)link;
 	}

@@ -38,7 +38,8 @@ QUIESCE_API void quiesce__rcu_section_debug(const char *call);
 #define QUIESCE_IN_SECTION(call) ((void)0)
 #endif
 
-QUIESCE_FAST void quiesce__rcu_read_lock(void)
+/* Enter a section if that takes no call; 0 if it does. */
+QUIESCE_FAST int quiesce__rcu_read_trylock(void)
 {
 	struct quiesce__own_block self = quiesce__own();
 	/* Relaxed: the thread's own word. */
@@ -50,15 +51,26 @@ QUIESCE_FAST void quiesce__rcu_read_lock(void)
 	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) - 1 < QUIESCE_RCU_DEPTH - 2))
 		quiesce_own_store_relaxed(self, rcu_word, word + 1); /* Relaxed: nested, already protected. */
 	else
-		quiesce__rcu_lock_slow(QUIESCE_LAYOUT);
+		return 0;
 	/* If the section misses an unlinking that precedes the updater's heavy fence, the updater
 	 * sees this word, and waits; if the updater misses the word, the section sees the
 	 * unlinking. */
 	/* RU1: pairs with RU1 in gp_advance() */
 	quiesce_fence_light(RU1);
+	return 1;
 }
 
-QUIESCE_FAST void quiesce__rcu_read_unlock(void)
+QUIESCE_FAST void quiesce__rcu_read_lock(void)
+{
+	if (quiesce_likely(quiesce__rcu_read_trylock()))
+		return;
+	quiesce__rcu_lock_slow(QUIESCE_LAYOUT);
+	/* RU1: pairs with RU1 in gp_advance() */
+	quiesce_fence_light(RU1);
+}
+
+/* Leave the section if that takes no call; 0 if it does. */
+QUIESCE_FAST int quiesce__rcu_read_tryunlock(void)
 {
 	struct quiesce__own_block self = quiesce__own();
 	/* Relaxed: the thread's own word; an updater whose SLOW bit is lost sets it again. */
@@ -70,6 +82,13 @@ QUIESCE_FAST void quiesce__rcu_read_unlock(void)
 	else if (quiesce_likely((word & QUIESCE_RCU_DEPTH) > 1))
 		quiesce_own_store_relaxed(self, rcu_word, word - 1); /* Relaxed: nested, still protected. */
 	else
+		return 0;
+	return 1;
+}
+
+QUIESCE_FAST void quiesce__rcu_read_unlock(void)
+{
+	if (quiesce_unlikely(!quiesce__rcu_read_tryunlock()))
 		quiesce__rcu_unlock_slow();
 }
 

@@ -103,7 +103,7 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
 
 		if (quiesce_likely(changed <= QUIESCE_BUCKET_FLAGS && value != 0))
 			return value;
-	/* HM2: acquire, pairs with HM2 in put_pair() and rebuild() */
+	/* HM2: acquire, pairs with HM2 in put_behind() and rebuild() */
 	} else if (quiesce_likely(!quiesce_load_acquire(HM2, &line->word[QUIESCE_MAP_LINK]))) {
 		/* If a key had moved from an overflow line to this line in between, the count
 		 * would differ. */
