@@ -56,13 +56,16 @@ static void put(struct quiesce__bucket *line, unsigned int i, uint64_t object, u
 	set_tag(line, i, tag);
 }
 
-/* The index of a free word; 0 if there is none. */
-static unsigned int hole_in(const struct quiesce__bucket *line)
+/* The index of the first free word, which is 0 or QUIESCE_TABLE_LINK; 0 if there is none.  Without a branch for each word, because none
+ * could be predicted. */
+QUIESCE_LOCAL unsigned int hole_in(const struct quiesce__bucket *line)
 {
-	for (unsigned int i = 1; i <= HASHTABLE_SLOTS; i++)
-		if (!is_object(word_at(line, i)) && !is_link(word_at(line, i)))
-			return i;
-	return 0;
+	unsigned int holes = 0;
+
+	_Static_assert(HASHTABLE_SLOTS == 7, "a bit for each word");
+	for (unsigned int i = 7; i; i--)
+		holes = 2 * holes + (word_at(line, i) <= QUIESCE_TABLE_LINK);
+	return holes ? 1 + (unsigned int)__builtin_ctz(holes) : 0;
 }
 
 static bool put_in_hole(struct quiesce__bucket *line, uint64_t object, uint64_t tag)
@@ -283,7 +286,9 @@ static int insert_locked(struct hashtable *ht, struct quiesce__update *u, void *
 	return 0;
 }
 
-static int insert(struct hashtable *ht, void *object, enum mode mode, void **ret_other)
+/* All cases, from the state @at on. */
+static __attribute__((noinline)) int insert_any(struct hashtable *ht, void *object, enum mode mode, void **ret_other,
+						struct quiesce__bucket *at)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
 	void *other = NULL;
@@ -295,9 +300,10 @@ static int insert(struct hashtable *ht, void *object, enum mode mode, void **ret
 		return -EINVAL;
 	hash = type_of(&ht->table)->hash(type_of(&ht->table)->key(object), quiesce__seed_drawn(&ht->table));
 	do {
-		err = quiesce__update_begin(&ht->table, &u, hash);
+		err = quiesce__update_resume(&ht->table, &u, hash, at);
 		if (err)
 			break;
+		at = QUIESCE_AT_BEGIN;
 		err = insert_locked(ht, &u, object, mode, &other);
 		quiesce__update_end(&ht->table, &u, !err && !other);
 		if (err == -EAGAIN && quiesce__update_spare(&u))
@@ -307,6 +313,35 @@ static int insert(struct hashtable *ht, void *object, enum mode mode, void **ret
 	if (ret_other)
 		*ret_other = other;
 	return err;
+}
+
+QUIESCE_LOCAL int insert(struct hashtable *ht, void *object, enum mode mode, void **ret_other)
+{
+	uint64_t seed = quiesce__seed_of(&ht->table), *word = NULL, hash = 0;
+	struct quiesce__bucket *line = QUIESCE_AT_BEGIN;
+	const void *key = NULL;
+	unsigned int i = 0;
+
+	if (quiesce_likely(seed && is_object((uintptr_t)object) && ht->table.kind)) {
+		key = type_of(&ht->table)->key(object);
+		hash = type_of(&ht->table)->hash(key, seed);
+		line = quiesce__update_try(&ht->table, hash);
+	}
+	if (!quiesce__is_locked(line))
+		return insert_any(ht, object, mode, ret_other, line);
+	if (mode != ALWAYS)
+		word = find(&ht->table, line, hash, NULL, key);
+	if (!word && quiesce_unlikely(is_link(word_at(line, QUIESCE_TABLE_LAST)) || !(i = hole_in(line))))
+		return insert_any(ht, object, mode, ret_other, line);
+	if (ret_other)
+		*ret_other = word ? object_at(word) : NULL;
+	if (!word)
+		put(line, i, (uintptr_t)object, quiesce__table_tag(hash));
+	else if (mode == SET)
+		publish(word, (uintptr_t)object);
+	if (word)
+		return (int)quiesce__update_finish(&ht->table, line, 0, mode == SET ? 0 : (uint64_t)-EEXIST);
+	return (int)quiesce__update_finish(&ht->table, line, 1, 0);
 }
 
 int quiesce_hashtable_insert(struct hashtable *ht, void *object)
@@ -332,14 +367,15 @@ static void remove_word(const struct quiesce__table *table, struct quiesce__upda
 	quiesce__bucket_shorten(table, u, line);
 }
 
-/* Remove @object, or an object with @key if that is not NULL; or replace it by @fresh. */
-static void *change(struct hashtable *ht, uint64_t hash, void *object, const void *key, void *fresh)
+/* All cases of change(), from the state @at on. */
+static __attribute__((noinline)) void *change_any(struct hashtable *ht, uint64_t hash, void *object, const void *key, void *fresh,
+						  struct quiesce__bucket *at)
 {
 	struct quiesce__update u = { .nr_spare = 0 };
 	uint64_t *word;
 	void *found = NULL;
 
-	if (quiesce__table_is_empty(&ht->table) || quiesce__update_begin(&ht->table, &u, hash))
+	if ((at == QUIESCE_AT_BEGIN && quiesce__table_is_empty(&ht->table)) || quiesce__update_resume(&ht->table, &u, hash, at))
 		return NULL;
 	word = find(&ht->table, u.line, hash, object, key);
 	if (word) {
@@ -352,6 +388,29 @@ static void *change(struct hashtable *ht, uint64_t hash, void *object, const voi
 	quiesce__update_end(&ht->table, &u, found && !fresh ? -1 : 0);
 	quiesce__update_done(&ht->table, &u);
 	return found;
+}
+
+/* Remove @object, or an object with @key if that is not NULL; or replace it by @fresh. */
+QUIESCE_LOCAL void *change(struct hashtable *ht, uint64_t hash, void *object, const void *key, void *fresh)
+{
+	struct quiesce__bucket *line = QUIESCE_AT_BEGIN;
+	uint64_t *word;
+	void *found;
+
+	if (quiesce_likely(!quiesce__table_is_empty(&ht->table)))
+		line = quiesce__update_try(&ht->table, hash);
+	if (!quiesce__is_locked(line) || quiesce_unlikely(is_link(word_at(line, QUIESCE_TABLE_LAST))))
+		return change_any(ht, hash, object, key, fresh, line);
+	word = find(&ht->table, line, hash, object, key);
+	if (!word)
+		return (void *)(uintptr_t)quiesce__update_finish(&ht->table, line, 0, 0);
+	found = object_at(word);
+	if (fresh) {
+		publish(word, (uintptr_t)fresh);
+		return (void *)(uintptr_t)quiesce__update_finish(&ht->table, line, 0, (uintptr_t)found);
+	}
+	take_out(word);
+	return (void *)(uintptr_t)quiesce__update_finish(&ht->table, line, -1, (uintptr_t)found);
 }
 
 int quiesce_hashtable_replace(struct hashtable *ht, void *old, void *fresh)
