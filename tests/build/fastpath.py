@@ -60,6 +60,10 @@ COUNTED_NEEDS = {"fast_percpu_down_read": 1, "fast_percpu_up_read": 1, "fast_per
 # call_hazptr() is a call: its instructions where nothing is special (some of them count bytes, and the objects that only the helper may
 # reclaim), and of those that make and end its frame.
 CALL_LIMITS = {"x86": None, "x86-got": (49, 0), "arm64": None}
+# Updates of a hashmap are calls, too: an insertion, a new value for a key, a removal.  Each has one locked instruction; those that change
+# the number of elements count it in a sequence.
+UPDATE_LIMITS = {"x86": None, "x86-got": (130, 88, 104), "arm64": None}
+UPDATE_NEEDS = {"quiesce_hashmap_insert": ("count",), "quiesce_hashmap_set": (), "quiesce_hashmap_remove": ("count",)}
 # Loops over the levels of a tree are counted as a whole: all instructions of the function.
 WHOLE_LIMITS = {"x86": (27, 27), "x86-got": (27, 27), "arm64": (19, 19)}
 WHOLE_NAMES = ("fast_idr_find", "fast_xa_load")
@@ -73,10 +77,10 @@ QSBR_LIMITS = {"x86": (5, 6, 10), "x86-got": (6, 6, 11), "arm64": (11, 10, 15)}
 QSBR_NAMES = {"fast_qsbr_quiescent_state": 0, "fast_qsbr_offline": 1, "fast_qsbr_online": 1}
 # With QUIESCE_FIBERS gcc loads the offset of the thread's block in each call anew: once more in a section.
 for table in (LIMITS, OPERANDS, SHAZPTR_LIMITS, SHAZPTR_OPERANDS, HAZPTR_LIMITS, HAZPTR_OPERANDS, WALK_LIMITS, COUNTED_LIMITS,
-              COUNTED_OPERANDS, CALL_LIMITS, WHOLE_LIMITS, TABLE_LIMITS, QSBR_LIMITS):
+              COUNTED_OPERANDS, CALL_LIMITS, UPDATE_LIMITS, WHOLE_LIMITS, TABLE_LIMITS, QSBR_LIMITS):
     table["x86-fibers"] = table["x86"]
 for table in (LIMITS, OPERANDS, SHAZPTR_LIMITS, SHAZPTR_OPERANDS, HAZPTR_LIMITS, HAZPTR_OPERANDS, COUNTED_LIMITS, COUNTED_OPERANDS,
-              CALL_LIMITS, WHOLE_LIMITS, TABLE_LIMITS, QSBR_LIMITS):
+              CALL_LIMITS, UPDATE_LIMITS, WHOLE_LIMITS, TABLE_LIMITS, QSBR_LIMITS):
     table["x86-clang"] = table["x86-got"]
 LIMITS["x86-fibers"], OPERANDS["x86-fibers"], SHAZPTR_LIMITS["x86-fibers"] = (6, 5, 15), (4, 3, 9), (11, 6, 19, 23, 31)
 SHAZPTR_NAMES = ("fast_shazptr_acquire", "fast_shazptr_clear", "fast_shazptr_section")
@@ -338,6 +342,17 @@ def examine_call(functions, arch, limits):
         [] if good else best[1]
 
 
+def examine_update(functions, arch, limits):
+    one_lock = dict(arch, bad=re.compile(r"call|[lms]fence|syscall|int\b"))
+    for (name, needed), limit in zip(UPDATE_NEEDS.items(), limits):
+        locked = (("fence",) + needed) # the locked instruction
+        best = shortest(functions[name], one_lock, locked, bool(needed))
+        locks = best and sum(bool(arch["fence"].match(text)) for text in best[1])
+        good = bool(best) and best[0] <= limit and locks == 1
+        text = f"{name}: {best[0]} instructions, {locks} locked" if best else f"{name}: only ways with a call or fence"
+        yield good, text + ("" if good else f": not {limit} and 1"), [] if good else best[1] if best else []
+
+
 def compile_one(compiler, flags, objdump, source, tmp):
     obj = str(pathlib.Path(tmp) / "fastpath.o")
     subprocess.run([compiler, *BASE, *flags, "-c", source, "-o", obj], check=True)
@@ -372,6 +387,8 @@ def examine(compiler, flags, objdump, arch, limits, opt, tmp):
         flags += [f"-I{opt.library}", "-D_GNU_SOURCE"]
         functions = compile_one(compiler, flags, objdump, f"{opt.library}/hazptr/hazptr_retire.c", tmp)
         yield from examine_call(functions, arch, CALL_LIMITS[limits])
+        functions = compile_one(compiler, [*flags, "-DQUIESCE_UNPINNED"], objdump, f"{opt.library}/table/hashmap.c", tmp)
+        yield from examine_update(functions, arch, UPDATE_LIMITS[limits])
 
 
 def refuses_instructions_behind_loads(opt):
