@@ -18,6 +18,7 @@ module;
 #include <quiesce/ds/lfstack.hpp>
 #include <quiesce/ds/rculist.hpp>
 #include <quiesce/ds/unordered_map.hpp>
+#include <quiesce/ds/value_queue.hpp>
 #include <quiesce/ds/wfcqueue.hpp>
 #include <quiesce/ds/wfstack.hpp>
 #include <quiesce/ds/xarray.hpp>
@@ -99,6 +100,8 @@ using quiesce::xa_mark;
 using quiesce::xarray;
 
 /* Lists, queues and stacks. */
+using quiesce::bounded_queue;
+using quiesce::conqueue_errc;
 using quiesce::lfqueue;
 using quiesce::lfstack;
 using quiesce::popped_iterator;
@@ -107,6 +110,7 @@ using quiesce::rcu_hlist_range;
 using quiesce::rcu_list_iterator;
 using quiesce::rcu_list_range;
 using quiesce::rcu_list_view;
+using quiesce::unbounded_queue;
 using quiesce::wfcqueue;
 using quiesce::wfstack;
 

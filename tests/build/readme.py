@@ -75,6 +75,7 @@ PLAIN_CPP = {
     "ds/ida": "void use(int place);",
     "ds/xarray": "struct page : quiesce::rcu_obj_base<page> {}; extern page *fresh; void use(page &p);\n"
                  "void write_back(unsigned long index, page &p);",
+    "ds/value_queue": "struct job { explicit job(int number); int number; }; void work_on(job &j);",
     "ds/wfcqueue": "extern message *m; void use(message &m);",
     "ds/wfstack": "extern buffer b; void wake(); void recycle(buffer &b);",
 }

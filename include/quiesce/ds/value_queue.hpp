@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* quiesce/ds/value_queue.hpp - value_queue.h as queues of objects, in namespace quiesce; C++17 and
+ * later.
+ *
+ *	quiesce::bounded_queue<job> jobs(1000);
+ *
+ *	jobs.push(job(7));                              // any thread; waits while it is full
+ *
+ *	while (std::optional<job> j = jobs.pop())       // any thread; waits while it is empty
+ *		work_on(*j);
+ *
+ *	jobs.close();                                   // pops return what is left, then nothing
+ *
+ * unbounded_queue has the same members, and no limit: a push does not wait.  Names are those of
+ * P0260, concurrent queues of C++; results are values of conqueue_errc, in place of exceptions.
+ *
+ * Objects may be of any type that can be moved and destroyed without an exception, with an alignment
+ * of at most 16.  They are moved into the queue and out of it in place: in an unbounded queue inside
+ * a read-side section, so their moves and destructors neither wait nor use the queue.
+ * If a push fails its argument is not moved from.
+ * Context, cost and order are those of value_queue.h.  Only constructors throw, std::bad_alloc, and
+ * what a copy of the argument of a push throws.
+ */
+#ifndef QUIESCE_DS_VALUE_QUEUE_HPP
+#define QUIESCE_DS_VALUE_QUEUE_HPP
+
+#include <quiesce/detail/raise.hpp>
+#include <quiesce/ds/value_queue.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <ratio>
+#include <type_traits>
+#include <utility>
+
+namespace quiesce {
+
+/** conqueue_errc - the result of a push or a pop.
+ * busy: the queue is not empty or full, but its oldest cell is being filled or emptied. */
+enum class conqueue_errc : int { success = 0, empty, full, closed, busy, timeout, no_memory };
+
+namespace detail {
+
+/* A time to wait, in nanoseconds; at least 1 if there is one, because 0 is not to wait. */
+template <class Rep, class Period> uint64_t queue_timeout(std::chrono::duration<Rep, Period> time) noexcept
+{
+	using years = std::chrono::duration<double, std::ratio<31556952>>;
+
+	if (time <= time.zero())
+		return 0;
+	if (std::chrono::duration_cast<years>(time).count() > 290)
+		return UINT64_MAX;
+	return 1 + static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+}
+
+inline conqueue_errc queue_result(int err, conqueue_errc again) noexcept
+{
+	switch (-err) {
+	case 0: return conqueue_errc::success;
+	case EAGAIN: return again;
+	case EBUSY: return conqueue_errc::busy;
+	case EPIPE: return conqueue_errc::closed;
+	case ETIMEDOUT: return conqueue_errc::timeout;
+	default: return conqueue_errc::no_memory;
+	}
+}
+
+template <class T> class queue_of_values {
+	static_assert(std::is_object_v<T> && std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
+		      "objects are moved and destroyed in place, where an exception would leave half a cell");
+	static_assert(alignof(T) <= (sizeof(T) < 16 ? 8 : 16), "cells are aligned to 8 bytes, and to 16 from 16 on");
+
+public:
+	using value_type = T;
+	using native_handle_type = struct ::value_queue *;
+
+	queue_of_values(const queue_of_values &) = delete;
+	queue_of_values &operator=(const queue_of_values &) = delete;
+
+	/* Append an object; wait while a bounded queue is full. */
+	conqueue_errc push(T &&value) noexcept { return put(value, UINT64_MAX); }
+	conqueue_errc push(const T &value) { return put(T(value), UINT64_MAX); }
+	/* Append an object without waiting. */
+	conqueue_errc try_push(T &&value) noexcept { return put(value, 0); }
+	conqueue_errc try_push(const T &value) { return put(T(value), 0); }
+	/* Append an object, waiting for at most @time. */
+	template <class Rep, class Period> conqueue_errc push_for(T &&value, std::chrono::duration<Rep, Period> time) noexcept
+	{
+		return put(value, queue_timeout(time));
+	}
+	template <class Rep, class Period> conqueue_errc push_for(const T &value, std::chrono::duration<Rep, Period> time)
+	{
+		return put(T(value), queue_timeout(time));
+	}
+	/* Construct an object and append it. */
+	template <class... Args> conqueue_errc emplace(Args &&...args) { return push(T(std::forward<Args>(args)...)); }
+
+	/* Take the oldest object; wait while there is none.  Nothing: the queue is closed and empty. */
+	std::optional<T> pop() noexcept { return take(UINT64_MAX, nullptr); }
+	/* Take the oldest object without waiting. */
+	std::optional<T> try_pop() noexcept { return take(0, nullptr); }
+	std::optional<T> try_pop(conqueue_errc &ret) noexcept { return take(0, &ret); }
+	/* Take the oldest object, waiting for at most @time. */
+	template <class Rep, class Period> std::optional<T> pop_for(std::chrono::duration<Rep, Period> time) noexcept
+	{
+		return take(queue_timeout(time), nullptr);
+	}
+	template <class Rep, class Period>
+	std::optional<T> pop_for(std::chrono::duration<Rep, Period> time, conqueue_errc &ret) noexcept
+	{
+		return take(queue_timeout(time), &ret);
+	}
+
+	void close() noexcept { ::value_queue_close(&queue_); }
+	bool is_closed() const noexcept { return ::value_queue_is_closed(&queue_); }
+	/* An estimate. */
+	size_t size() const noexcept { return ::value_queue_count(&queue_); }
+	native_handle_type native_handle() noexcept { return &queue_; }
+
+protected:
+	explicit queue_of_values(size_t capacity) { raise(static_cast<std::errc>(-::value_queue_init(&queue_, sizeof(T), capacity))); }
+	/* No thread uses the queue any more.  Objects that are still in it are destroyed. */
+	~queue_of_values()
+	{
+		::value_queue_destroy(&queue_, std::is_trivially_destructible_v<T> ? nullptr : drop, nullptr);
+	}
+
+private:
+	static void drop(void *value, void *) { std::launder(static_cast<T *>(value))->~T(); }
+
+	/* Bytes are copied in one call; other objects are moved between the two halves of a push. */
+	conqueue_errc put(T &value, uint64_t timeout_ns) noexcept
+	{
+		if constexpr (std::is_trivially_copyable_v<T>) {
+			return queue_result(::value_queue_push_timeout(&queue_, std::addressof(value), timeout_ns), conqueue_errc::full);
+		} else {
+			struct ::quiesce__vq_claim claim;
+			int err = ::quiesce__vq_push_begin(&queue_, timeout_ns, &claim);
+
+			if (err)
+				return queue_result(err, conqueue_errc::full);
+			::new (claim.cell) T(std::move(value));
+			::quiesce__vq_push_end(&queue_, &claim);
+			return conqueue_errc::success;
+		}
+	}
+	conqueue_errc put(T &&value, uint64_t timeout_ns) noexcept { return put(value, timeout_ns); }
+
+	std::optional<T> take(uint64_t timeout_ns, conqueue_errc *ret) noexcept
+	{
+		struct ::quiesce__vq_claim claim;
+		int err = ::quiesce__vq_pop_begin(&queue_, timeout_ns, &claim);
+		std::optional<T> value;
+
+		if (ret)
+			*ret = queue_result(err, conqueue_errc::empty);
+		if (err)
+			return value;
+		value.emplace(std::move(*std::launder(static_cast<T *>(claim.cell))));
+		drop(claim.cell, nullptr);
+		::quiesce__vq_pop_end(&queue_, &claim);
+		return value;
+	}
+
+	struct ::value_queue queue_;
+};
+
+} // namespace detail
+
+/** bounded_queue - a queue of at most @max_elems objects, rounded up to a power of two. */
+template <class T> class bounded_queue : public detail::queue_of_values<T> {
+public:
+	explicit bounded_queue(size_t max_elems) : detail::queue_of_values<T>(max_elems ? max_elems : 1) {}
+};
+
+/** unbounded_queue - a queue without a limit. */
+template <class T> class unbounded_queue : public detail::queue_of_values<T> {
+public:
+	unbounded_queue() : detail::queue_of_values<T>(0) {}
+};
+
+} // namespace quiesce
+
+#endif

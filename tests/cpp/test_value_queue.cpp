@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* test_value_queue.cpp - quiesce::bounded_queue and unbounded_queue: types, results, objects in place, many threads. */
+#include <quiesce/ds/value_queue.hpp>
+#include <quiesce/rcu.hpp>
+
+#include "tap.hpp"
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+using quiesce::conqueue_errc;
+using words = quiesce::bounded_queue<long>;
+using boxes = quiesce::unbounded_queue<std::unique_ptr<int>>;
+using texts = quiesce::unbounded_queue<std::string>;
+
+static_assert(!std::is_copy_constructible_v<words> && !std::is_move_constructible_v<words>);
+static_assert(!std::is_copy_assignable_v<words> && !std::is_move_assignable_v<words>);
+static_assert(std::is_same_v<words::value_type, long>);
+static_assert(noexcept(std::declval<boxes &>().push(std::unique_ptr<int>())) && noexcept(std::declval<boxes &>().pop()));
+static_assert(!noexcept(std::declval<texts &>().push(std::declval<const std::string &>())));
+
+/* An object that knows its address, and is counted. */
+struct placed {
+	static int alive;
+	placed *self;
+	int number;
+
+	explicit placed(int n) noexcept : self(this), number(n) { ++alive; }
+	placed(placed &&from) noexcept : self(this), number(from.self == &from ? from.number : -1) { ++alive; }
+	~placed()
+	{
+		--alive;
+		self = nullptr;
+	}
+};
+int placed::alive; /* these objects have one thread */
+
+static void first_in_first_out()
+{
+	words queue(4);
+	conqueue_errc result = conqueue_errc::closed;
+
+	CHECK(!queue.try_pop() && !queue.try_pop(result) && result == conqueue_errc::empty);
+	for (long i = 1; i <= 4; i++)
+		CHECK(queue.try_push(i) == conqueue_errc::success);
+	CHECK(queue.try_push(5) == conqueue_errc::full && queue.size() == 4);
+	CHECK(queue.push_for(5, std::chrono::milliseconds(1)) == conqueue_errc::timeout);
+	for (long i = 1; i <= 4; i++)
+		CHECK(queue.pop() == i);
+	CHECK(!queue.pop_for(std::chrono::milliseconds(1), result) && result == conqueue_errc::timeout);
+	CHECK(!queue.pop_for(std::chrono::seconds(-1), result) && result == conqueue_errc::empty);
+	CHECK(queue.emplace(7) == conqueue_errc::success && queue.pop_for(std::chrono::hours(3000000)) == 7);
+	CHECK(!queue.is_closed());
+	queue.push(8);
+	queue.close();
+	CHECK(queue.is_closed() && queue.push(9) == conqueue_errc::closed && queue.try_push(9) == conqueue_errc::closed);
+	CHECK(queue.pop() == 8 && !queue.pop() && !queue.try_pop(result) && result == conqueue_errc::closed);
+}
+
+static void objects_that_only_move()
+{
+	boxes queue;
+	std::unique_ptr<int> kept = std::make_unique<int>(1);
+
+	for (int i = 0; i < 1000; i++)
+		CHECK(queue.push(std::make_unique<int>(i)) == conqueue_errc::success);
+	for (int i = 0; i < 900; i++) {
+		std::optional<std::unique_ptr<int>> box = queue.pop();
+
+		CHECK(box && **box == i);
+	}
+	queue.close();
+	/* The rest is freed with the queue. */
+	CHECK(queue.push(std::move(kept)) == conqueue_errc::closed && kept && *kept == 1);
+}
+
+static void objects_in_place()
+{
+	CHECK(placed::alive == 0);
+	{
+		quiesce::bounded_queue<placed> few(8);
+		quiesce::unbounded_queue<placed> many;
+
+		for (int i = 0; i < 100; i++) {
+			CHECK(few.emplace(i) == conqueue_errc::success && many.emplace(i) == conqueue_errc::success);
+			CHECK(few.pop()->number == i);
+		}
+		CHECK(placed::alive == 100);
+		for (int i = 0; i < 90; i++)
+			CHECK(many.try_pop()->number == i);
+		CHECK(placed::alive == 10);
+	}
+	CHECK(placed::alive == 0);
+}
+
+static void copies()
+{
+	texts queue;
+	const std::string text = "a text that is too long to be kept inside of the object", brief = "brief";
+
+	for (int i = 0; i < 200; i++) {
+		queue.push(text);
+		queue.push(brief);
+	}
+	for (int i = 0; i < 200; i++)
+		CHECK(*queue.pop() == text && *queue.pop() == brief);
+}
+
+template <class Queue> static long long sum_of(Queue &queue, int nr_threads, long nr_each)
+{
+	std::vector<std::thread> pushers, takers;
+	long long sum = 0;
+
+	for (int i = 0; i < nr_threads; i++) {
+		pushers.emplace_back([&] {
+			for (long k = 1; k <= nr_each; k++)
+				queue.push(std::to_string(k));
+		});
+		takers.emplace_back([&] {
+			while (std::optional<std::string> text = queue.pop())
+				quiesce_fetch_add_relaxed(&sum, std::stoll(*text));
+		});
+	}
+	for (std::thread &thread : pushers)
+		thread.join();
+	queue.close();
+	for (std::thread &thread : takers)
+		thread.join();
+	return quiesce_load_relaxed(&sum);
+}
+
+static void many_threads()
+{
+	constexpr long nr_each = 20000;
+	quiesce::bounded_queue<std::string> few(16);
+	texts many;
+
+	CHECK(sum_of(few, 3, nr_each) == 3 * nr_each * (nr_each + 1) / 2);
+	CHECK(sum_of(many, 3, nr_each) == 3 * nr_each * (nr_each + 1) / 2);
+}
+
+int main()
+{
+	return run_tests({ TEST(first_in_first_out), TEST(objects_that_only_move), TEST(objects_in_place), TEST(copies),
+			   TEST(many_threads) });
+}
