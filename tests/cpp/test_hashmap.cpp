@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hashmap.cpp - rcu_hash_map: types, results, exceptions, readers beside updaters. */
 #include <quiesce/ds/hashmap.hpp>
+#include <quiesce/ds/hashtable.hpp>
 
 #include <quiesce/control.h>
 
@@ -10,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <sys/resource.h>
@@ -384,6 +386,52 @@ static void readers_find_what_is_alive()
 	});
 }
 
+/* Each element that was inserted has been erased by one thread, or is there. */
+struct element : quiesce::rcu_obj_base<element> {
+	explicit element(int i) : id(i) {}
+	int id;
+};
+
+static void erasures_beside_insertions()
+{
+	quiesce::rcu_owning_hash_table<element, &element::id> table;
+	rcu_hash_map<int, int> map;
+	std::vector<std::thread> threads;
+	std::size_t in = 0, in_map = 0, out = 0, out_map = 0, walked = 0;
+	int left = 2;
+
+	for (int t = 0; t < 2; t++)
+		threads.emplace_back([&, t] {
+			std::size_t mine = 0;
+
+			for (int i = 0; i < 30000; i++) {
+				table.insert(std::make_unique<element>(i % 500));
+				mine += map.insert(i % 900 + t * 1000, i);
+			}
+			quiesce_fetch_add_relaxed(&in, std::size_t{ 30000 });
+			quiesce_fetch_add_relaxed(&in_map, mine);
+			quiesce_fetch_add_relaxed(&left, -1);
+		});
+	for (int t = 0; t < 2; t++)
+		threads.emplace_back([&, t] {
+			std::size_t mine = 0, of_map = 0;
+
+			do {
+				if (t)
+					mine += table.erase_if([](const element &e) { return e.id % 3 == 0; });
+				for (int i = 1; !t && i < 500; i += 3)
+					mine += table.erase(i);
+				of_map += map.erase_if([t](int key, int) { return key % 2 == t; });
+			} while (quiesce_load_relaxed(&left));
+			quiesce_fetch_add_relaxed(&out, mine);
+			quiesce_fetch_add_relaxed(&out_map, of_map);
+		});
+	for (auto &thread : threads)
+		thread.join();
+	table.for_each_in_steps([&](const element &) { walked++; });
+	CHECK(out > 0 && out_map > 0 && in == out + table.size() && walked == table.size() && in_map == out_map + map.size());
+}
+
 int main()
 {
 	const test tests[] = {
@@ -401,6 +449,7 @@ int main()
 		TEST(steps_see_all_once),
 		TEST(many_lookups_share_a_section),
 		TEST(c_code_sees_the_same),
+		TEST(erasures_beside_insertions),
 		TEST(readers_find_what_is_alive),
 	};
 	int status = run_tests(tests);
