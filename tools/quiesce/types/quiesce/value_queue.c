@@ -79,11 +79,13 @@ OP_FUNCTION(drain, rcu_barrier())
 
 TYPE(value_queue, .rank = 316,
 	.what = "quiesce's queue of values, unbounded, of pointers", OURS,
-	.queues = &(const struct queue_op){ .create = create, QUEUE_LOOPS_OF(single), QUEUE_MESSAGES_OF(single), .drain = drain, .may_miss = true },
+	.queues = &(const struct queue_op){ .create = create, QUEUE_LOOPS_OF(single), QUEUE_MESSAGES_OF(single), .drain = drain,
+		.may_miss = true },
 	.thread_enter = rcu_first_section);
 TYPE(value_queue_bounded, .rank = 317,
 	.what = "quiesce's queue of values, bounded, of pointers",
-	.queues = &(const struct queue_op){ .create = create_bounded, QUEUE_LOOPS_OF(single), QUEUE_MESSAGES_OF(single), .may_miss = true });
+	.queues = &(const struct queue_op){ .create = create_bounded, QUEUE_LOOPS_OF(single), QUEUE_MESSAGES_OF(single),
+		.may_miss = true });
 TYPE(value_queue_many, .rank = 318,
 	.what = "quiesce's queue of values, unbounded, of pointers: one call for each burst of messages", OURS,
 	.queues = &(const struct queue_op){ .create = create, QUEUE_MESSAGES_OF(many), .drain = drain, .may_miss = true },
