@@ -18,9 +18,10 @@ from tap import Tap, not_installed
 
 BUILDS = [("gcc", "-O2"), ("gcc", "-O3"), ("clang-19", "-O2"), ("clang-19", "-O3")]
 # The source, the function, and the most instructions: those of the lookup and of a section (fastpath.py), and some ten of the loop
-# itself, which counts its turns, loads a word, and compares and adds the value.
-LOOPS = [("hash_hashmap.c", "map_lookups", {"gcc": 68, "clang-19": 67}),
-         ("hash_hashtable.c", "hashtable_rcu_lookups", {"gcc": 54, "clang-19": 61})]
+# itself, which counts its turns, loads a word, and compares and adds the value.  Two more are for constants that gcc loads in the loop or
+# before it, as the code beside it leaves registers.
+LOOPS = [("hash_hashmap.c", "map_lookups", {"gcc": 70, "clang-19": 67}),
+         ("hash_hashtable.c", "hashtable_rcu_lookups", {"gcc": 56, "clang-19": 61})]
 HASH = "mul"
 # Without the attribute of the tool's own functions (the library writes it with underscores) they are called.
 PLANTED = ["-Dalways_inline=noinline", "-w"]
