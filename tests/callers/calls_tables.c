@@ -133,11 +133,12 @@ static bool call_table_reserve(struct world *w)
 static bool call_map_find(struct world *w)
 {
 	struct hashmap_iter it;
-	uint64_t key, value, sum = 0;
+	uint64_t key, value, sum = 0, both[2] = { NR_KEYS + 1, 4 }, values[2];
 	bool ok;
 
 	rcu_read_lock();
 	ok = hashmap_lookup(&w->map, 4) == (uintptr_t)w->fixed[4] && !hashmap_lookup(&w->map, NR_KEYS + 1);
+	ok = ok && hashmap_lookup_many(&w->map, both, 2, values) == 1 && !values[0] && values[1] == (uintptr_t)w->fixed[4];
 	hashmap_for_each(key, value, &it, &w->map)
 		sum += key + (value == (uintptr_t)w->fixed[key]);
 	rcu_read_unlock();
@@ -210,7 +211,7 @@ const struct call calls_tables[] = {
 	     " hashtable_destroy", ANYWHERE | MAY_FAIL),
 	CALL(table_walk, "hashtable_walk_enter hashtable_walk_start hashtable_walk_next hashtable_walk_stop", IN_CALLBACK | AT_THREAD_END),
 	CALL(table_reserve, "hashtable_reserve hashmap_reserve", IN_CALLBACK | AT_THREAD_END | MAY_FAIL),
-	CALL(map_find, "hashmap_lookup hashmap_for_each hashmap_count", NEVER_WAITS | ANYWHERE),
+	CALL(map_find, "hashmap_lookup hashmap_lookup_many hashmap_for_each hashmap_count", NEVER_WAITS | ANYWHERE),
 	CALL(map_change, "hashmap_init hashmap_init_seeded hashmap_insert hashmap_set hashmap_replace hashmap_update hashmap_remove"
 	     " hashmap_remove_value hashmap_stats hashmap_clear hashmap_remove_if hashmap_destroy", ANYWHERE | MAY_FAIL),
 	CALL(map_walk, "hashmap_walk_enter hashmap_walk_start hashmap_walk_next hashmap_walk_stop", IN_CALLBACK | AT_THREAD_END),

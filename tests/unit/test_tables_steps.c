@@ -291,6 +291,41 @@ static void a_walk_is_broken_off(void **state)
 	hashmap_destroy(&map);
 }
 
+/* More keys than one step takes, some of them absent, and one twice. */
+static void many_lookups_are_as_many_single_ones(void **state)
+{
+	enum { NR_AT_ONCE = 100 };
+	uint64_t key[NR_AT_ONCE], value[NR_AT_ONCE];
+	struct hashmap map;
+
+	(void)state;
+	hashmap_init(&map);
+	for (size_t i = 0; i < NR_AT_ONCE; i++)
+		key[i] = i == 40 ? 6 : i * 3;
+	for (size_t nr = 0; nr <= NR_AT_ONCE; nr += nr < 40 ? 1 : 20) {
+		size_t found = 0;
+
+		memset(value, 0x55, sizeof value);
+		rcu_read_lock();
+		assert_int_equal(hashmap_lookup_many(&map, key, nr, value), 0);
+		rcu_read_unlock();
+		for (size_t i = 0; i < nr; i++)
+			assert_int_equal(value[i], 0);
+		for (uint64_t k = 0; k < 3 * NR_AT_ONCE; k += 2)
+			assert_int_equal(hashmap_set(&map, k, k + 1, NULL), 0);
+		rcu_read_lock();
+		assert_int_equal(hashmap_lookup_many(&map, key, nr, value), (nr + 1) / 2);
+		for (size_t i = 0; i < nr; i++) {
+			assert_int_equal(value[i], hashmap_lookup(&map, key[i]));
+			found += value[i] != 0;
+		}
+		assert_int_equal(hashmap_lookup_many(&map, key, nr, value), found);
+		rcu_read_unlock();
+		hashmap_clear(&map);
+	}
+	hashmap_destroy(&map);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +338,7 @@ int main(int argc, char **argv)
 		TEST(a_walk_leaves_its_section),
 		TEST(a_walk_over_a_map),
 		TEST(a_walk_is_broken_off),
+		TEST(many_lookups_are_as_many_single_ones),
 	};
 
 	testing_choose(argc, argv);

@@ -28,6 +28,7 @@ QUIESCE_API int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64
 				       uint64_t *ret_old);
 QUIESCE_API void quiesce_hashmap_clear(struct hashmap *map);
 QUIESCE_API size_t quiesce_hashmap_remove_if(struct hashmap *map, bool (*match)(uint64_t key, uint64_t value, void *arg), void *arg);
+QUIESCE_API size_t quiesce_hashmap_lookup_many(const struct hashmap *map, const uint64_t *keys, size_t nr, uint64_t *ret_values);
 QUIESCE_API bool quiesce_hashmap_walk_next(struct hashmap_walk *walk, uint64_t *ret_key, uint64_t *ret_value);
 
 extern QUIESCE_DATA const struct quiesce__buckets_kind quiesce__hashmap_kind;

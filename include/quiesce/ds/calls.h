@@ -40,6 +40,7 @@ QUIESCE_API int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64
 	uint64_t *ret_old);
 QUIESCE_API void quiesce_hashmap_clear(struct hashmap *map);
 QUIESCE_API size_t quiesce_hashmap_remove_if(struct hashmap *map, bool (*match)(uint64_t key, uint64_t value, void *arg), void *arg);
+QUIESCE_API size_t quiesce_hashmap_lookup_many(const struct hashmap *map, const uint64_t *keys, size_t nr, uint64_t *ret_values);
 QUIESCE_API int quiesce_hashmap_reserve(struct hashmap *map, size_t nr);
 QUIESCE_API size_t quiesce_hashmap_count(const struct hashmap *map);
 QUIESCE_API void quiesce_hashmap_stats(const struct hashmap *map, struct quiesce_table_stats *ret);
