@@ -30,7 +30,7 @@
  * it may be updated if no other thread was updating it at the fork.
  * Flooding.  See quiesce/ds/hash.h.
  * Cost.  A lookup: one cache miss, no locked instruction; one more miss if the bucket is full (at
- * most one lookup in 7; in 5 after many removals) or has moved.  An update: a lock of
+ * most one lookup in 7; in 4 after many removals) or has moved.  An update: a lock of
  * the bucket, and a cache miss as a lookup has.
  * Memory for each key: 41 to 100 bytes while the map grows, up to 400 before it shrinks, that of
  * both arrays during a resize; at least 384 bytes after the first insertion, nothing before.
