@@ -47,7 +47,7 @@
 #define SPINS 20u
 #else
 #define FIRST_CELLS 64u
-#define MAX_BYTES (1u << 20)
+#define MAX_BYTES (1u << 16) /* the heap has such blocks at hand, without a system call */
 #define SPINS 200u /* takes some microseconds */
 #endif
 #define MAX_SIZE ((size_t)1 << 30)
@@ -132,7 +132,7 @@ static int grow(struct value_queue *q, struct quiesce__vq_ring *ring)
 	struct quiesce__vq_ring *fresh;
 
 	if (!next_of(ring)) {
-		fresh = ring_create(q->size, vq_capacity(ring) * ring->scale < MAX_BYTES ? 2 * cells : cells, true);
+		fresh = ring_create(q->size, 2 * vq_capacity(ring) * ring->scale <= MAX_BYTES ? 2 * cells : cells, true);
 		if (!fresh)
 			return -ENOMEM;
 		if (!link_next(ring, fresh))
@@ -336,12 +336,14 @@ size_t quiesce_value_queue_count(const struct value_queue *q)
 
 int quiesce_value_queue_init(struct value_queue *q, size_t size, size_t capacity)
 {
-	size_t cells = FIRST_CELLS;
+	size_t cells;
 
 	if (!size || size > MAX_SIZE || capacity > MAX_CAPACITY)
 		return -EINVAL;
 	for (cells = capacity ? 1 : FIRST_CELLS; cells < capacity;)
 		cells *= 2;
+	while (!capacity && cells > 1 && cells * size > MAX_BYTES)
+		cells /= 2;
 	*q = (struct value_queue){ .size = size, .grows = !capacity };
 	q->push_ring = q->pop_ring = ring_create(size, cells, q->grows);
 	return q->push_ring ? 0 : -ENOMEM;

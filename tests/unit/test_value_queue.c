@@ -55,6 +55,26 @@ static void sizes(void **state)
 		}
 }
 
+/* An unbounded queue of large values begins with a few cells. */
+static void large_values(void **state)
+{
+	static char value[100000], found[sizeof value];
+	struct value_queue q;
+
+	(void)state;
+	begin(&q, sizeof value, 0);
+	for (int i = 0; i < 5; i++) {
+		memset(value, i, sizeof value);
+		assert_int_equal(value_queue_push(&q, value), 0);
+	}
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(value_queue_pop(&q, found), 0);
+		memset(value, i, sizeof value);
+		assert_memory_equal(value, found, sizeof value);
+	}
+	value_queue_destroy(&q, NULL, NULL);
+}
+
 static void limits(void **state)
 {
 	struct value_queue q;
@@ -456,8 +476,8 @@ static void in_a_child(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(arguments), TEST(sizes), TEST(limits), TEST(growth), TEST(a_short_queue_keeps_its_ring), TEST(many_at_once),
-		TEST(is_aligned), TEST(half_pushed), TEST(values_inside_are_dropped), TEST(closed), TEST(timeouts),
+		TEST(arguments), TEST(sizes), TEST(large_values), TEST(limits), TEST(growth), TEST(a_short_queue_keeps_its_ring),
+		TEST(many_at_once), TEST(is_aligned), TEST(half_pushed), TEST(values_inside_are_dropped), TEST(closed), TEST(timeouts),
 #ifndef __SANITIZE_THREAD__
 		TEST(in_a_child),
 #endif

@@ -36,8 +36,8 @@
  * the call on; a wait for a copying thread may take 2 ms longer.
  *
  * Memory.  A bounded queue has one array, of a power of two cells.  An unbounded one begins with 64
- * cells, and doubles them, to at most 1 MiB, when they are all in use; arrays that were emptied are
- * freed after a grace period.  A queue that stays short uses its array for ever.
+ * cells, fewer if values are large, and goes on to a larger array, of at most 64 KiB, when all are in
+ * use; arrays that were emptied are freed after a grace period.  A queue that stays short uses its array for ever.
  *
  * Context of all calls: any thread, not signal handlers.  No call is a cancellation point.  Not in
  * read-side sections if the call may wait.  In a child of fork() a queue is usable if no other
