@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* walk.hpp - the guarantee for a reader that walks through a structure while it changes: it sees each element that stays exactly once.
- * An element that is inserted or removed meanwhile may be seen or not, but not twice unless it was inserted twice. */
+ * An element that is inserted or removed meanwhile may be seen or not, but not twice unless it was inserted twice: the walk may hold a
+ * copy of a line, and find in it what has been removed from the line and inserted elsewhere. */
 #ifndef QUIESCE_TESTS_WALK_HPP
 #define QUIESCE_TESTS_WALK_HPP
 
@@ -8,6 +9,8 @@
 
 #include <quiesce/rcu.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 namespace properties {
@@ -25,16 +28,18 @@ public:
 		rcu_read_lock();
 		open_ = true;
 		to_come.insert(there.begin(), there.end());
+		for (const Id &id : there)
+			added(id);
 	}
 
 	void see(Id id)
 	{
-		SAME(seen.insert(id).second);
+		SAME(++seen[id] <= std::max(1, inserted[id]));
 		to_come.erase(id);
 	}
-	/* An updater removed it; or put it in, maybe once more: then it may be seen once more. */
+	/* An updater removed it; or put it in, maybe once more: then it may be seen once more, in either order. */
 	void gone(Id id) { to_come.erase(id); }
-	void added(Id id) { seen.erase(id); }
+	void added(Id id) { inserted[id] += open_; }
 
 	void reached_end()
 	{
@@ -51,13 +56,15 @@ public:
 		open_ = false;
 		to_come.clear();
 		seen.clear();
+		inserted.clear();
 	}
 
 	bool open() const { return open_; }
 
 private:
 	bool open_ = false;
-	std::set<Id> to_come, seen;
+	std::set<Id> to_come;
+	std::map<Id, int> seen, inserted; /* since the beginning, at which it may have been there */
 };
 
 } // namespace properties
