@@ -6,6 +6,9 @@
  * bucket, the pass counts the objects that it has not judged, and a second one has memory for all of them: so the time is
  * linear in the length of a bucket, also if most of its objects stay.  Without memory there are as many passes as it takes.
  *
+ * The key may be in one of the objects, which are dropped between two passes.  So the first pass of two keeps an object, whose
+ * key is used from then on, and which is dropped last.
+ *
  * An object in a bucket is judged and removed under one lock: no update of its key comes between.
  */
 #include "hashtable.h"
@@ -25,7 +28,8 @@
 struct erase_run {
 	struct quiesce__run run;
 	struct hashtable *ht;
-	const void *key; /* key of the objects to remove; NULL: @match chooses them */
+	const void *key; /* key of the objects to remove, until there is @kept; NULL: @match chooses them */
+	void *kept;      /* an object with the key, removed and not dropped yet */
 	bool (*match)(void *object, void *arg);
 	void (*drop)(void *object, void *arg);
 	void *arg;
@@ -67,12 +71,17 @@ static bool may_match(const struct erase_run *e, const struct quiesce__update *u
 	return is_object(word_at(line, i)) && (!e->key || tag_at(line, i) == quiesce__table_tag(u->hash));
 }
 
+static const void *key_of(const struct erase_run *e)
+{
+	return e->kept ? type_of(&e->ht->table)->key(e->kept) : e->key;
+}
+
 static bool matches(const struct erase_run *e, void *object)
 {
 	const struct quiesce__table *table = &e->ht->table;
 
 	if (e->key)
-		return type_of(table)->equal(object, e->key);
+		return type_of(table)->equal(object, key_of(e));
 	/* In a bucket that several smaller ones are moving to, the objects of other positions have their turn later. */
 	return (!e->iter.partly || quiesce__iter_covers(&e->iter, hash_of(table, object))) && e->match(object, e->arg);
 }
@@ -104,7 +113,15 @@ static void drop_taken(struct quiesce__run *run)
 	struct erase_run *e = (struct erase_run *)run;
 
 	for (size_t i = 0; i < e->nr; i++)
-		e->drop(e->taken[i], e->arg);
+		if (e->taken[i] != e->kept)
+			e->drop(e->taken[i], e->arg);
+}
+
+static void drop_kept(struct quiesce__run *run)
+{
+	struct erase_run *e = (struct erase_run *)run;
+
+	e->drop(e->kept, e->arg);
 }
 
 /* @drop has ended its thread: end the section.  Objects that were removed and not yet dropped are leaked. */
@@ -126,6 +143,8 @@ static bool erase_pass(struct erase_run *e, struct quiesce__update *u)
 		quiesce__iter_leave(&e->iter);
 	quiesce__update_end(&e->ht->table, u, -(int)e->nr);
 	e->removed += e->nr;
+	if (left && e->key && !e->kept && e->nr)
+		e->kept = e->taken[0];
 	if (e->nr && e->drop)
 		quiesce__run(&e->run, drop_taken, drop_ended);
 	rcu_read_unlock();
@@ -148,10 +167,15 @@ size_t quiesce_hashtable_remove_all(struct hashtable *ht, const void *key, void 
 	for (erase_begin(&e); !done; done = erase_pass(&e, &u)) {
 		u = (struct quiesce__update){ .nr_spare = 0 };
 		rcu_read_lock(); /* the inner section is the update's; objects are dropped after it */
-		if (quiesce__update_begin(&ht->table, &u, type_of(&ht->table)->hash(key, quiesce__seed_of(&ht->table)))) {
+		if (quiesce__update_begin(&ht->table, &u, type_of(&ht->table)->hash(key_of(&e), quiesce__seed_of(&ht->table)))) {
 			rcu_read_unlock();
 			break;
 		}
+	}
+	if (e.kept && drop) {
+		rcu_read_lock();
+		quiesce__run(&e.run, drop_kept, drop_ended);
+		rcu_read_unlock();
 	}
 	erase_end(&e);
 	return e.removed;

@@ -89,6 +89,30 @@ static void removals_of_all_walk_the_bucket_twice(void **state)
 	hashtable_destroy(&ht, NULL, NULL);
 }
 
+static void reuse(void *object, void *unused)
+{
+	count_drop(object, unused);
+	((struct object *)object)->key = 7;
+}
+
+/* Its memory may be used again once the object has been dropped. */
+static void the_key_may_be_in_an_object(void **state)
+{
+	(void)state;
+	hashtable_init(&ht, &object_type);
+	for (int nr = 1; nr < 1000; nr = nr * 3 / 2 + 1)
+		for (int with = 0; with < nr; with += nr / 2 + 1) {
+			fill_equal(nr, 42);
+			assert_int_equal(hashtable_remove_all(&ht, &equal[with].key, reuse, NULL), nr);
+			for (int i = 0; i < nr; i++) {
+				assert_int_equal(equal[i].nr_drops, 1);
+				equal[i].nr_drops = 0;
+			}
+		}
+	assert_int_equal(hashtable_count(&ht), 0);
+	hashtable_destroy(&ht, NULL, NULL);
+}
+
 /* No overflow line is empty, although none can be used again before the reader leaves. */
 static void lines_go_with_their_objects(void **state)
 {
@@ -158,6 +182,7 @@ int main(int argc, char **argv)
 		TEST(removals_do_not_walk_the_bucket),
 		TEST(a_clear_does_not_walk_the_bucket),
 		TEST(removals_of_all_walk_the_bucket_twice),
+		TEST(the_key_may_be_in_an_object),
 		TEST(lines_go_with_their_objects),
 		TEST(a_sparse_bucket_is_rebuilt),
 		TEST(the_table_shrinks_by_updates_of_one_key),

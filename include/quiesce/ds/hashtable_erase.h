@@ -24,7 +24,7 @@ QUIESCE_API size_t quiesce_hashtable_remove_if(struct hashtable *ht, bool (*matc
 
 /* ---- removals ---- */
 
-/** hashtable_remove_all - remove all objects with @key.
+/** hashtable_remove_all - remove all objects with @key, which may be in one of them.
  * @drop: called for each, with @arg, in a section, without the bucket's lock; NULL: none.  It
  *   retires, as readers may use the object.
  *
@@ -51,6 +51,8 @@ QUIESCE_PLAIN size_t hashtable_remove_all(struct hashtable *ht, const void *key,
  *   waits for the whole; not in signal handlers.
  * Cost: as an iteration, and a lock for each bucket that was ever used; the table shrinks afterwards,
  *   but not below what was reserved.
+ *   Without memory for their addresses, a bucket is walked through once for each 64 objects that
+ *   it has, and @match is called each time.
  * Return: the number of removed objects. */
 QUIESCE_PLAIN size_t hashtable_remove_if(struct hashtable *ht, bool (*match)(void *object, void *arg),
 					 void (*drop)(void *object, void *arg), void *arg)
