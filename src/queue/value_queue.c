@@ -12,8 +12,9 @@
  *
  *	pop_ring -> [CLOSED, full] -> [CLOSED, full] -> [half full] <- push_ring
  *
- * A bounded queue has one ring.  In an unbounded one, a pusher that finds the ring full links a larger one and closes the
- * full ring by a flag in its tail.  A taker that finds a closed ring empty goes on to the next, and retires this one.
+ * A bounded queue has one ring.  In an unbounded one, a pusher that finds no free cell links a further ring, a larger one if
+ * this one is full, and closes it by a flag in its tail.  A taker that finds a closed ring empty goes on to the next, and
+ * retires this one.
  *
  * I1. A cell's number is stored only by the thread that has claimed its position: so if a compare-and-exchange of the tail
  *     or head succeeds, the number is what was loaded before it.
@@ -125,14 +126,26 @@ static bool advance(struct quiesce__vq_ring **where, struct quiesce__vq_ring *ri
 	return quiesce_cmpxchg(VQ3, where, &ring, next);
 }
 
-/* @ring is full: close it, behind it a larger one.  0, or -ENOMEM, and nothing has changed. */
-static int grow(struct value_queue *q, struct quiesce__vq_ring *ring)
+/* Return the number of cells of the ring behind @ring: twice as many, if elements fill more than half of it, and not because
+ * a taker stops in its copy. */
+static size_t next_cells(const struct quiesce__vq_ring *ring)
 {
 	size_t cells = vq_capacity(ring) / VQ_UNIT;
+	uint64_t head = quiesce_load_relaxed(&ring->head); /* Relaxed: an estimate. */
+
+	if (2 * vq_capacity(ring) * ring->scale > MAX_BYTES)
+		return cells;
+	/* Relaxed: the same. */
+	return 2 * vq_between(head, quiesce_load_relaxed(&ring->tail)) > vq_capacity(ring) ? 2 * cells : cells;
+}
+
+/* A push finds no free cell in @ring: close it, behind it a fresh one.  0, or -ENOMEM, and nothing has changed. */
+static int grow(struct value_queue *q, struct quiesce__vq_ring *ring)
+{
 	struct quiesce__vq_ring *fresh;
 
 	if (!next_of(ring)) {
-		fresh = ring_create(q->size, 2 * vq_capacity(ring) * ring->scale <= MAX_BYTES ? 2 * cells : cells, true);
+		fresh = ring_create(q->size, next_cells(ring), true);
 		if (!fresh)
 			return -ENOMEM;
 		if (!link_next(ring, fresh))

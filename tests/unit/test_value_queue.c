@@ -139,6 +139,70 @@ static void a_short_queue_keeps_its_ring(void **state)
 	value_queue_destroy(&q, NULL, NULL);
 }
 
+/* Return the number of cells of the last ring of an empty queue, which becomes full. */
+static unsigned int fill_ring(struct value_queue *q)
+{
+	const void *ring = q->push_ring;
+	unsigned int cells = 0;
+
+	assert_int_equal(put(q, 1), 0);
+	for (; q->push_ring == ring; cells++)
+		assert_int_equal(put(q, 1), 0);
+	return cells;
+}
+
+static struct value_queue held;
+static int nr_held, nr_released;
+
+#define NR_ROUNDS 20
+
+/* Stops in each pop until the other thread has come round to its cell. */
+static void *holds_main(void *arg)
+{
+	struct quiesce__vq_claim claim;
+
+	(void)arg;
+	for (int round = 1; round <= NR_ROUNDS; round++) {
+		if (quiesce__vq_pop_begin(&held, UINT64_MAX, &claim))
+			return NULL;
+		count_up(&nr_held);
+		wait_until(quiesce_load_relaxed(&nr_released) == round);
+		quiesce__vq_pop_end(&held, &claim);
+	}
+	return NULL;
+}
+
+/* A queue of two threads that never has more than two elements does not grow, though one of them stops in its pops. */
+static void a_slow_taker_does_not_let_it_grow(void **state)
+{
+	const void *ring;
+	unsigned int cells, nr_changes = 0;
+	pthread_t taker;
+
+	(void)state;
+	begin(&held, sizeof(uint64_t), 0);
+	cells = fill_ring(&held);
+	value_queue_destroy(&held, NULL, NULL);
+	begin(&held, sizeof(uint64_t), 0);
+	threads_begin(&taker, 1, holds_main, NULL);
+	for (int round = 1; round <= NR_ROUNDS; round++) {
+		ring = held.push_ring;
+		assert_int_equal(put(&held, 1), 0);
+		wait_until(quiesce_load_relaxed(&nr_held) == round);
+		for (unsigned int i = 0; i < 4 * cells; i++) {
+			assert_int_equal(put(&held, 2), 0);
+			assert_int_equal(take(&held), 2);
+		}
+		nr_changes += held.push_ring != ring;
+		count_up(&nr_released);
+	}
+	threads_end(&taker, 1);
+	assert_int_equal(nr_changes, NR_ROUNDS);
+	assert_int_equal(fill_ring(&held), cells);
+	value_queue_destroy(&held, NULL, NULL);
+	rcu_barrier();
+}
+
 static void many_at_once(void **state)
 {
 	uint64_t values[200], found[200];
@@ -477,6 +541,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(arguments), TEST(sizes), TEST(large_values), TEST(limits), TEST(growth), TEST(a_short_queue_keeps_its_ring),
+		TEST(a_slow_taker_does_not_let_it_grow),
 		TEST(many_at_once), TEST(is_aligned), TEST(half_pushed), TEST(values_inside_are_dropped), TEST(closed), TEST(timeouts),
 #ifndef __SANITIZE_THREAD__
 		TEST(in_a_child),

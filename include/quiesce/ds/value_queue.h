@@ -37,7 +37,11 @@
  *
  * Memory.  A bounded queue has one array, of a power of two cells.  An unbounded one begins with 64
  * cells, fewer if values are large, and goes on to a larger array, of at most 64 KiB, when all are in
- * use; arrays that were emptied are freed after a grace period.  A queue that stays short uses its array for ever.
+ * use.  If a taker is preempted in its copy until pushes have come to its cell again, which is one lap
+ * of the array, the push goes on to an array of the same size.  Arrays that were emptied are freed
+ * after a grace period.  So a queue that stays short does not grow, and allocates nothing unless a
+ * copy takes as long as a lap; values above 32 KiB have arrays of one cell, of which each push beside
+ * an unfinished pop needs another one.
  *
  * Context of all calls: any thread, not signal handlers.  No call is a cancellation point.  Not in
  * read-side sections if the call may wait.  In a child of fork() a queue is usable if no other
