@@ -101,11 +101,11 @@ static void close_ring(struct value_queue *q, struct quiesce__vq_ring *ring)
 	uint64_t tail = quiesce_load_relaxed(&ring->tail); /* Relaxed: the exchange decides. */
 
 	while (!(tail & VQ_CLOSED)) {
-		/* VQ5: release, pairs with VQ5 in vq_try_push(), vq_try_pop(), quiesce_value_queue_is_closed() and pass_on_empty() */
+		/* VQ5: release, pairs with VQ5 in vq_try_push(), vq_try_pop(), quiesce_value_queue_is_closed() and flag_last() */
 		if (!quiesce_cmpxchg(VQ5, &ring->tail, &tail, vq_place(tail) | VQ_CLOSED))
 			continue;
-		if (tail & VQ_WAITERS && !QUIESCE_MUTANT(vq_ring_mute))
-			quiesce__vq_wake(&q->takers, 1);
+		if (vq_wakes(tail) && !QUIESCE_MUTANT(vq_ring_mute))
+			quiesce__vq_wake_takers(q, vq_wakes(tail), 1);
 		return;
 	}
 }
@@ -115,7 +115,7 @@ static bool link_next(struct quiesce__vq_ring *ring, struct quiesce__vq_ring *ne
 {
 	struct quiesce__vq_ring *none = NULL;
 
-	/* VQ3: release, pairs with VQ3 in next_of() and pass_on_empty() */
+	/* VQ3: release, pairs with VQ3 in next_of() and flag_last() */
 	return quiesce_cmpxchg(VQ3, &ring->next, &none, next);
 }
 

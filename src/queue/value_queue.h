@@ -12,9 +12,10 @@
 
 /* A position has the number of an element of the ring above these bits. */
 #define VQ_UNIT 8u
+#define VQ_AGAIN 1u   /* the next claim here wakes a sleeper, if the one that was woken does not run */
 #define VQ_WAITERS 2u /* the next claim here wakes a sleeper */
 #define VQ_CLOSED 4u  /* flag of a tail of which no further claim succeeds */
-#define VQ_FLAGS (VQ_WAITERS | VQ_CLOSED)
+#define VQ_FLAGS (VQ_AGAIN | VQ_WAITERS | VQ_CLOSED)
 #define VQ_FULL 1u /* flag in the number of a cell that has an element */
 
 #define VQ_NEXT_RING 0 /* a claim returns this if the ring is closed */
@@ -40,6 +41,12 @@ struct quiesce__vq_ring {
 QUIESCE_LOCAL uint64_t vq_place(uint64_t word)
 {
 	return word & ~(uint64_t)VQ_FLAGS;
+}
+
+/* Return the flags of @word by which its exchange wakes sleepers. */
+QUIESCE_LOCAL uint64_t vq_wakes(uint64_t word)
+{
+	return word & (VQ_WAITERS | VQ_AGAIN);
 }
 
 /* Return the number of elements from position @head to position @tail, in units. */
@@ -68,6 +75,10 @@ QUIESCE_LOCAL void vq_leave(const struct value_queue *q)
 
 /* Wake up to @nr sleepers.  The caller has cleared VQ_WAITERS, or has closed the queue, and published what they wait for. */
 void quiesce__vq_wake(struct quiesce__vq_sleepers *sleepers, uint32_t nr);
+/* The claim of @nr cells, which are published, has cleared @flags, VQ_WAITERS, VQ_AGAIN or both: wake as many sleepers, and set
+ * VQ_AGAIN if there are more. */
+void quiesce__vq_wake_takers(struct value_queue *q, uint64_t flags, uint64_t nr);
+void quiesce__vq_wake_pushers(struct value_queue *q, uint64_t flags, uint64_t nr);
 
 QUIESCE_LOCAL void *vq_cell_at(const struct quiesce__vq_ring *ring, uint64_t at)
 {
@@ -199,14 +210,23 @@ QUIESCE_LOCAL void vq_next_cell(struct quiesce__vq_claim *claim)
 	claim->lap = vq_lap_of(claim->ring, claim->at);
 }
 
-/* The claimed cells are published: leave the section, and wake a thread if one sleeps. */
-QUIESCE_LOCAL void vq_finish(const struct value_queue *q, struct quiesce__vq_sleepers *sleepers, const struct quiesce__vq_claim *claim)
+/* The @nr claimed cells are published: leave the section, and wake threads if some sleep. */
+QUIESCE_LOCAL void vq_pushed(struct value_queue *q, const struct quiesce__vq_claim *claim, uint64_t nr)
 {
-	bool wakes = claim->at & VQ_WAITERS && !QUIESCE_MUTANT(vq_mute);
+	uint64_t flags = QUIESCE_MUTANT(vq_mute) ? 0 : vq_wakes(claim->at);
 
 	vq_leave(q);
-	if (quiesce_unlikely(wakes))
-		quiesce__vq_wake(sleepers, 1);
+	if (quiesce_unlikely(flags))
+		quiesce__vq_wake_takers(q, flags, nr);
+}
+
+QUIESCE_LOCAL void vq_popped(struct value_queue *q, const struct quiesce__vq_claim *claim, uint64_t nr)
+{
+	uint64_t flags = QUIESCE_MUTANT(vq_mute) ? 0 : vq_wakes(claim->at);
+
+	vq_leave(q);
+	if (quiesce_unlikely(flags))
+		quiesce__vq_wake_pushers(q, flags, nr);
 }
 
 /* Claim cells for a push or a pop, without waiting, and with growth; returns their number, and the caller is in a

@@ -36,13 +36,13 @@ QUIESCE_LOCAL bool pop_at_once(struct value_queue *q, struct quiesce__vq_claim *
 QUIESCE_LOCAL void push_end(struct value_queue *q, const struct quiesce__vq_claim *claim)
 {
 	vq_fill_cell(claim->number, claim->lap);
-	vq_finish(q, &q->takers, claim);
+	vq_pushed(q, claim, 1);
 }
 
 QUIESCE_LOCAL void pop_end(struct value_queue *q, const struct quiesce__vq_claim *claim)
 {
 	vq_empty_cell(claim->number, claim->lap + vq_capacity(claim->ring));
-	vq_finish(q, &q->pushers, claim);
+	vq_popped(q, claim, 1);
 }
 
 /* The claims of the slow halves are their own, so that those of the fast ones stay in registers. */
@@ -134,12 +134,13 @@ long quiesce_value_queue_push_many(struct value_queue *q, const void *values, si
 		if (got < 0)
 			return done ? (long)done : (long)got;
 		done += (size_t)got;
-		for (at = claim; got; got--, from += size) {
+		at = claim;
+		for (int64_t i = 0; i < got; i++, from += size) {
 			copy(at.cell, from, size);
 			vq_fill_cell(at.number, at.lap);
 			vq_next_cell(&at);
 		}
-		vq_finish(q, &q->takers, &claim);
+		vq_pushed(q, &claim, (uint64_t)got);
 	}
 	return (long)done;
 }
@@ -159,6 +160,6 @@ long quiesce_value_queue_pop_many(struct value_queue *q, void *ret_values, size_
 		vq_empty_cell(at.number, at.lap + vq_capacity(at.ring));
 		vq_next_cell(&at);
 	}
-	vq_finish(q, &q->pushers, &claim);
+	vq_popped(q, &claim, (uint64_t)got);
 	return (long)got;
 }

@@ -3,8 +3,9 @@
  *
  * Idea.  A sleeper announces itself in the word that the thread for which it waits is to exchange next: a taker in the tail,
  * a pusher in the head.  So a push or pop has neither a fence nor a load for it.  The claim that finds VQ_WAITERS clears it,
- * and wakes one sleeper once its cell is published.  As long as elements come faster than sleepers wake, that is one system
- * call.
+ * and wakes one sleeper for each of its cells once they are published.  As long as elements come faster than sleepers wake,
+ * that is one system call.  If more threads sleep, it sets VQ_AGAIN: a claim that finds that, and that the woken thread has
+ * not run for a while, wakes the next one.
  *
  *	sleeper                                     claimer
  *	event loaded                                tail exchanged: it had the flag, and has it no more
@@ -12,13 +13,14 @@
  *	futex wait while event is unchanged         event changed, futex wake
  *
  * I1. A thread that is woken, or has not slept because event changed, sets the flag again if further threads sleep, and
- *     wakes the next one if it then finds more than one element: each element that came without a wake is found there.
+ *     wakes the next two if it then finds more than one element: each element that came without a wake is found there.
  * I2. The thread that clears the flag, by a claim or by closing the ring, wakes a sleeper.
  * I3. nr counts a thread before it sets the flag, and until it is awake.  So a thread that finds no further one counted
  *     comes before that one's flag.
  * I4. A sleeper loads event before it exchanges the tail.  If it loads the new event, its exchange finds the new tail.
  * I5. A cell that is claimed and not yet published is waited for by pauses (wait_link.h), never by this sleep: no thread
  *     is woken for an element behind it and sleeps again.
+ * I6. VQ_AGAIN only adds wakes to these.  since is the time of the last wake until a woken thread has done I1.
  *
  * VQ3  see value_queue.c
  * VQ5  see value_queue.c
@@ -26,12 +28,18 @@
  */
 #include "queue/value_queue.h"
 
+#if defined(QUIESCE_SIM)
+#define AGAIN_NS 0u
+#else
+#define AGAIN_NS 1000000u /* less, and streams of elements wake threads that find none */
+#endif
+
 /* Announce the caller; returns the event to sleep on. */
 static uint32_t announce(struct quiesce__vq_sleepers *sleepers)
 {
-	/* VQ4: full, pairs with VQ4 in quiesce__vq_wake() and awake() */
+	/* VQ4: full, pairs with VQ4 in wake_some() and awake() */
 	quiesce_fetch_add(VQ4, &sleepers->nr, 1);
-	/* VQ4: acquire, pairs with VQ4 in quiesce__vq_wake() */
+	/* VQ4: acquire, pairs with VQ4 in wake_some() */
 	return quiesce_load_acquire(VQ4, &sleepers->event);
 }
 
@@ -42,20 +50,57 @@ static bool awake(struct quiesce__vq_sleepers *sleepers)
 	return quiesce_fetch_add(VQ4, &sleepers->nr, (uint32_t)-1) != 1 && !QUIESCE_MUTANT(vq_passes_no_wake);
 }
 
-void quiesce__vq_wake(struct quiesce__vq_sleepers *sleepers, uint32_t nr)
+/* Wake up to @nr sleepers; true if as many were woken, and further ones may sleep. */
+static bool wake_some(struct quiesce__vq_sleepers *sleepers, uint32_t nr)
 {
+	uint32_t counted;
+
 	/* VQ4: full, pairs with VQ4 in announce() */
 	quiesce_fetch_add(VQ4, &sleepers->event, 1);
 	/* Relaxed: the full fence above follows the exchange that found the flag. */
-	if (quiesce_load_relaxed(&sleepers->nr))
-		platform_futex_wake(&sleepers->event, nr);
+	counted = quiesce_load_relaxed(&sleepers->nr);
+	return counted && platform_futex_wake(&sleepers->event, nr) == nr && counted > nr;
 }
 
-/* Set the flag in @word, whose value was @value, if that has not changed. */
-static bool set_flag(uint64_t *word, uint64_t *value)
+void quiesce__vq_wake(struct quiesce__vq_sleepers *sleepers, uint32_t nr)
 {
-	/* VQ4: full, pairs with VQ4 in quiesce__vq_wake() */
-	return quiesce_cmpxchg(VQ4, word, value, *value | VQ_WAITERS);
+	(void)wake_some(sleepers, nr);
+}
+
+/* The caller was woken, and has woken others (I1), so that claims need not. */
+static void runs(struct quiesce__vq_sleepers *sleepers)
+{
+	quiesce_store_relaxed(&sleepers->since, 0); /* Relaxed: a claimer that finds the time wakes a thread needlessly. */
+}
+
+/* A claim found VQ_AGAIN alone: return whether it is to wake a thread, and the flag stays if it is too early for that. */
+static bool wakes_again(struct quiesce__vq_sleepers *sleepers, bool *ret_stays)
+{
+	uint64_t since = quiesce_load_relaxed(&sleepers->since); /* Relaxed: it only decides about a further wake. */
+
+	if (!since || !quiesce_load_relaxed(&sleepers->nr)) /* Relaxed: the same. */
+		return false;
+	*ret_stays = platform_now_ns() < since + AGAIN_NS;
+	return !*ret_stays;
+}
+
+/* Wake sleepers for @nr cells of a claim that found @flags; true if it is to set VQ_AGAIN. */
+static bool wake_for(struct quiesce__vq_sleepers *sleepers, uint64_t flags, uint64_t nr)
+{
+	bool stays = false;
+
+	if (!(flags & VQ_WAITERS) && !wakes_again(sleepers, &stays))
+		return stays;
+	if (quiesce_load_relaxed(&sleepers->nr) > nr) /* Relaxed: as in wakes_again(). */
+		quiesce_store_relaxed(&sleepers->since, platform_now_ns()); /* Relaxed: before the wake, which is a full fence. */
+	return wake_some(sleepers, nr < INT32_MAX ? (uint32_t)nr : INT32_MAX) && !QUIESCE_MUTANT(vq_wakes_once);
+}
+
+/* Set @flag in @word, whose value was @value, if that has not changed. */
+static bool set_flag(uint64_t *word, uint64_t *value, uint64_t flag)
+{
+	/* VQ4: full, pairs with VQ4 in wake_some() */
+	return quiesce_cmpxchg(VQ4, word, value, *value | flag);
 }
 
 /* Set the flag in the tail, if the queue is empty and will have further elements here. */
@@ -66,7 +111,7 @@ static bool set_if_empty(struct value_queue *q)
 
 	/* Relaxed: the head is not behind what is loaded, nor beyond the tail. */
 	while (!(tail & VQ_CLOSED) && !vq_between(quiesce_load_relaxed(&ring->head), tail))
-		if (set_flag(&ring->tail, &tail))
+		if (set_flag(&ring->tail, &tail, VQ_WAITERS))
 			return true;
 	return false;
 }
@@ -81,13 +126,13 @@ static bool set_if_full(struct value_queue *q)
 		tail = quiesce_load_relaxed(&ring->tail); /* Relaxed: event was loaded before (VQ4). */
 		if (tail & VQ_CLOSED || vq_between(head, tail) != vq_capacity(ring))
 			return false;
-		if (set_flag(&ring->head, &head))
+		if (set_flag(&ring->head, &head, VQ_WAITERS))
 			return true;
 	}
 }
 
-/* I1, for takers: the flag is set again in the tail of the last ring. */
-static void pass_on_empty(struct value_queue *q)
+/* Set @flag in the tail of the last ring; returns that ring, and the tail, or NULL if the queue is closed. */
+static struct quiesce__vq_ring *flag_last(struct value_queue *q, uint64_t flag, uint64_t *ret_tail)
 {
 	struct quiesce__vq_ring *ring = vq_push_ring(q);
 	uint64_t tail;
@@ -98,25 +143,60 @@ static void pass_on_empty(struct value_queue *q)
 			/* VQ3: acquire, pairs with VQ3 in link_next() */
 			ring = quiesce_load_acquire(VQ3, &ring->next);
 			if (ring == VQ_ENDED)
-				return;
+				return NULL;
 		}
-	} while (!set_flag(&ring->tail, &tail));
-	/* Relaxed: older values only wake a thread needlessly. */
-	if (ring != quiesce_load_relaxed(&q->pop_ring) || vq_between(quiesce_load_relaxed(&ring->head), tail) > VQ_UNIT)
-		quiesce__vq_wake(&q->takers, 1);
+	} while (!set_flag(&ring->tail, &tail, flag));
+	*ret_tail = tail;
+	return ring;
 }
 
-/* I1, for pushers: the flag is set again in the head. */
-static void pass_on_full(struct value_queue *q)
+/* Set @flag in the head of a bounded queue; returns the head. */
+static uint64_t flag_head(struct value_queue *q, uint64_t flag)
 {
 	struct quiesce__vq_ring *ring = q->push_ring; /* constant: the queue is bounded */
 	uint64_t head = quiesce_load_relaxed(&ring->head); /* Relaxed: the exchange decides. */
 
-	while (!set_flag(&ring->head, &head))
+	while (!set_flag(&ring->head, &head, flag))
 		;
+	return head;
+}
+
+/* I1, for takers. */
+static void pass_on_empty(struct value_queue *q)
+{
+	uint64_t tail;
+	struct quiesce__vq_ring *ring = flag_last(q, VQ_WAITERS, &tail);
+
+	/* Relaxed: older values only wake a thread needlessly. */
+	if (ring && (ring != quiesce_load_relaxed(&q->pop_ring) || vq_between(quiesce_load_relaxed(&ring->head), tail) > VQ_UNIT))
+		quiesce__vq_wake(&q->takers, 2);
+}
+
+/* I1, for pushers. */
+static void pass_on_full(struct value_queue *q)
+{
+	uint64_t head = flag_head(q, VQ_WAITERS);
+
 	/* Relaxed: an older value only wakes a thread needlessly. */
-	if (vq_between(head, quiesce_load_relaxed(&ring->tail)) + VQ_UNIT < vq_capacity(ring))
-		quiesce__vq_wake(&q->pushers, 1);
+	if (vq_between(head, quiesce_load_relaxed(&q->push_ring->tail)) + VQ_UNIT < vq_capacity(q->push_ring))
+		quiesce__vq_wake(&q->pushers, 2);
+}
+
+QUIESCE_COLD void quiesce__vq_wake_takers(struct value_queue *q, uint64_t flags, uint64_t nr)
+{
+	uint64_t tail;
+
+	if (!wake_for(&q->takers, flags, nr))
+		return;
+	vq_enter(q);
+	(void)flag_last(q, VQ_AGAIN, &tail);
+	vq_leave(q);
+}
+
+QUIESCE_COLD void quiesce__vq_wake_pushers(struct value_queue *q, uint64_t flags, uint64_t nr)
+{
+	if (wake_for(&q->pushers, flags, nr))
+		(void)flag_head(q, VQ_AGAIN);
 }
 
 void quiesce__vq_sleep_empty(struct value_queue *q, uint64_t ns)
@@ -130,20 +210,27 @@ void quiesce__vq_sleep_empty(struct value_queue *q, uint64_t ns)
 	if (sleeps)
 		platform_futex_wait(&q->takers.event, event, ns);
 	others = awake(&q->takers);
-	if (!sleeps || !others)
+	if (!sleeps)
 		return;
-	vq_enter(q);
-	pass_on_empty(q);
-	vq_leave(q);
+	if (others) {
+		vq_enter(q);
+		pass_on_empty(q);
+		vq_leave(q);
+	}
+	runs(&q->takers);
 }
 
 void quiesce__vq_sleep_full(struct value_queue *q, uint64_t ns)
 {
 	uint32_t event = announce(&q->pushers);
-	bool sleeps = set_if_full(q);
+	bool sleeps = set_if_full(q), others;
 
 	if (sleeps)
 		platform_futex_wait(&q->pushers.event, event, ns);
-	if (awake(&q->pushers) && sleeps)
+	others = awake(&q->pushers);
+	if (!sleeps)
+		return;
+	if (others)
 		pass_on_full(q);
+	runs(&q->pushers);
 }

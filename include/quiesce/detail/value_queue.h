@@ -19,7 +19,8 @@ struct quiesce__vq_ring;
 struct quiesce__vq_sleepers {
 	uint32_t event; /* futex; changes before each wake */
 	uint32_t nr;    /* threads that sleep or are about to */
-	char pad[2 * QUIESCE_CACHELINE - 2 * sizeof(uint32_t)];
+	uint64_t since; /* time of the last wake, until the thread runs; then 0 */
+	char pad[2 * QUIESCE_CACHELINE - 2 * sizeof(uint32_t) - sizeof(uint64_t)];
 };
 
 /* Private.  The words that change with each operation are in the rings. */

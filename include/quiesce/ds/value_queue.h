@@ -28,12 +28,17 @@
  * elements behind.  Calls that wait do so until that thread has finished.
  *
  * Progress.  Calls without a wait are lock-free with the exception of -EBUSY: a thread that is preempted
- * while it copies delays the pops of later elements, not pushes; one that is killed there blocks
- * them for ever.
+ * while it copies delays the pops of later elements, and, if it pops from a bounded queue, the push
+ * to its cell one lap later, -EBUSY, also if the queue is empty by then.  One that is killed there
+ * blocks them for ever.  A sleeper that was woken and does not run delays the wakes of others by at
+ * most 1 ms: the first push after that wakes the next one.
  *
  * Sleep.  A call that waits pauses for some microseconds, then sleeps on a futex.  Pushes and pops pay
- * nothing for that unless a thread sleeps.  Timeouts are in nanoseconds of CLOCK_MONOTONIC from
- * the call on; a wait for a copying thread may take 2 ms longer.
+ * nothing for that unless a thread sleeps.  A push of many wakes a thread for each element; pushes
+ * that follow leave the rest to the woken thread, which wakes two more if there are further elements,
+ * until it has not run for 1 ms.  The same holds for pops and the sleepers of a full queue.
+ * Timeouts are in nanoseconds of CLOCK_MONOTONIC from the call on; a wait for a copying thread may
+ * take 2 ms longer.
  *
  * Memory.  A bounded queue has one array, of a power of two cells.  An unbounded one begins with 64
  * cells, fewer if values are large, and goes on to a larger array, of at most 64 KiB, when all are in
