@@ -22,6 +22,18 @@ static_assert(std::is_same_v<words::value_type, long>);
 static_assert(noexcept(std::declval<boxes &>().push(std::unique_ptr<int>())) && noexcept(std::declval<boxes &>().pop()));
 static_assert(!noexcept(std::declval<texts &>().push(std::declval<const std::string &>())));
 
+/* emplace() takes what a constructor takes, and does not cast. */
+template <class Queue, class Arg, class = void> constexpr bool emplaces = false;
+template <class Queue, class Arg>
+constexpr bool emplaces<Queue, Arg, std::void_t<decltype(std::declval<Queue &>().emplace(std::declval<Arg>()))>> = true;
+struct base {};
+struct derived : base {};
+enum class colour { red };
+static_assert(emplaces<words, int> && emplaces<boxes, int *> && emplaces<texts, const char *>);
+static_assert(emplaces<quiesce::bounded_queue<base *>, derived *> && !emplaces<quiesce::bounded_queue<derived *>, base *>);
+static_assert(!emplaces<quiesce::bounded_queue<int *>, long> && !emplaces<words, int *>);
+static_assert(!emplaces<quiesce::bounded_queue<colour>, int> && emplaces<quiesce::bounded_queue<colour>, colour>);
+
 /* An object that knows its address, and is counted. */
 struct placed {
 	static int alive;
@@ -52,6 +64,7 @@ static void first_in_first_out()
 		CHECK(queue.pop() == i);
 	CHECK(!queue.pop_for(std::chrono::milliseconds(1), result) && result == conqueue_errc::timeout);
 	CHECK(!queue.pop_for(std::chrono::seconds(-1), result) && result == conqueue_errc::empty);
+	CHECK(queue.emplace() == conqueue_errc::success && queue.pop() == 0);
 	CHECK(queue.emplace(7) == conqueue_errc::success && queue.pop_for(std::chrono::hours(3000000)) == 7);
 	CHECK(!queue.is_closed());
 	queue.push(8);

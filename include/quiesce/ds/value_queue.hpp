@@ -17,7 +17,9 @@
  * Objects may be of any type that can be moved and destroyed without an exception, with an alignment
  * of at most 16.  They are moved into the queue and out of it in place: in an unbounded queue inside
  * a read-side section, so their moves and destructors neither wait nor use the queue.
- * If a push fails its argument is not moved from.
+ * If a push fails its argument is not moved from.  An argument that is to be copied is copied before
+ * the attempt, also by try_push() to a full queue.  A push to a closed queue returns closed and appends
+ * nothing: check the result where another thread may close it.
  * Context, cost and order are those of value_queue.h.  Only constructors throw, std::bad_alloc, and
  * what a copy of the argument of a push throws.
  */
@@ -96,8 +98,13 @@ public:
 	{
 		return put(T(value), queue_timeout(time));
 	}
-	/* Construct an object and append it. */
-	template <class... Args> conqueue_errc emplace(Args &&...args) { return push(T(std::forward<Args>(args)...)); }
+	/* Construct an object and append it; the object is constructed before the attempt, also if the queue is closed. */
+	template <class... Args, std::enable_if_t<std::is_constructible_v<T, Args...>, int> = 0> conqueue_errc emplace(Args &&...args)
+	{
+		std::optional<T> value(std::in_place, std::forward<Args>(args)...); /* not T(...), which is a cast */
+
+		return put(*value, UINT64_MAX);
+	}
 
 	/* Take the oldest object; wait while there is none.  Nothing: the queue is closed and empty. */
 	std::optional<T> pop() noexcept { return take(UINT64_MAX, nullptr); }
