@@ -79,7 +79,7 @@ QUIESCE_API size_t quiesce_value_queue_count(const struct value_queue *q);
  * @capacity: the number of values that it has space for, rounded up to a power of two; 0: unbounded.
  *
  * Context: no other thread has it.
- * Return: 0; -ENOMEM; -EINVAL: @size is 0, or @capacity above 2^32. */
+ * Return: 0; -ENOMEM; -EINVAL: @size is 0 or above 1 GiB, or @capacity above 2^32. */
 QUIESCE_PLAIN int value_queue_init(struct value_queue *q, size_t size, size_t capacity)
 {
 	return quiesce_value_queue_init(q, size, capacity);
@@ -105,7 +105,8 @@ QUIESCE_PLAIN int value_queue_push(struct value_queue *q, const void *value) { r
 
 /** value_queue_push_try - append a copy of *@value without waiting.
  * Cost and order: as value_queue_push().
- * Return: as value_queue_push(), and -EAGAIN: it is full; -EBUSY: the oldest cell is being emptied. */
+ * Return: as value_queue_push(), and -EAGAIN: it is full; -EBUSY: the next cell is being
+ *   emptied, and the queue may have no element. */
 QUIESCE_PLAIN int value_queue_push_try(struct value_queue *q, const void *value)
 {
 	return quiesce_value_queue_push_try(q, value);
@@ -124,7 +125,7 @@ QUIESCE_PLAIN int value_queue_push_timeout(struct value_queue *q, const void *va
  * there is space for.  They keep their order; other threads' may come between them.
  *
  * Cost: one locked compare-and-exchange for as many free cells as there are in succession.
- * Return: their number; if that would be 0: the error, as value_queue_push_try().
+ * Return: their number; if that would be 0: the error, as value_queue_push_try(); 0 if @nr is 0.
  * Orders: release. */
 QUIESCE_PLAIN long value_queue_push_many(struct value_queue *q, const void *values, size_t nr)
 {
@@ -160,7 +161,7 @@ QUIESCE_PLAIN int value_queue_pop_timeout(struct value_queue *q, void *ret_value
  * in succession.  There may be more behind them.
  *
  * Cost: one locked compare-and-exchange.
- * Return: their number; if that would be 0: the error, as value_queue_pop_try().
+ * Return: their number; if that would be 0: the error, as value_queue_pop_try(); 0 if @max is 0.
  * Orders: acquire. */
 QUIESCE_PLAIN long value_queue_pop_many(struct value_queue *q, void *ret_values, size_t max)
 {
@@ -168,14 +169,16 @@ QUIESCE_PLAIN long value_queue_pop_many(struct value_queue *q, void *ret_values,
 }
 
 /** value_queue_close - let further pushes fail, and pops when what is inside has been taken.  All
- * sleepers are woken.  A queue that is closed already remains so. */
+ * sleepers are woken.  A queue that is closed already remains so.
+ *
+ * Orders: release; a call that returns -EPIPE: acquire. */
 QUIESCE_PLAIN void value_queue_close(struct value_queue *q) { quiesce_value_queue_close(q); }
 
 /** value_queue_is_closed - test whether the queue was closed; it may still have elements. */
 QUIESCE_PLAIN bool value_queue_is_closed(const struct value_queue *q) { return quiesce_value_queue_is_closed(q); }
 
 /** value_queue_count - estimate the number of elements.
- * Cost: reads the lines of head and tail.
+ * Cost: reads the lines of head and tail; unbounded: of each array, one for every 64 KiB.
  * Orders: nothing. */
 QUIESCE_PLAIN size_t value_queue_count(const struct value_queue *q) { return quiesce_value_queue_count(q); }
 
