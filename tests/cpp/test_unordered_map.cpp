@@ -91,6 +91,8 @@ template<class Map> concept copies = requires(Map &m) { m.get(""); };
 
 static_assert(finds<strings, std::string> && finds<strings, char[4]> && finds<strings, const char *> && finds<strings, std::string_view>);
 static_assert(!finds<strings, int> && finds<owners, short> && !finds<owners, std::string>);
+/* Pointers to texts are keys only where they are hashed and compared as pointers. */
+static_assert(finds<rcu_unordered_map<const char *, int, std::hash<const char *>, std::equal_to<const char *>>, const char *>);
 static_assert(updates<strings> && !updates<rcu_unordered_map<std::string, std::unique_ptr<int>>>);
 static_assert(copies<strings> && !copies<rcu_unordered_map<std::string, std::unique_ptr<int>>>);
 static_assert(noexcept(std::declval<const strings &>().find("")) && noexcept(std::declval<strings &>().erase("")));

@@ -74,6 +74,8 @@ template<class K, class V, class Hash = rcu_hash, class Equal = rcu_hash_equal> 
 
 	static_assert(std::is_object_v<K> && std::is_object_v<V> && !std::is_const_v<K> && !std::is_const_v<V>,
 		      "keys and values are objects, and K and V without const: std::string, not const std::string &");
+	static_assert(!(std::is_pointer_v<K> && keys::by_view),
+		      "the map would own the pointer and not the text that it hashes: std::string, or a Hash of pointers");
 	static_assert(detail::hash_hashes<Hash, query>,
 		      "the key needs a Hash: it is no string, and objects of its type may be equal although their bytes differ");
 	static_assert(detail::hash_compares<Equal, query>, "the key needs an Equal: its type has no operator==");
@@ -168,7 +170,7 @@ public:
 		return try_emplace(std::forward<Q>(key), std::forward<U>(value));
 	}
 	/* Inserts, or replaces the value; returns true if the key had none.  A lookup finds the old
-	 * value or the new one, never none. */
+	 * value or the new one, never none.  The key in the map is replaced as well, by one that is equal. */
 	template<class Q = K, class U = V>
 		requires(std::constructible_from<K, Q &&> && std::constructible_from<V, U &&>)
 	bool insert_or_assign(Q &&key, U &&value)
