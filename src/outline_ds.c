@@ -15,6 +15,9 @@ CALL(void *, hashtable_lookup_hazptr,
 	(const struct hashtable *ht, const struct hashtable_type *type, const void *key, hazptr_t *slot, size_t offset),
 	(ht, type, key, slot, offset))
 CALL(void *, hashtable_lookup, (const struct hashtable *ht, const struct hashtable_type *type, const void *key), (ht, type, key))
+CALL(size_t, hashtable_lookup_many,
+	(const struct hashtable *ht, const struct hashtable_type *type, const void *const *keys, size_t nr, void **ret_objects),
+	(ht, type, keys, nr, ret_objects))
 CALL(int, hashtable_reserve, (struct hashtable *ht, size_t nr), (ht, nr))
 CALL(size_t, hashtable_count, (const struct hashtable *ht), (ht))
 VOID_CALL(hashtable_stats, (const struct hashtable *ht, struct quiesce_table_stats *ret), (ht, ret))

@@ -6,7 +6,9 @@ static bool call_table_find(struct world *w)
 {
 	struct hashtable_iter it;
 	struct object *o;
-	uint64_t key = 3;
+	uint64_t key = 3, none = NR_KEYS + 1000000;
+	const void *both[2] = { &none, &key };
+	void *found[2];
 	int nr = 0;
 
 	rcu_read_lock();
@@ -16,8 +18,9 @@ static bool call_table_find(struct world *w)
 	hashtable_for_each_match(o, &it, &w->table, &key)
 		nr += o == w->fixed[3];
 	o = hashtable_lookup(&w->table, &object_type, &key);
+	nr += hashtable_lookup_many(&w->table, &object_type, both, 2, found) == 1 && !found[0] && found[1] == o;
 	rcu_read_unlock();
-	return nr == NR_KEYS + 1 && o == w->fixed[3] && hashtable_count(&w->table) == NR_KEYS &&
+	return nr == NR_KEYS + 2 && o == w->fixed[3] && hashtable_count(&w->table) == NR_KEYS &&
 	       quiesce_hash_bytes(w->fixed[0], 9, 1) != quiesce_hash_bytes(w->fixed[0], 9, 2);
 }
 
@@ -202,8 +205,8 @@ static bool call_map_walk(struct world *w)
 enum { ANYWHERE = IN_READER | IN_CALLBACK | AT_THREAD_END };
 
 const struct call calls_tables[] = {
-	CALL(table_find, "hashtable_lookup hashtable_for_each hashtable_for_each_match hashtable_count quiesce_hash_bytes",
-	     NEVER_WAITS | ANYWHERE),
+	CALL(table_find, "hashtable_lookup hashtable_lookup_many hashtable_for_each hashtable_for_each_match hashtable_count"
+	     " quiesce_hash_bytes", NEVER_WAITS | ANYWHERE),
 	CALL(table_hazptr, "hashtable_lookup_hazptr", ANYWHERE | MAY_FAIL),
 	CALL(table_change, "hashtable_init hashtable_init_seeded hashtable_insert hashtable_insert_unique hashtable_set hashtable_remove"
 	     " hashtable_remove_key hashtable_replace hashtable_update hashtable_stats hashtable_clear"

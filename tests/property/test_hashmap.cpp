@@ -272,6 +272,27 @@ private:
 		std::uint64_t found = hashmap_lookup(&map, key);
 		rcu_read_unlock();
 		SAME(found == (there == model.end() ? 0 : there->second));
+		many(key);
+	}
+
+	/* Look up @key and those that follow at once. */
+	void many(std::uint64_t key)
+	{
+		std::uint64_t wanted[40], found[40];
+		std::size_t nr = 0, result;
+
+		for (std::uint32_t i = 0; i < 40; i++)
+			wanted[i] = key + i;
+		rcu_read_lock();
+		result = hashmap_lookup_many(&map, wanted, 40, found);
+		rcu_read_unlock();
+		for (std::uint32_t i = 0; i < 40; i++) {
+			auto there = model.find(wanted[i]);
+
+			SAME(found[i] == (there == model.end() ? 0 : there->second));
+			nr += found[i] != 0;
+		}
+		SAME(result == nr);
 	}
 
 	std::vector<std::uint64_t> begin_walk() override

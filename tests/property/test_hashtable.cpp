@@ -407,6 +407,26 @@ private:
 		forget(none);
 	}
 
+	/* Look up @key and those that follow at once; in a section. */
+	void many(std::uint64_t key)
+	{
+		std::uint64_t wanted[40];
+		const void *at_keys[40];
+		void *found[40];
+		std::size_t nr = 0;
+
+		for (std::uint32_t i = 0; i < 40; i++) {
+			wanted[i] = (key + i) % keys;
+			at_keys[i] = &wanted[i];
+		}
+		std::size_t result = hashtable_lookup_many(&table, &table_type, at_keys, 40, found);
+		for (std::uint32_t i = 0; i < 40; i++) {
+			SAME(found[i] ? has(wanted[i], found[i]) : model.count(wanted[i]) == 0);
+			nr += found[i] != nullptr;
+		}
+		SAME(result == nr);
+	}
+
 	void lookup(std::uint64_t key)
 	{
 		std::vector<const void *> found;
@@ -415,6 +435,7 @@ private:
 
 		rcu_read_lock();
 		void *one = hashtable_lookup(&table, &table_type, &key);
+		many(key);
 		hashtable_for_each_match(each, &iter, &table, &key)
 			found.push_back(each);
 		rcu_read_unlock();

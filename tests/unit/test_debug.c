@@ -101,6 +101,15 @@ static void lookup(void)
 	assert_ptr_equal(hashtable_lookup(&table, &object_type, &one.key), &one);
 }
 
+static void lookup_many(void)
+{
+	const void *key = &one.key;
+	void *found;
+
+	assert_int_equal(hashtable_lookup_many(&table, &object_type, &key, 1, &found), 1);
+	assert_ptr_equal(found, &one);
+}
+
 static void lookup_by_type(void)
 {
 	assert_ptr_equal(object_lookup(&table, &one.key), &one);
@@ -143,6 +152,7 @@ static const struct {
 	const char *call;
 } lookups[] = {
 	{ lookup, "hashtable_lookup() at " },
+	{ lookup_many, "hashtable_lookup_many() at " },
 	{ lookup_by_type, "object_lookup() at " },
 	{ lookup_in_map, "hashmap_lookup() at " },
 	{ go_over, "hashtable_for_each() at " },

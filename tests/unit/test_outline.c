@@ -257,6 +257,8 @@ static void lookups(void **state)
 	DEFINE_XARRAY(xa);
 	DEFINE_IDR(idr);
 	uint64_t none = 8;
+	const void *keys[] = { &none, &number.key };
+	void *found[2];
 
 	(void)state;
 	assert_int_equal(idr_alloc(&idr, &thing, 3, 0), 3);
@@ -274,6 +276,9 @@ static void lookups(void **state)
 	assert_int_equal(quiesce_hashmap_lookup(&map, none), 0);
 	assert_ptr_equal(quiesce_hashtable_lookup(&table, &number_type, &number.key), &number);
 	assert_null(quiesce_hashtable_lookup(&table, &number_type, &none));
+	assert_int_equal(quiesce_hashtable_lookup_many(&table, &number_type, keys, 2, found), 1);
+	assert_null(found[0]);
+	assert_ptr_equal(found[1], &number);
 	rcu_read_unlock();
 	assert_ptr_equal(quiesce_hashtable_lookup_hazptr(&table, &number_type, &number.key, slot, offset), &number);
 	assert_int_equal(slot->value, (uintptr_t)&number.hazptr);

@@ -326,6 +326,75 @@ static void many_lookups_are_as_many_single_ones(void **state)
 	hashmap_destroy(&map);
 }
 
+/* Keys are the objects' own, of absent objects as well; the table grows from one call to the next. */
+static void many_objects_are_found_at_once(void **state)
+{
+	enum { NR_AT_ONCE = 100 };
+	static struct object objects[NR], absent[NR_AT_ONCE];
+	const void *keys[NR_AT_ONCE];
+	void *found[NR_AT_ONCE];
+	struct hashtable table;
+	size_t there = 0;
+
+	(void)state;
+	hashtable_init(&table, &object_type);
+	for (size_t nr = 0; nr <= NR_AT_ONCE; nr += nr < 50 ? 1 : 10) {
+		size_t expected = 0;
+
+		for (size_t i = 0; i < nr; i++) {
+			absent[i].key = NR + i;
+			keys[i] = i % 3 == 2 ? &absent[i].key : &objects[i * 7].key;
+			expected += i % 3 != 2 && i * 7 < there;
+		}
+		memset(found, 0x55, sizeof found);
+		rcu_read_lock();
+		assert_int_equal(hashtable_lookup_many(&table, &object_type, keys, nr, found), expected);
+		for (size_t i = 0; i < nr; i++)
+			assert_ptr_equal(found[i], i % 3 != 2 && i * 7 < there ? &objects[i * 7] : NULL);
+		rcu_read_unlock();
+		for (size_t i = 0; nr > 3 && i < 50 && there < NR; i++, there++)
+			table_fill_one(&table, &objects[there], there);
+		for (size_t i = there; i < NR; i++)
+			objects[i].key = i;
+	}
+	hashtable_destroy(&table, NULL, NULL);
+	come_to_rest();
+}
+
+/* The objects' keys are strings elsewhere, which no request of an object reaches. */
+struct named {
+	const char *name;
+};
+HASHTABLE_TYPE_STRING(named, struct named, name);
+
+static void many_names_are_found_at_once(void **state)
+{
+	enum { NR_AT_ONCE = 70 };
+	static struct named named[NR_AT_ONCE] __attribute__((__aligned__(16)));
+	static char name[2 * NR_AT_ONCE][8];
+	const void *keys[2 * NR_AT_ONCE];
+	void *found[2 * NR_AT_ONCE];
+	struct hashtable table;
+
+	(void)state;
+	hashtable_init(&table, &named_type);
+	for (int i = 0; i < 2 * NR_AT_ONCE; i++) {
+		snprintf(name[i], sizeof name[i], "%d", i);
+		keys[i] = name[i];
+	}
+	for (int i = 0; i < NR_AT_ONCE; i++) {
+		named[i].name = name[2 * i];
+		assert_int_equal(named_insert(&table, &named[i]), 0);
+	}
+	rcu_read_lock();
+	assert_int_equal(hashtable_lookup_many(&table, &named_type, keys, sizeof keys / sizeof *keys, found), NR_AT_ONCE);
+	rcu_read_unlock();
+	for (int i = 0; i < 2 * NR_AT_ONCE; i++)
+		assert_ptr_equal(found[i], i % 2 ? NULL : &named[i / 2]);
+	hashtable_destroy(&table, NULL, NULL);
+	come_to_rest();
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +408,8 @@ int main(int argc, char **argv)
 		TEST(a_walk_over_a_map),
 		TEST(a_walk_is_broken_off),
 		TEST(many_lookups_are_as_many_single_ones),
+		TEST(many_objects_are_found_at_once),
+		TEST(many_names_are_found_at_once),
 	};
 
 	testing_choose(argc, argv);

@@ -55,6 +55,8 @@ QUIESCE_API bool quiesce_hashmap_next(const struct hashmap *map, struct hashmap_
 QUIESCE_API void *quiesce_hashtable_lookup(const struct hashtable *ht, const struct hashtable_type *type, const void *key);
 QUIESCE_API void *quiesce_hashtable_lookup_hazptr(const struct hashtable *ht, const struct hashtable_type *type, const void *key,
 	hazptr_t *slot, size_t offset);
+QUIESCE_API size_t quiesce_hashtable_lookup_many(const struct hashtable *ht, const struct hashtable_type *type, const void *const *keys,
+	size_t nr, void **ret_objects);
 QUIESCE_API int quiesce_hashtable_init(struct hashtable *ht, const struct hashtable_type *type);
 QUIESCE_API int quiesce_hashtable_init_seeded(struct hashtable *ht, const struct hashtable_type *type, uint64_t seed);
 QUIESCE_API int quiesce_hashtable_insert(struct hashtable *ht, void *object);

@@ -58,6 +58,7 @@
 
 #include <quiesce/ds/hash.h>
 #include <quiesce/ds/hashtable_erase.h>
+#include <quiesce/detail/many.h>
 #include <quiesce/detail/tagged.h>
 
 QUIESCE_BEGIN_DECLS
@@ -168,6 +169,35 @@ QUIESCE_FAST void *hashtable_lookup(const struct hashtable *ht, const struct has
 	if (quiesce_likely(quiesce__hashtable_try(ht, type, key, &lookup)))
 		return lookup.object;
 	return quiesce__hashtable_search(lookup.array, lookup.hash, type, key);
+}
+
+/** hashtable_lookup_many - do hashtable_lookup() for @nr keys, and wait for their cache lines
+ * together.
+ * @keys: the address of each key.
+ * @ret_objects: set to an object with each key, NULL if there is none.
+ *
+ * Each key is looked up by itself, in the order of @keys: the objects are not a snapshot.
+ * Context: as hashtable_lookup(), in a section that lasts as long as the objects are used.
+ * Cost: for a large table two thirds of that many lookups in a loop, if @nr is 32 or more; for one
+ *   in the first-level cache twice.
+ * Return: the number of keys that have an object. */
+QUIESCE_FAST size_t hashtable_lookup_many(const struct hashtable *ht, const struct hashtable_type *type, const void *const *keys,
+					  size_t nr, void **ret_objects)
+{
+	const struct quiesce__buckets *array = quiesce__buckets_of(&ht->table);
+	uint64_t hashes[QUIESCE_MANY_HASHES];
+	size_t found = 0;
+
+	QUIESCE_IN_SECTION("hashtable_lookup_many()");
+	quiesce__many_buckets(ht, array, type, keys, 0, nr, hashes);
+	quiesce__many_buckets(ht, array, type, keys, QUIESCE_MANY_STEP, nr, hashes);
+	quiesce__many_objects(array, 0, nr, hashes);
+	for (size_t begin = 0; begin < nr; begin += QUIESCE_MANY_STEP) {
+		quiesce__many_buckets(ht, array, type, keys, begin + 2 * QUIESCE_MANY_STEP, nr, hashes);
+		quiesce__many_objects(array, begin + QUIESCE_MANY_STEP, nr, hashes);
+		found += quiesce__many_lookups(ht, type, keys, begin, nr, ret_objects);
+	}
+	return found;
 }
 
 /** hashtable_lookup_hazptr - return an object with @key, protected by a hazard pointer.
