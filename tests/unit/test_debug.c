@@ -120,6 +120,14 @@ static void lookup_in_map(void)
 	assert_int_equal(hashmap_lookup(&map, 7), 70);
 }
 
+static void lookup_many_in_map(void)
+{
+	uint64_t key = 7, value;
+
+	assert_int_equal(hashmap_lookup_many(&map, &key, 1, &value), 1);
+	assert_int_equal(value, 70);
+}
+
 static void go_over(void)
 {
 	struct hashtable_iter it;
@@ -155,6 +163,7 @@ static const struct {
 	{ lookup_many, "hashtable_lookup_many() at " },
 	{ lookup_by_type, "object_lookup() at " },
 	{ lookup_in_map, "hashmap_lookup() at " },
+	{ lookup_many_in_map, "hashmap_lookup_many() at " },
 	{ go_over, "hashtable_for_each() at " },
 	{ go_over_matches, "hashtable_for_each_match() at " },
 	{ go_over_map, "hashmap_for_each() at " },

@@ -124,6 +124,7 @@ QUIESCE_FAST uint64_t hashmap_lookup(const struct hashmap *map, uint64_t key)
  * Return: the number of keys that have a value. */
 QUIESCE_PLAIN size_t hashmap_lookup_many(const struct hashmap *map, const uint64_t *keys, size_t nr, uint64_t *ret_values)
 {
+	QUIESCE_IN_SECTION("hashmap_lookup_many()");
 	return quiesce_hashmap_lookup_many(map, keys, nr, ret_values);
 }
 
