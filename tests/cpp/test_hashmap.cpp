@@ -13,6 +13,8 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <sys/resource.h>
 #include <thread>
@@ -315,6 +317,66 @@ static void many_lookups_share_a_section()
 }
 
 /* C code accesses the map through the C functions. */
+/* More keys than one step takes, and fewer results than keys. */
+static void many_keys_are_found_at_once()
+{
+	rcu_hash_map<int, short> map;
+	std::vector<int> keys;
+	std::vector<std::optional<short>> values(200);
+
+	for (int i = 0; i < 200; i++) {
+		keys.push_back(i * 3);
+		map.insert_or_assign(i * 2, static_cast<short>(i));
+	}
+	quiesce::rcu_reader section;
+	for (std::size_t nr : { 0, 1, 16, 63, 64, 65, 130, 150 }) {
+		std::size_t found = 0;
+
+		std::fill(values.begin(), values.end(), short{ -1 });
+		CHECK(map.find_many(std::span(keys).first(nr), values) == map.find_many(keys, std::span(values).first(nr), section));
+		for (std::size_t i = 0; i < values.size(); i++) {
+			CHECK(values[i] == (i < nr ? map.find(keys[i]) : short{ -1 }));
+			found += i < nr && values[i];
+		}
+		CHECK(map.find_many(keys, std::span(values).first(nr)) == found);
+	}
+	std::array<std::optional<short>, 3> some;
+	CHECK(map.find_many(std::array{ 4, 5, 6 }, some) == 2 && some[0] == 2 && !some[1] && some[2] == 3);
+}
+
+struct person {
+	std::string name;
+	char initial;
+};
+
+static void many_objects_are_found_at_once()
+{
+	quiesce::rcu_hash_table<person, &person::name> by_name;
+	quiesce::rcu_hash_table<person, &person::initial> by_initial;
+	std::vector<person> people(200);
+	std::vector<std::string> names;
+	std::vector<std::string_view> keys;
+	std::vector<person *> found(300);
+	person ada{ "ada", 'a' }, bob{ "bob", 'b' };
+
+	for (std::size_t i = 0; i < 300; i++)
+		names.push_back("number " + std::to_string(i));
+	keys.assign(names.begin(), names.end());
+	for (std::size_t i = 0; i < people.size(); i++) {
+		people[i].name = names[i];
+		by_name.insert(&people[i]);
+	}
+	by_initial.insert(&ada);
+	by_initial.insert(&bob);
+	quiesce::rcu_reader section;
+	CHECK(by_name.find_many(keys, found) == 200 && by_name.find_many(std::span(keys).first(7), found) == 7);
+	for (std::size_t i = 0; i < found.size(); i++)
+		CHECK(found[i] == (i < people.size() ? &people[i] : nullptr));
+	CHECK(by_name.find_many(keys, std::span(found).first(0)) == 0);
+	std::array<person *, 3> some;
+	CHECK(by_initial.find_many(std::array{ 'b', 'c', 'a' }, some) == 2 && some[0] == &bob && !some[1] && some[2] == &ada);
+}
+
 static void c_code_sees_the_same()
 {
 	rcu_hash_map<int, const char *> names;
@@ -448,6 +510,8 @@ int main()
 		TEST(an_exception_changes_nothing),
 		TEST(steps_see_all_once),
 		TEST(many_lookups_share_a_section),
+		TEST(many_keys_are_found_at_once),
+		TEST(many_objects_are_found_at_once),
 		TEST(c_code_sees_the_same),
 		TEST(erasures_beside_insertions),
 		TEST(readers_find_what_is_alive),

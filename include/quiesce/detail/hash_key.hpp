@@ -11,6 +11,7 @@
 #include <quiesce/ds/hash.h>
 #include <quiesce/rcu.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -69,6 +70,9 @@ struct rcu_hash_retire {
 };
 
 namespace detail {
+
+/* The number of keys that are looked up at once. */
+inline constexpr std::size_t hash_many = 64;
 
 /* True if Drop can dispose of a T. */
 template<class Drop, class T> inline constexpr bool hash_droppable = true;

@@ -63,6 +63,24 @@ QUIESCE_FAST size_t quiesce__many_lookups(const struct hashtable *ht, const stru
 	return found;
 }
 
+QUIESCE_FAST size_t quiesce__many(const struct hashtable *ht, const struct hashtable_type *type, const void *const *keys, size_t nr,
+				  void **ret_objects)
+{
+	const struct quiesce__buckets *array = quiesce__buckets_of(&ht->table);
+	uint64_t hashes[QUIESCE_MANY_HASHES];
+	size_t found = 0;
+
+	quiesce__many_buckets(ht, array, type, keys, 0, nr, hashes);
+	quiesce__many_buckets(ht, array, type, keys, QUIESCE_MANY_STEP, nr, hashes);
+	quiesce__many_objects(array, 0, nr, hashes);
+	for (size_t begin = 0; begin < nr; begin += QUIESCE_MANY_STEP) {
+		quiesce__many_buckets(ht, array, type, keys, begin + 2 * QUIESCE_MANY_STEP, nr, hashes);
+		quiesce__many_objects(array, begin + QUIESCE_MANY_STEP, nr, hashes);
+		found += quiesce__many_lookups(ht, type, keys, begin, nr, ret_objects);
+	}
+	return found;
+}
+
 QUIESCE_END_DECLS
 
 #endif

@@ -46,6 +46,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -95,6 +96,29 @@ public:
 	std::optional<V> find(const K &key, const rcu_reader &) const noexcept
 	{
 		return value_of(::hashmap_lookup(&map_, word_of_key(key)));
+	}
+	/* The values of many keys, in the order of @keys, as hashmap_lookup_many(): as many as both spans
+	 * have.  Returns the number of keys that have one. */
+	size_type find_many(std::span<const K> keys, std::span<std::optional<V>> ret_values) const noexcept
+	{
+		rcu_reader section;
+
+		return find_many(keys, ret_values, section);
+	}
+	size_type find_many(std::span<const K> keys, std::span<std::optional<V>> ret_values, const rcu_reader &) const noexcept
+	{
+		std::uint64_t words[detail::hash_many], values[detail::hash_many];
+		size_type nr = keys.size() < ret_values.size() ? keys.size() : ret_values.size(), found = 0;
+
+		for (size_type begin = 0, n; begin < nr; begin += n) {
+			n = nr - begin < detail::hash_many ? nr - begin : detail::hash_many;
+			for (size_type i = 0; i < n; i++)
+				words[i] = word_of_key(keys[begin + i]);
+			found += ::hashmap_lookup_many(&map_, words, n, values);
+			for (size_type i = 0; i < n; i++)
+				ret_values[begin + i] = value_of(values[i]);
+		}
+		return found;
 	}
 	bool contains(const K &key) const noexcept { return find(key).has_value(); }
 

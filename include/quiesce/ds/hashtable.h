@@ -184,20 +184,8 @@ QUIESCE_FAST void *hashtable_lookup(const struct hashtable *ht, const struct has
 QUIESCE_FAST size_t hashtable_lookup_many(const struct hashtable *ht, const struct hashtable_type *type, const void *const *keys,
 					  size_t nr, void **ret_objects)
 {
-	const struct quiesce__buckets *array = quiesce__buckets_of(&ht->table);
-	uint64_t hashes[QUIESCE_MANY_HASHES];
-	size_t found = 0;
-
 	QUIESCE_IN_SECTION("hashtable_lookup_many()");
-	quiesce__many_buckets(ht, array, type, keys, 0, nr, hashes);
-	quiesce__many_buckets(ht, array, type, keys, QUIESCE_MANY_STEP, nr, hashes);
-	quiesce__many_objects(array, 0, nr, hashes);
-	for (size_t begin = 0; begin < nr; begin += QUIESCE_MANY_STEP) {
-		quiesce__many_buckets(ht, array, type, keys, begin + 2 * QUIESCE_MANY_STEP, nr, hashes);
-		quiesce__many_objects(array, begin + QUIESCE_MANY_STEP, nr, hashes);
-		found += quiesce__many_lookups(ht, type, keys, begin, nr, ret_objects);
-	}
-	return found;
+	return quiesce__many(ht, type, keys, nr, ret_objects);
 }
 
 /** hashtable_lookup_hazptr - return an object with @key, protected by a hazard pointer.

@@ -50,6 +50,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
@@ -109,6 +110,25 @@ public:
 		} else {
 			return static_cast<T *>(::quiesce__hashtable_search(lookup.array, lookup.hash, &lookups, &key));
 		}
+	}
+	/* An object with each key, or null, as hashtable_lookup_many(): as many as both spans have.
+	 * Returns the number of keys that have one.  In a section. */
+	size_type find_many(std::span<const query> keys, std::span<T *> ret_objects) const noexcept
+	{
+		const void *addresses[detail::hash_many];
+		void *objects[detail::hash_many];
+		size_type nr = keys.size() < ret_objects.size() ? keys.size() : ret_objects.size(), found = 0;
+
+		QUIESCE_IN_SECTION("rcu_hash_table::find_many()");
+		for (size_type begin = 0, n; begin < nr; begin += n) {
+			n = nr - begin < detail::hash_many ? nr - begin : detail::hash_many;
+			for (size_type i = 0; i < n; i++)
+				addresses[i] = std::addressof(keys[begin + i]);
+			found += ::quiesce__many(&table_, &lookups, addresses, n, objects);
+			for (size_type i = 0; i < n; i++)
+				ret_objects[begin + i] = static_cast<T *>(objects[i]);
+		}
+		return found;
 	}
 	bool contains(const query &key) const noexcept
 	{
