@@ -366,7 +366,8 @@ static void compact(const struct quiesce__table *table, struct quiesce__update *
 static bool is_kept(const struct quiesce__table *table, const struct quiesce__bucket *first, const struct quiesce__bucket *line)
 {
 	return line != first && !table->kind->follow(line) && table->kind->follow(first) == line && !table->kind->number_in(line) &&
-	       table->kind->number_in(first) == table->kind->linked_slots;
+	       !QUIESCE_MUTANT(table_kept_never) &&
+	       (table->kind->number_in(first) == table->kind->linked_slots || QUIESCE_MUTANT(table_kept_open));
 }
 
 void quiesce__bucket_shorten(const struct quiesce__table *table, struct quiesce__update *u, const struct quiesce__bucket *line)

@@ -2,6 +2,7 @@
 /* buckets_lines.c - elements behind the first line of a bucket move to holes of that line, or to other lines, and the lines that
  * they leave are used again. */
 #include "buckets_world.h"
+#include "table/buckets.h"
 
 #define BOTH(name)                                              \
 	static void table_##name(void) { setup_##name(TABLE); } \
@@ -182,6 +183,47 @@ static void setup_empty(enum world_kind kind)
 BOTH(empty)
 static void hazard_empty(void) { setup_empty(HAZARD); }
 
+/* ---- kept ---- */
+
+static const struct quiesce__bucket *second_line(void)
+{
+	const struct quiesce__table *table = &world_table->table;
+
+	return table->kind->follow(quiesce__bucket_in(quiesce__buckets_of(table), 0));
+}
+
+/* A key behind a full line comes and goes in one line, which the bucket leaves when its first line has a hole as well.  (A table moves
+ * its seventh object back to the first line instead.) */
+static void keep(void *unused)
+{
+	const struct quiesce__bucket *line = second_line();
+
+	(void)unused;
+	sim_assert(line);
+	for (int i = 0; i < 3; i++) {
+		world_remove(key[slots + i % 2]);
+		if (second_line() != line)
+			sim_fail("a full bucket has given away its only overflow line");
+		world_insert(key[slots + (i + 1) % 2]);
+		sim_assert(second_line() == line);
+	}
+	world_remove(key[0]);
+	world_remove(key[slots + 1]);
+	if (second_line())
+		sim_fail("a bucket with a hole keeps an empty line");
+	world_insert(key[slots]);
+	world_insert(key[slots + 1]);
+}
+
+static void map_keep(void)
+{
+	prepare(MAP, 4, MANY);
+	key[slots + 1] = world_key(0, 0, -1);
+	sim_assert(quiesce__table_reserve(&world_table->table, 16) == 0); /* it does not become smaller */
+	world_spawn(keep, NULL, "owner 0");
+	world_readers();
+}
+
 #define CHANGE "a lookup of a key that is being changed"
 #define ABSENT "a key that is not visited"
 
@@ -205,5 +247,6 @@ const struct sim_scenario buckets_lines_scenarios[] = {
 	{ "table_empty", "two buckets leave their lines, and take others", table_empty, NULL, NULL },
 	{ "map_empty", "the same with maps", map_empty, NULL, NULL },
 	{ "hazard_empty", "the same with hazard pointers", hazard_empty, NULL, NULL },
+	{ "map_keep", "an empty line stays behind a full one", map_keep, NULL, CHANGE },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
