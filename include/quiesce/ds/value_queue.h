@@ -31,7 +31,7 @@
  * while it copies delays the pops of later elements, and, if it pops from a bounded queue, the push
  * to its cell one lap later, -EBUSY, also if the queue is empty by then.  One that is killed there
  * blocks them for ever.  A sleeper that was woken and does not run delays the wakes of others by at
- * most 1 ms: the first push after that wakes the next one.
+ * most 1 ms and 8 pushes: the last of these wakes the next one.
  *
  * Sleep.  A call that waits pauses for some microseconds, then sleeps on a futex.  Pushes and pops pay
  * nothing for that unless a thread sleeps.  A push of many wakes a thread for each element; pushes
