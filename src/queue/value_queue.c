@@ -232,8 +232,10 @@ int64_t quiesce__vq_claim_pop(struct value_queue *q, uint64_t max, struct quiesc
 /* ---- waits ---- */
 
 struct wait {
+	struct quiesce__vq_sleepers *sleepers;
 	uint64_t timeout_ns, deadline;
 	uint32_t spins, pauses;
+	bool slept;
 };
 
 /* Return how long the caller may still wait; 0: no longer. */
@@ -257,21 +259,27 @@ static int wait_after(struct value_queue *q, int64_t err, struct wait *w, void (
 	if (w->timeout_ns == 0 || (err != -EAGAIN && err != -EBUSY))
 		return (int)err;
 	ns = time_left(w);
-	if (!ns)
+	if (!ns) {
+		/* The caller may have been woken for the element or the cell that it does not wait for: another thread does. */
+		if (err == -EBUSY && w->slept)
+			quiesce__vq_wake(w->sleepers, 1);
 		return -ETIMEDOUT;
+	}
 	if (err == -EBUSY)
 		quiesce__link_pause(w->pauses < UINT32_MAX ? w->pauses++ : w->pauses);
 	else if (w->spins < SPINS) {
 		w->spins++;
 		quiesce_cpu_relax();
-	} else
+	} else {
+		w->slept = true;
 		sleep(q, ns);
+	}
 	return 0;
 }
 
 QUIESCE_COLD int quiesce__vq_wait_push(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim)
 {
-	struct wait w = { .timeout_ns = timeout_ns };
+	struct wait w = { .sleepers = &q->pushers, .timeout_ns = timeout_ns };
 	int64_t nr;
 	int err;
 
@@ -285,7 +293,7 @@ QUIESCE_COLD int quiesce__vq_wait_push(struct value_queue *q, uint64_t timeout_n
 
 QUIESCE_COLD int quiesce__vq_wait_pop(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim)
 {
-	struct wait w = { .timeout_ns = timeout_ns };
+	struct wait w = { .sleepers = &q->takers, .timeout_ns = timeout_ns };
 	int64_t nr;
 	int err;
 

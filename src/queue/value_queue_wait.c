@@ -15,6 +15,7 @@
  * I1. A thread that is woken, or has not slept because event changed, sets the flag again if further threads sleep, and
  *     wakes the next two if it then finds more than one element: each element that came without a wake is found there.
  * I2. The thread that clears the flag, by a claim or by closing the ring, wakes a sleeper.
+ *     A thread that slept and whose time ends before it can take what it was woken for wakes another (wait_after()).
  * I3. nr counts a thread before it sets the flag, and until it is awake.  So a thread that finds no further one counted
  *     comes before that one's flag.
  * I4. A sleeper loads event before it exchanges the tail.  If it loads the new event, its exchange finds the new tail.

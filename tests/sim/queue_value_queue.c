@@ -241,7 +241,7 @@ static void setup_asleep(void)
 /* One taker has a timeout: if it is woken and ends, the others are woken after it. */
 static void takes_in_time(void *unused)
 {
-	int id, err = take_within(1 + sim_random(100000), &id);
+	int id, err = take_within(1 + sim_random(sim_random(2) ? 100000 : 300), &id);
 
 	(void)unused;
 	sim_assert(err == 0 || err == -ETIMEDOUT);
@@ -257,6 +257,16 @@ static void setup_timeout(void)
 	sim_spawn(takes_in_time, NULL, "taker with a timeout");
 	spawn_each(2, takes_one, "taker");
 	sim_spawn(puts_three, NULL, "producer");
+}
+
+/* An element that the woken taker cannot take before its time has ended, because it is being copied, is for another. */
+static void setup_timeout_busy(void)
+{
+	begin(4, false);
+	sim_spawn(takes_in_time, NULL, "taker with a timeout");
+	spawn_each(2, takes_one, "taker");
+	for (int i = 0; i < 3; i++)
+		sim_spawn(puts_one, (void *)(uintptr_t)i, "producer");
 }
 
 static void finish_timeout(void)
@@ -544,6 +554,7 @@ const struct sim_scenario value_queue_scenarios[] = {
 	{ "vq_sleep", "three takers of one each, a producer of three", setup_sleep, finish, NULL },
 	{ "vq_asleep", "the same, three producers, unbounded", setup_asleep, finish, NULL },
 	{ "vq_timeout", "a taker has a timeout", setup_timeout, finish_timeout, "a timeout" },
+	{ "vq_timeout_busy", "a taker has a timeout, and elements are being copied", setup_timeout_busy, finish_timeout, "a timeout" },
 	{ "vq_full", "pushers to a full queue", setup_full, finish, NULL },
 	{ "vq_many", "the taker takes several at once", setup_many, finish, "more than one" },
 	{ "vq_bulk", "the producer puts several in at once", setup_bulk, finish, "more than one" },
