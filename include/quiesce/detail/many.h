@@ -42,8 +42,11 @@ QUIESCE_FAST void quiesce__many_objects(const struct quiesce__buckets *array, si
 		/* Relaxed: a hint; no object is accessed. */
 		quiesce__table_match_t match = quiesce__table_match(quiesce_load_relaxed(&line->word[0]), hash);
 
-		if (quiesce_likely(match)) /* Relaxed: a hint; no object is accessed. */
-			__builtin_prefetch((const void *)(uintptr_t)quiesce_load_relaxed(&line->word[quiesce__table_word(match)]));
+		if (quiesce_likely(match)) {
+			uintptr_t word = quiesce_load_relaxed(&line->word[quiesce__table_word(match)]); /* Relaxed: the same. */
+
+			__builtin_prefetch((const void *)word);
+		}
 	}
 }
 
