@@ -45,8 +45,6 @@ test - cmd:wrk wrk
 test - cmd:valgrind valgrind
 test - cmd:mandoc mandoc
 test - cmd:cmake cmake
-test - cmd:clang-19 clang-19
-test - file:/usr/lib/llvm-19/include/c++/v1/vector libc++-19-dev
 test - file:/usr/include/rapidcheck.h librapidcheck-dev
 test - cmd:spin spin
 linear - cmd:go golang-go
@@ -128,6 +126,8 @@ kernels - cmd:tc iproute2
 ci   - cmd:chromedriver chromium-driver
 ci   - cmd:chromium chromium
 ci   - python:selenium python3-selenium
+ci   - cmd:clang-19 clang-19
+ci   - file:/usr/lib/llvm-19/include/c++/v1/vector libc++-19-dev
 ci   - rt:19 libclang-rt-19-dev
 ci   - cmd:aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 ci   - cmd:aarch64-linux-gnu-g++ g++-aarch64-linux-gnu

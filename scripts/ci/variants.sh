@@ -9,7 +9,7 @@ variant() {
 	count_suites "$CI_BUILD/variant-$name" unit
 }
 with gcc
-variant O0 -Doptimization=0 -Dtool=disabled
+variant O0 -Doptimization=0 -Dtool=disabled -Dpeers=disabled
 variant lto-O3 -Db_lto=true -Doptimization=3 -Dtool=disabled
-variant bare -Dtool=disabled -Dpeers=disabled -Dbuildtype=minsize
+[ -z "${CI_LONG:-}" ] || variant small -Dtool=disabled -Dbuildtype=minsize
 finish
