@@ -59,4 +59,8 @@ static inline void take_out(uint64_t *word)
 	quiesce_store_relaxed(word, QUIESCE_MUTANT(table_out_zero) ? 0 : QUIESCE_TABLE_LINK);
 }
 
+/* hashtable_walk.c: return whether @object is in the table, beside updates of others only.  No object is accessed but @object: the
+ * others may be freed by hazard pointers. */
+bool quiesce__hashtable_holds(const struct hashtable *ht, const void *object);
+
 #endif

@@ -82,20 +82,39 @@ void *quiesce_hashtable_walk_next(struct hashtable_walk *walk)
 	return object;
 }
 
+/* Enter the bucket of @hash alone. */
+static void enter_bucket(const struct hashtable *ht, struct quiesce__table_iter *iter, uint64_t hash)
+{
+	uint64_t header;
+
+	iter->line = quiesce__bucket_find(quiesce__buckets_of(&ht->table), hash, &header);
+	iter->end = true;
+	if (iter->line)
+		enter(iter);
+}
+
+bool quiesce__hashtable_holds(const struct hashtable *ht, const void *object)
+{
+	struct quiesce__table_iter iter;
+	const void *found = NULL;
+
+	rcu_read_lock();
+	quiesce__iter_begin(&iter);
+	if (!quiesce__table_is_empty(&ht->table))
+		enter_bucket(ht, &iter, hash_of(&ht->table, object));
+	while (iter.line && found != object && (found = next_in_bucket(&iter)))
+		;
+	rcu_read_unlock();
+	return found == object;
+}
+
 void *quiesce_hashtable_next_match(const struct hashtable *ht, struct hashtable_iter *it, const void *key)
 {
 	struct quiesce__table_iter *iter = &it->iter;
 	void *object;
 
-	if (!iter->line && !iter->end && !quiesce__table_is_empty(&ht->table)) {
-		uint64_t header;
-
-		iter->line = quiesce__bucket_find(quiesce__buckets_of(&ht->table),
-						  type_of(&ht->table)->hash(key, quiesce__seed_of(&ht->table)), &header);
-		iter->end = true;
-		if (iter->line)
-			enter(iter);
-	}
+	if (!iter->line && !iter->end && !quiesce__table_is_empty(&ht->table))
+		enter_bucket(ht, iter, type_of(&ht->table)->hash(key, quiesce__seed_of(&ht->table)));
 	while (iter->line && (object = next_in_bucket(iter)))
 		if (type_of(&ht->table)->equal(object, key))
 			return object;
