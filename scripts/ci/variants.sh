@@ -5,7 +5,7 @@
 variant() {
 	local name=$1
 	shift
-	step "$name builds" setup "$CI_BUILD/variant-$name" unit --werror "$@" || return
+	step "$name builds" setup "$CI_BUILD/variant-$name" unit --werror -Ddebug=false "$@" || return
 	count_suites "$CI_BUILD/variant-$name" unit
 }
 with gcc

@@ -15,6 +15,7 @@ C library that provides no room for it.
 Prints TAP. Compilers that are not installed are reported as skipped.
 """
 import argparse
+import heapq
 import pathlib
 import re
 import shutil
@@ -190,7 +191,7 @@ def kept(function, Cpu):
     cpu, index = Cpu(function), {i.address: n for n, i in enumerate(function)}
     states, todo, bad = {0: {}}, [0], set()
     while todo:
-        n = todo.pop()
+        n = heapq.heappop(todo) # the lowest address first: most branches that join are then seen before the instructions after them
         instruction, state, used = function[n], dict(states[n]), []
         name = instruction.text.split()[0]
         cpu.step(instruction.text, state, used)
@@ -205,10 +206,11 @@ def kept(function, Cpu):
         for m in after:
             if m < len(function):
                 known = states.get(m)
-                merged = {p: state.get(p, 0) | (known or {}).get(p, 0) for p in {*state, *(known or {})}}
+                merged = {p: what | (known or {}).get(p, 0) for p, what in {**(known or {}), **state}.items() if what or (known or {}).get(p)}
                 if known is None or merged != known:
                     states[m] = merged
-                    todo.append(m)
+                    if m not in todo:
+                        heapq.heappush(todo, m)
     return [function[n].text for n in sorted(bad)]
 
 
