@@ -38,19 +38,26 @@
 
 #include "queue/wait_link.h"
 
+#include <string.h>
+
+/* An unbounded queue begins with FIRST_CELLS, of at most FIRST_BYTES, and grows up to MAX_CELLS, of at most MAX_BYTES; MIN_CELLS
+ * of any size are never too many. */
 #if defined(QUIESCE_SIM)
 #define FIRST_CELLS 1u
-#define MAX_BYTES 32u
+#define MAX_CELLS 2u
 #define SPINS 1u
 #elif defined(QUIESCE_PERTURB) /* rings change often under torture */
 #define FIRST_CELLS 2u
-#define MAX_BYTES 128u
+#define MAX_CELLS 8u
 #define SPINS 20u
 #else
 #define FIRST_CELLS 64u
-#define MAX_BYTES (1u << 16) /* the heap has such blocks at hand, without a system call */
+#define MAX_CELLS 4096u
 #define SPINS 200u /* takes some microseconds */
 #endif
+#define MIN_CELLS 4u
+#define FIRST_BYTES (1u << 16)
+#define MAX_BYTES (1u << 22)
 #define MAX_SIZE ((size_t)1 << 30)
 #define MAX_CAPACITY ((size_t)1 << 32)
 
@@ -67,6 +74,22 @@ static size_t bytes_of(const struct quiesce__vq_ring *ring)
 	return sizeof *ring + vq_capacity(ring) * ring->scale;
 }
 
+/* Rings of an unbounded queue come and go: they are blocks of the heap, which stay mapped, and only the numbers are zeroed. */
+static struct quiesce__vq_ring *ring_in_block(size_t bytes, size_t cells, size_t stride)
+{
+	char *block = platform_block_get(bytes + QUIESCE_CACHELINE);
+	struct quiesce__vq_ring *ring;
+
+	if (!block)
+		return NULL;
+	ring = (struct quiesce__vq_ring *)(void *)(block + -(uintptr_t)block % QUIESCE_CACHELINE);
+	memset(ring, 0, sizeof *ring);
+	ring->block = block;
+	for (size_t i = 1; i <= cells; i++)
+		memset(ring->cells + i * stride - sizeof(uint64_t), 0, sizeof(uint64_t));
+	return ring;
+}
+
 /* @cells is a power of two.  The stride keeps values of 16 bytes and more aligned to 16. */
 static struct quiesce__vq_ring *ring_create(size_t size, size_t cells, bool grows)
 {
@@ -75,7 +98,7 @@ static struct quiesce__vq_ring *ring_create(size_t size, size_t cells, bool grow
 
 	if (__builtin_mul_overflow(stride, cells, &bytes) || __builtin_add_overflow(bytes, sizeof *ring, &bytes))
 		return NULL;
-	ring = platform_lines_get(bytes);
+	ring = grows ? ring_in_block(bytes, cells, stride) : platform_lines_get(bytes);
 	if (!ring)
 		return NULL;
 	ring->index_bits = (cells - 1) * VQ_UNIT;
@@ -87,7 +110,10 @@ static struct quiesce__vq_ring *ring_create(size_t size, size_t cells, bool grow
 
 static void ring_free(struct quiesce__vq_ring *ring)
 {
-	platform_lines_put(ring, bytes_of(ring));
+	if (ring->block)
+		platform_block_put(ring->block, bytes_of(ring) + QUIESCE_CACHELINE);
+	else
+		platform_lines_put(ring, bytes_of(ring));
 }
 
 static void ring_free_rcu(struct rcu_head *rcu)
@@ -127,13 +153,13 @@ static bool advance(struct quiesce__vq_ring **where, struct quiesce__vq_ring *ri
 }
 
 /* Return the number of cells of the ring behind @ring: twice as many, if elements fill more than half of it, and not because
- * a taker stops in its copy. */
+ * a taker stops in its copy.  So a queue whose length is steady comes to a ring that has space for it, and changes it no more. */
 static size_t next_cells(const struct quiesce__vq_ring *ring)
 {
 	size_t cells = vq_capacity(ring) / VQ_UNIT;
 	uint64_t head = quiesce_load_relaxed(&ring->head); /* Relaxed: an estimate. */
 
-	if (2 * vq_capacity(ring) * ring->scale > MAX_BYTES)
+	if (2 * cells > MAX_CELLS || (2 * cells > MIN_CELLS && 2 * vq_capacity(ring) * ring->scale > MAX_BYTES))
 		return cells;
 	/* Relaxed: the same. */
 	return 2 * vq_between(head, quiesce_load_relaxed(&ring->tail)) > vq_capacity(ring) ? 2 * cells : cells;
@@ -363,7 +389,7 @@ int quiesce_value_queue_init(struct value_queue *q, size_t size, size_t capacity
 		return -EINVAL;
 	for (cells = capacity ? 1 : FIRST_CELLS; cells < capacity;)
 		cells *= 2;
-	while (!capacity && cells > 1 && cells * size > MAX_BYTES)
+	while (!capacity && cells > 1 && cells * size > FIRST_BYTES)
 		cells /= 2;
 	*q = (struct value_queue){ .size = size, .grows = !capacity };
 	q->push_ring = q->pop_ring = ring_create(size, cells, q->grows);

@@ -29,7 +29,8 @@ struct quiesce__vq_ring {
 	uint32_t number;     /* offset of the number in a cell */
 	struct quiesce__vq_ring *next; /* NULL, then once a ring or VQ_ENDED */
 	struct rcu_head rcu;
-	char pad[2 * QUIESCE_CACHELINE - sizeof(uint64_t) - 2 * sizeof(uint32_t) - sizeof(void *) - sizeof(struct rcu_head)];
+	void *block; /* the block of the heap that has the ring; NULL if the ring has pages or lines of its own */
+	char pad[2 * QUIESCE_CACHELINE - sizeof(uint64_t) - 2 * sizeof(uint32_t) - 2 * sizeof(void *) - sizeof(struct rcu_head)];
 	uint64_t tail; /* position of the next push, and flags; pushers advance it */
 	char after_tail[2 * QUIESCE_CACHELINE - sizeof(uint64_t)];
 	uint64_t head; /* position of the next pop, and flags; takers advance it */

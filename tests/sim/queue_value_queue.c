@@ -407,7 +407,7 @@ static void has_no_memory(void *unused)
 	int err = 0, i = 0;
 
 	(void)unused;
-	sim_config()->lines_failures = 2;
+	sim_config()->block_failures = 2;
 	world_fill(ITEM_ID(0, 0));
 	while (i < NR_EACH) {
 		err = put_within(ITEM_ID(0, i), PLATFORM_FOREVER);

@@ -139,6 +139,43 @@ static void a_short_queue_keeps_its_ring(void **state)
 	value_queue_destroy(&q, NULL, NULL);
 }
 
+/* Put one in and take one @nr times; returns how often the queue has got another ring. */
+static int ring_changes(struct value_queue *q, char *value, int nr)
+{
+	int changes = 0;
+
+	for (int i = 0; i < nr; i++) {
+		const void *ring = q->push_ring;
+
+		assert_int_equal(value_queue_push(q, value), 0);
+		changes += q->push_ring != ring;
+		assert_int_equal(value_queue_pop(q, value), 0);
+	}
+	return changes;
+}
+
+/* A queue of a steady length allocates nothing once it has a ring of that length. */
+static void a_steady_queue_allocates_nothing(void **state)
+{
+	static const struct {
+		size_t size;
+		int length;
+	} of[] = { { 8, 3000 }, { 256, 3000 }, { 4096, 200 }, { 60000, 50 }, { 500000, 3 } };
+	static char value[500000];
+	struct value_queue q;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+		begin(&q, of[i].size, 0);
+		for (int nr = 0; nr < of[i].length; nr++)
+			assert_int_equal(value_queue_push(&q, value), 0);
+		assert_true(ring_changes(&q, value, 3 * of[i].length) > 0);
+		assert_int_equal(ring_changes(&q, value, 3 * of[i].length), 0);
+		value_queue_destroy(&q, NULL, NULL);
+	}
+	rcu_barrier();
+}
+
 /* Return the number of cells of the last ring of an empty queue, which becomes full. */
 static unsigned int fill_ring(struct value_queue *q)
 {
@@ -541,6 +578,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(arguments), TEST(sizes), TEST(large_values), TEST(limits), TEST(growth), TEST(a_short_queue_keeps_its_ring),
+		TEST(a_steady_queue_allocates_nothing),
 		TEST(a_slow_taker_does_not_let_it_grow),
 		TEST(many_at_once), TEST(is_aligned), TEST(half_pushed), TEST(values_inside_are_dropped), TEST(closed), TEST(timeouts),
 #ifndef __SANITIZE_THREAD__

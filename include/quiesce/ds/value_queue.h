@@ -41,12 +41,12 @@
  * take 2 ms longer.
  *
  * Memory.  A bounded queue has one array, of a power of two cells.  An unbounded one begins with 64
- * cells, fewer if values are large, and goes on to a larger array, of at most 64 KiB, when all are in
- * use.  If a taker is preempted in its copy until pushes have come to its cell again, which is one lap
- * of the array, the push goes on to an array of the same size.  Arrays that were emptied are freed
- * after a grace period.  So a queue that stays short does not grow, and allocates nothing unless a
- * copy takes as long as a lap; values above 32 KiB have arrays of one cell, of which each push beside
- * an unfinished pop needs another one.
+ * cells, fewer if values are large, and goes on to a larger array when all are in use: of at most 4096
+ * cells and 4 MiB, and of at least 4.  So a queue that does not become longer than that allocates
+ * nothing more, and keeps memory for its greatest length; a longer one allocates an array for as many
+ * pushes.  If a taker is preempted in its copy until pushes have come to its cell again, which is one
+ * lap of the array, the push goes on to an array of the same size.  Arrays that were emptied are freed
+ * after a grace period.
  *
  * Context of all calls: any thread, not signal handlers.  No call is a cancellation point.  Not in
  * read-side sections if the call may wait.  In a child of fork() a queue is usable if no other
@@ -178,7 +178,7 @@ QUIESCE_PLAIN void value_queue_close(struct value_queue *q) { quiesce_value_queu
 QUIESCE_PLAIN bool value_queue_is_closed(const struct value_queue *q) { return quiesce_value_queue_is_closed(q); }
 
 /** value_queue_count - estimate the number of elements.
- * Cost: reads the lines of head and tail; unbounded: of each array, one for every 64 KiB.
+ * Cost: reads the lines of head and tail; unbounded: of each array.
  * Orders: nothing. */
 QUIESCE_PLAIN size_t value_queue_count(const struct value_queue *q) { return quiesce_value_queue_count(q); }
 
