@@ -90,10 +90,10 @@ static struct quiesce__vq_ring *ring_in_block(size_t bytes, size_t cells, size_t
 	return ring;
 }
 
-/* @cells is a power of two.  The stride keeps values of 16 bytes and more aligned to 16. */
+/* @cells is a power of two. */
 static struct quiesce__vq_ring *ring_create(size_t size, size_t cells, bool grows)
 {
-	size_t align = size < 16 ? sizeof(uint64_t) : 16, stride = (size + sizeof(uint64_t) + align - 1) / align * align, bytes;
+	size_t stride = vq_stride(size), bytes;
 	struct quiesce__vq_ring *ring;
 
 	if (__builtin_mul_overflow(stride, cells, &bytes) || __builtin_add_overflow(bytes, sizeof *ring, &bytes))

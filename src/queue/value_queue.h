@@ -56,6 +56,14 @@ QUIESCE_LOCAL uint64_t vq_between(uint64_t head, uint64_t tail)
 	return vq_place(tail) - vq_place(head);
 }
 
+/* Return the bytes of a cell: values of 16 bytes and more are aligned to 16, and the number is at the end. */
+QUIESCE_LOCAL size_t vq_stride(size_t size)
+{
+	size_t align = size < 16 ? sizeof(uint64_t) : 16;
+
+	return (size + sizeof(uint64_t) + align - 1) & ~(align - 1);
+}
+
 QUIESCE_LOCAL uint64_t vq_capacity(const struct quiesce__vq_ring *ring)
 {
 	return ring->index_bits + VQ_UNIT;
@@ -132,15 +140,46 @@ QUIESCE_LOCAL void vq_empty_cell(uint64_t *number, uint64_t next_lap)
 	quiesce_store_release(VQ2, number, next_lap);
 }
 
-/* Return how many cells of @ring from @place on are free, or have elements, at most @max: the first one is. */
-QUIESCE_LOCAL uint64_t vq_count_cells(const struct quiesce__vq_ring *ring, uint64_t place, uint64_t max,
+/* Cells in succession, from @cell on. */
+struct vq_walk {
+	char *cell, *first, *end; /* end: of the ring, where first comes next */
+	size_t stride, number;    /* offset of the number */
+	uint64_t lap, capacity;
+};
+
+/* Begin at @cell of @ring, which is of @lap. */
+QUIESCE_LOCAL struct vq_walk vq_walk_from(const struct quiesce__vq_ring *ring, void *cell, uint64_t lap, size_t stride)
+{
+	char *first = (char *)vq_cell_at(ring, 0);
+
+	return (struct vq_walk){ .cell = cell, .first = first, .end = first + vq_capacity(ring) / VQ_UNIT * stride, .stride = stride,
+		.number = stride - sizeof(uint64_t), .lap = lap, .capacity = vq_capacity(ring) };
+}
+
+QUIESCE_LOCAL void vq_step(struct vq_walk *walk)
+{
+	walk->cell += walk->stride;
+	if (quiesce_unlikely(walk->cell == walk->end)) {
+		walk->cell = walk->first;
+		walk->lap += walk->capacity;
+	}
+}
+
+QUIESCE_LOCAL uint64_t *vq_number_here(const struct vq_walk *walk)
+{
+	return (uint64_t *)(void *)(walk->cell + walk->number);
+}
+
+/* Return how many cells of @ring from @claim on are free, or have elements, at most @max: the first one is. */
+QUIESCE_LOCAL uint64_t vq_count_cells(const struct quiesce__vq_ring *ring, const struct quiesce__vq_claim *claim, uint64_t max,
 			    bool (*test)(const uint64_t *number, uint64_t lap))
 {
+	struct vq_walk walk = vq_walk_from(ring, claim->cell, claim->lap, (size_t)ring->scale * VQ_UNIT);
 	uint64_t nr;
 
 	for (nr = 1; nr < max; nr++) {
-		place += VQ_UNIT;
-		if (!test(vq_number_of(ring, vq_cell_at(ring, place)), vq_lap_of(ring, place)))
+		vq_step(&walk);
+		if (!test(vq_number_here(&walk), walk.lap))
 			break;
 	}
 	return nr;
@@ -162,7 +201,7 @@ QUIESCE_LOCAL int64_t vq_try_push(struct quiesce__vq_ring *ring, uint64_t max, s
 		claim->lap = vq_lap_of(ring, tail);
 		nr = 0;
 		if (quiesce_likely(vq_is_free(claim->number, claim->lap))) {
-			nr = max == 1 ? 1 : vq_count_cells(ring, vq_place(tail), max, vq_is_free);
+			nr = max == 1 ? 1 : vq_count_cells(ring, claim, max, vq_is_free);
 			/* VQ5: release, pairs with VQ5 in vq_try_push() and vq_try_pop() */
 			if (quiesce_likely(quiesce_cmpxchg(VQ5, &ring->tail, &tail, vq_place(tail) + nr * VQ_UNIT)))
 				return (int64_t)nr;
@@ -188,7 +227,7 @@ QUIESCE_LOCAL int64_t vq_try_pop(struct quiesce__vq_ring *ring, uint64_t max, st
 		claim->lap = vq_lap_of(ring, head);
 		nr = 0;
 		if (quiesce_likely(vq_is_full(claim->number, claim->lap))) {
-			nr = max == 1 ? 1 : vq_count_cells(ring, vq_place(head), max, vq_is_full);
+			nr = max == 1 ? 1 : vq_count_cells(ring, claim, max, vq_is_full);
 			/* VQ5: release, pairs with VQ5 in vq_try_pop() */
 			if (quiesce_likely(quiesce_cmpxchg(VQ5, &ring->head, &head, vq_place(head) + nr * VQ_UNIT)))
 				return (int64_t)nr;
@@ -200,15 +239,6 @@ QUIESCE_LOCAL int64_t vq_try_pop(struct quiesce__vq_ring *ring, uint64_t max, st
 			return tail & VQ_CLOSED ? VQ_NEXT_RING : -EAGAIN;
 	} while (nr || quiesce_load_relaxed(&ring->head) != head); /* Relaxed: a hint. */
 	return -EBUSY;
-}
-
-/* Go on to the next of the claimed cells. */
-QUIESCE_LOCAL void vq_next_cell(struct quiesce__vq_claim *claim)
-{
-	claim->at += VQ_UNIT;
-	claim->cell = vq_cell_at(claim->ring, claim->at);
-	claim->number = vq_number_of(claim->ring, claim->cell);
-	claim->lap = vq_lap_of(claim->ring, claim->at);
 }
 
 /* The @nr claimed cells are published: leave the section, and wake threads if some sleep. */
