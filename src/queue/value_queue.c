@@ -257,15 +257,8 @@ int64_t quiesce__vq_claim_pop(struct value_queue *q, uint64_t max, struct quiesc
 
 /* ---- waits ---- */
 
-struct wait {
-	struct quiesce__vq_sleepers *sleepers;
-	uint64_t timeout_ns, deadline;
-	uint32_t spins, pauses;
-	bool slept;
-};
-
 /* Return how long the caller may still wait; 0: no longer. */
-static uint64_t time_left(struct wait *w)
+static uint64_t time_left(struct vq_wait *w)
 {
 	uint64_t now;
 
@@ -278,7 +271,8 @@ static uint64_t time_left(struct wait *w)
 }
 
 /* Wait after @err, until a new attempt makes sense: 0, or the error to return. */
-static int wait_after(struct value_queue *q, int64_t err, struct wait *w, void (*sleep)(struct value_queue *q, uint64_t ns))
+static int wait_after(struct value_queue *q, int64_t err, struct vq_wait *w, struct quiesce__vq_sleepers *sleepers,
+		      void (*sleep)(struct value_queue *q, uint64_t ns))
 {
 	uint64_t ns;
 
@@ -288,7 +282,7 @@ static int wait_after(struct value_queue *q, int64_t err, struct wait *w, void (
 	if (!ns) {
 		/* The caller may have been woken for the element or the cell that it does not wait for: another thread does. */
 		if (err == -EBUSY && w->slept)
-			quiesce__vq_wake(w->sleepers, 1);
+			quiesce__vq_wake(sleepers, 1);
 		return -ETIMEDOUT;
 	}
 	if (err == -EBUSY)
@@ -303,32 +297,30 @@ static int wait_after(struct value_queue *q, int64_t err, struct wait *w, void (
 	return 0;
 }
 
-QUIESCE_COLD int quiesce__vq_wait_push(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim)
+QUIESCE_COLD int64_t quiesce__vq_wait_push(struct value_queue *q, uint64_t max, struct vq_wait *w, struct quiesce__vq_claim *claim)
 {
-	struct wait w = { .sleepers = &q->pushers, .timeout_ns = timeout_ns };
 	int64_t nr;
 	int err;
 
-	while ((nr = quiesce__vq_claim_push(q, 1, claim)) < 0) {
-		err = wait_after(q, nr, &w, quiesce__vq_sleep_full);
+	for (w->spins = w->pauses = 0, w->slept = false; (nr = quiesce__vq_claim_push(q, max, claim)) < 0;) {
+		err = wait_after(q, nr, w, &q->pushers, quiesce__vq_sleep_full);
 		if (err)
 			return err;
 	}
-	return 0;
+	return nr;
 }
 
-QUIESCE_COLD int quiesce__vq_wait_pop(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim)
+QUIESCE_COLD int64_t quiesce__vq_wait_pop(struct value_queue *q, uint64_t max, struct vq_wait *w, struct quiesce__vq_claim *claim)
 {
-	struct wait w = { .sleepers = &q->takers, .timeout_ns = timeout_ns };
 	int64_t nr;
 	int err;
 
-	while ((nr = quiesce__vq_claim_pop(q, 1, claim)) < 0) {
-		err = wait_after(q, nr, &w, quiesce__vq_sleep_empty);
+	for (w->spins = w->pauses = 0, w->slept = false; (nr = quiesce__vq_claim_pop(q, max, claim)) < 0;) {
+		err = wait_after(q, nr, w, &q->takers, quiesce__vq_sleep_empty);
 		if (err)
 			return err;
 	}
-	return 0;
+	return nr;
 }
 
 /* ---- life and end ---- */

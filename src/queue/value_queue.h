@@ -264,9 +264,16 @@ QUIESCE_LOCAL void vq_popped(struct value_queue *q, const struct quiesce__vq_cla
  * section; or an error. */
 int64_t quiesce__vq_claim_push(struct value_queue *q, uint64_t max, struct quiesce__vq_claim *claim);
 int64_t quiesce__vq_claim_pop(struct value_queue *q, uint64_t max, struct quiesce__vq_claim *claim);
-/* Claim one cell within @timeout_ns; 0 or an error. */
-int quiesce__vq_wait_push(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim);
-int quiesce__vq_wait_pop(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim);
+/* A call that waits keeps the time that it has left here, and how it has waited. */
+struct vq_wait {
+	uint64_t timeout_ns, deadline;
+	uint32_t spins, pauses;
+	bool slept;
+};
+
+/* Claim cells in the same way, after waiting for them within the time that @wait has left. */
+int64_t quiesce__vq_wait_push(struct value_queue *q, uint64_t max, struct vq_wait *wait, struct quiesce__vq_claim *claim);
+int64_t quiesce__vq_wait_pop(struct value_queue *q, uint64_t max, struct vq_wait *wait, struct quiesce__vq_claim *claim);
 /* Sleep until the queue may have an element, or space, at most @ns.  Outside of sections. */
 void quiesce__vq_sleep_empty(struct value_queue *q, uint64_t ns);
 void quiesce__vq_sleep_full(struct value_queue *q, uint64_t ns);

@@ -70,11 +70,28 @@ QUIESCE_LOCAL void pop_end(struct value_queue *q, const struct quiesce__vq_claim
 	vq_popped(q, claim, 1);
 }
 
+/* Claim one cell within @timeout_ns; 0 or an error. */
+static QUIESCE_COLD int wait_push(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim)
+{
+	struct vq_wait wait = { .timeout_ns = timeout_ns };
+	int64_t got = quiesce__vq_wait_push(q, 1, &wait, claim);
+
+	return got > 0 ? 0 : (int)got;
+}
+
+static QUIESCE_COLD int wait_pop(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim)
+{
+	struct vq_wait wait = { .timeout_ns = timeout_ns };
+	int64_t got = quiesce__vq_wait_pop(q, 1, &wait, claim);
+
+	return got > 0 ? 0 : (int)got;
+}
+
 /* The claims of the slow halves are their own, so that those of the fast ones stay in registers. */
 static QUIESCE_COLD int push_slow(struct value_queue *q, const void *value, uint64_t timeout_ns)
 {
 	struct quiesce__vq_claim claim;
-	int err = quiesce__vq_wait_push(q, timeout_ns, &claim);
+	int err = wait_push(q, timeout_ns, &claim);
 
 	if (err)
 		return err;
@@ -86,7 +103,7 @@ static QUIESCE_COLD int push_slow(struct value_queue *q, const void *value, uint
 static QUIESCE_COLD int pop_slow(struct value_queue *q, void *ret_value, uint64_t timeout_ns)
 {
 	struct quiesce__vq_claim claim;
-	int err = quiesce__vq_wait_pop(q, timeout_ns, &claim);
+	int err = wait_pop(q, timeout_ns, &claim);
 
 	if (err)
 		return err;
@@ -119,14 +136,14 @@ QUIESCE_LOCAL int pop(struct value_queue *q, void *ret_value, uint64_t timeout_n
 
 int quiesce__vq_push_begin(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim)
 {
-	return quiesce_likely(push_at_once(q, claim)) ? 0 : quiesce__vq_wait_push(q, timeout_ns, claim);
+	return quiesce_likely(push_at_once(q, claim)) ? 0 : wait_push(q, timeout_ns, claim);
 }
 
 void quiesce__vq_push_end(struct value_queue *q, const struct quiesce__vq_claim *claim) { push_end(q, claim); }
 
 int quiesce__vq_pop_begin(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim)
 {
-	return quiesce_likely(pop_at_once(q, claim)) ? 0 : quiesce__vq_wait_pop(q, timeout_ns, claim);
+	return quiesce_likely(pop_at_once(q, claim)) ? 0 : wait_pop(q, timeout_ns, claim);
 }
 
 void quiesce__vq_pop_end(struct value_queue *q, const struct quiesce__vq_claim *claim) { pop_end(q, claim); }
@@ -168,16 +185,18 @@ QUIESCE_LOCAL void empty_cells(const struct quiesce__vq_claim *claim, char *to, 
 	}
 }
 
-long quiesce_value_queue_push_many(struct value_queue *q, const void *values, size_t nr)
+static long push_many(struct value_queue *q, const char *from, size_t nr, uint64_t timeout_ns)
 {
+	struct vq_wait wait = { .timeout_ns = timeout_ns };
 	struct quiesce__vq_claim claim;
 	const size_t size = q->size;
-	const char *from = values;
 	size_t done = 0;
 	int64_t got;
 
 	for (; done < nr; done += (size_t)got, from += (size_t)got * size) {
 		got = quiesce__vq_claim_push(q, nr - done, &claim);
+		if (got < 0 && timeout_ns)
+			got = quiesce__vq_wait_push(q, nr - done, &wait, &claim);
 		if (got < 0)
 			return done ? (long)done : (long)got;
 		if (size == sizeof(uint64_t)) /* a loop of its own, without the size */
@@ -189,18 +208,34 @@ long quiesce_value_queue_push_many(struct value_queue *q, const void *values, si
 	return (long)done;
 }
 
-long quiesce_value_queue_pop_many(struct value_queue *q, void *ret_values, size_t max)
+static long pop_many(struct value_queue *q, char *to, size_t max, uint64_t timeout_ns)
 {
+	struct vq_wait wait = { .timeout_ns = timeout_ns };
 	struct quiesce__vq_claim claim;
 	int64_t got = max ? quiesce__vq_claim_pop(q, max, &claim) : 0;
 	const size_t size = q->size;
 
+	if (got < 0 && timeout_ns)
+		got = quiesce__vq_wait_pop(q, max, &wait, &claim);
 	if (got <= 0)
 		return (long)got;
 	if (size == sizeof(uint64_t)) /* again without the size */
-		empty_cells(&claim, ret_values, sizeof(uint64_t), (uint64_t)got);
+		empty_cells(&claim, to, sizeof(uint64_t), (uint64_t)got);
 	else
-		empty_cells(&claim, ret_values, size, (uint64_t)got);
+		empty_cells(&claim, to, size, (uint64_t)got);
 	vq_popped(q, &claim, (uint64_t)got);
 	return (long)got;
+}
+
+long quiesce_value_queue_push_many(struct value_queue *q, const void *values, size_t nr) { return push_many(q, values, nr, 0); }
+long quiesce_value_queue_pop_many(struct value_queue *q, void *ret_values, size_t max) { return pop_many(q, ret_values, max, 0); }
+
+long quiesce_value_queue_push_many_timeout(struct value_queue *q, const void *values, size_t nr, uint64_t timeout_ns)
+{
+	return push_many(q, values, nr, timeout_ns);
+}
+
+long quiesce_value_queue_pop_many_timeout(struct value_queue *q, void *ret_values, size_t max, uint64_t timeout_ns)
+{
+	return pop_many(q, ret_values, max, timeout_ns);
 }

@@ -93,6 +93,8 @@ static bool use_values(struct value_queue *q, uint64_t most)
 			return false;
 	if (value_queue_push_many(q, found, 4) != 4 || value_queue_pop_many(q, found, 2) != 2 || value_queue_pop(q, found) != 0)
 		return false;
+	if (value_queue_push_many_timeout(q, found, 3, 1000) != 3 || value_queue_pop_many_timeout(q, found, 3, UINT64_MAX) != 3)
+		return false;
 	if (value_queue_push(q, found) != 0 || value_queue_push_timeout(q, found, 1000) != 0 || value_queue_is_closed(q))
 		return false;
 	value_queue_close(q);
@@ -218,8 +220,9 @@ const struct call calls_lists[] = {
 	     " wfcq_first_blocking wfcq_next_blocking wfcq_dequeue_blocking wfcq_dequeue_with_state_blocking", ANYWHERE),
 	CALL(lfq, "lfq_init lfq_node_init lfq_empty lfq_enqueue lfq_dequeue lfq_destroy", NEVER_WAITS | ANYWHERE),
 	CALL(value_queue, "value_queue_init value_queue_destroy value_queue_push value_queue_push_try value_queue_push_timeout"
-	     " value_queue_push_many value_queue_pop value_queue_pop_try value_queue_pop_timeout value_queue_pop_many value_queue_close"
-	     " value_queue_is_closed value_queue_count", ANYWHERE | MAY_FAIL),
+	     " value_queue_push_many value_queue_push_many_timeout value_queue_pop value_queue_pop_try value_queue_pop_timeout"
+	     " value_queue_pop_many value_queue_pop_many_timeout value_queue_close value_queue_is_closed value_queue_count",
+	     ANYWHERE | MAY_FAIL),
 	CALL(wfs, "wfs_init wfs_destroy wfs_node_init wfs_empty wfs_push wfs_pop_nonblocking wfs_pop_with_state_nonblocking wfs_pop_all"
 	     " wfs_first wfs_next_nonblocking", NEVER_WAITS | ANYWHERE),
 	CALL(wfs_take, "wfs_pop_blocking wfs_pop_with_state_blocking wfs_for_each_blocking wfs_for_each_blocking_safe wfs_next_blocking",

@@ -5,6 +5,7 @@
 
 #include "tap.hpp"
 
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -122,6 +123,40 @@ static void copies()
 		CHECK(*queue.pop() == text && *queue.pop() == brief);
 }
 
+static void many_at_once()
+{
+	const long values[] = { 1, 2, 3, 4, 5, 6 };
+	long found[8];
+	words few(4);
+
+	CHECK(few.try_pop_many(found, 8) == 0 && few.try_push_many(values, 6) == 4 && few.try_push_many(values, 6) == 0);
+	CHECK(few.push_many_for(values, 6, std::chrono::milliseconds(1)) == 0);
+	CHECK(few.pop_many(found, 3) == 3 && found[0] == 1 && found[2] == 3);
+	CHECK(few.push_many(values, 2) == 2);
+	CHECK(few.pop_many_for(found, 8, std::chrono::seconds(1)) == 3 && found[0] == 4 && found[2] == 2);
+	CHECK(few.pop_many_for(found, 8, std::chrono::milliseconds(1)) == 0);
+	few.close();
+	CHECK(few.push_many(values, 2) == 0 && few.pop_many(found, 8) == 0);
+}
+
+static void many_objects()
+{
+	std::vector<std::unique_ptr<int>> boxed, unboxed;
+	quiesce::bounded_queue<std::unique_ptr<int>> few(4);
+	std::vector<std::string> copied = { "one", "two", "three" }, found(2);
+	texts queue;
+
+	for (int i = 0; i < 6; i++)
+		boxed.push_back(std::make_unique<int>(i));
+	CHECK(few.try_push_many(std::make_move_iterator(boxed.begin()), boxed.size()) == 4);
+	CHECK(!boxed[3] && boxed[4] && *boxed[4] == 4); /* those that do not fit stay */
+	CHECK(few.push_many_for(std::make_move_iterator(boxed.begin() + 4), 2, std::chrono::milliseconds(1)) == 0 && boxed[4]);
+	CHECK(few.pop_many(std::back_inserter(unboxed), 6) == 4 && unboxed.size() == 4 && *unboxed[3] == 3);
+	CHECK(queue.push_many(copied.begin(), 3) == 3 && copied[2] == "three");
+	CHECK(queue.pop_many(found.begin(), 2) == 2 && found[1] == "two");
+	CHECK(queue.try_pop_many(found.begin(), 2) == 1 && found[0] == "three");
+}
+
 template <class Queue> static long long sum_of(Queue &queue, int nr_threads, long nr_each)
 {
 	std::vector<std::thread> pushers, takers;
@@ -157,6 +192,6 @@ static void many_threads()
 
 int main()
 {
-	return run_tests({ TEST(first_in_first_out), TEST(objects_that_only_move), TEST(objects_in_place), TEST(copies),
-			   TEST(many_threads) });
+	return run_tests({ TEST(first_in_first_out), TEST(objects_that_only_move), TEST(objects_in_place), TEST(copies), TEST(many_at_once),
+			   TEST(many_objects), TEST(many_threads) });
 }

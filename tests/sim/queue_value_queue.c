@@ -319,19 +319,20 @@ static void setup_many(void)
 	sim_spawn(takes_many, NULL, "taker");
 }
 
-static void puts_many(void *unused)
+/* The last of two producers closes the queue. */
+static void puts_many(void *number)
 {
-	uint64_t ids[NR_EACH];
+	uint64_t ids[NR_EACH], ns = sim_random(2) ? PLATFORM_FOREVER : 0;
 	int done = 0;
 	long got;
 
-	(void)unused;
 	for (int i = 0; i < NR_EACH; i++) {
-		world_fill(ITEM_ID(0, i));
-		ids[i] = ITEM_ID(0, i);
+		ids[i] = ITEM_ID((uintptr_t)number, i);
+		world_fill((int)ids[i]);
 	}
 	while (done < NR_EACH) {
-		got = value_queue_push_many(&queue, ids + done, (size_t)(NR_EACH - done));
+		got = value_queue_push_many_timeout(&queue, ids + done, (size_t)(NR_EACH - done), ns);
+		sim_assert(got == NR_EACH || !ns);
 		if (got > 1)
 			sim_saw();
 		if (got > 0)
@@ -339,12 +340,39 @@ static void puts_many(void *unused)
 		else
 			platform_yield();
 	}
+	if (quiesce_fetch_add(RU3, &nr_ended, 1u) == 1)
+		value_queue_close(&queue);
 }
 
 static void setup_bulk(void)
 {
 	start_sleepers(sim_random(2) ? 2 : 0);
 	sim_spawn(puts_many, NULL, "producer");
+}
+
+/* Takers wait until the queue is closed. */
+static void takes_many_waiting(void *number)
+{
+	uint64_t ids[2];
+	long got;
+
+	while ((got = value_queue_pop_many_timeout(&queue, ids, 2, PLATFORM_FOREVER)) > 0) {
+		for (long i = 0; i < got; i++)
+			world_taken((int)ids[i], (int)(uintptr_t)number);
+		if (got > 1)
+			sim_saw();
+	}
+	sim_assert(got == -EPIPE);
+}
+
+static void setup_many_wait(void)
+{
+	begin(sim_random(3), false);
+	nr_expected = 2 * NR_EACH;
+	for (int i = 0; i < 2; i++) {
+		sim_spawn(puts_many, (void *)(uintptr_t)i, "producer");
+		sim_spawn(takes_many_waiting, (void *)(uintptr_t)i, "taker");
+	}
 }
 
 /* ---- the end ---- */
@@ -558,6 +586,7 @@ const struct sim_scenario value_queue_scenarios[] = {
 	{ "vq_full", "pushers to a full queue", setup_full, finish, NULL },
 	{ "vq_many", "the taker takes several at once", setup_many, finish, "more than one" },
 	{ "vq_bulk", "the producer puts several in at once", setup_bulk, finish, "more than one" },
+	{ "vq_many_wait", "two put several in, two wait for several", setup_many_wait, finish, "more than one" },
 	{ "vq_close", "a thread closes an unbounded queue", setup_close, finish_close, "a push that failed" },
 	{ "vq_close_full", "a thread closes a full queue", setup_close_full, finish_close, "a push that failed" },
 	{ "vq_memory", "there is no memory for a larger ring", setup_memory, finish, "-ENOMEM" },

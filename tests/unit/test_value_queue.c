@@ -179,9 +179,11 @@ static void closed(void **state)
 		assert_int_equal(put(&q, 2), -EPIPE);
 		assert_int_equal(value_queue_push(&q, &value), -EPIPE);
 		assert_int_equal(value_queue_push_many(&q, &value, 1), -EPIPE);
+		assert_int_equal(value_queue_push_many_timeout(&q, &value, 1, UINT64_MAX), -EPIPE);
 		assert_int_equal(take(&q), 1);
 		assert_int_equal(value_queue_pop(&q, &value), -EPIPE);
 		assert_int_equal(value_queue_pop_many(&q, &value, 1), -EPIPE);
+		assert_int_equal(value_queue_pop_many_timeout(&q, &value, 1, UINT64_MAX), -EPIPE);
 		assert_int_equal(value_queue_pop_timeout(&q, &value, 1), -EPIPE);
 		value_queue_destroy(&q, NULL, NULL);
 	}
@@ -213,6 +215,25 @@ static void timeouts(void **state)
 	assert_int_equal(value_queue_push_timeout(&q, &value, 20000000), -ETIMEDOUT);
 	assert_true(now_ns() - begun >= 20000000);
 	assert_int_equal(value_queue_pop_timeout(&q, &value, UINT64_MAX - 1), 0);
+	value_queue_destroy(&q, NULL, NULL);
+}
+
+static void timeouts_of_many(void **state)
+{
+	uint64_t values[4] = { 1, 2, 3, 4 }, found[4];
+	struct value_queue q;
+
+	(void)state;
+	begin(&q, sizeof(uint64_t), 2);
+	assert_int_equal(value_queue_pop_many_timeout(&q, found, 0, UINT64_MAX), 0);
+	assert_int_equal(value_queue_push_many_timeout(&q, values, 0, UINT64_MAX), 0);
+	assert_int_equal(value_queue_pop_many_timeout(&q, found, 4, 0), -EAGAIN);
+	assert_int_equal(value_queue_pop_many_timeout(&q, found, 4, 1000000), -ETIMEDOUT);
+	assert_int_equal(value_queue_push_many_timeout(&q, values, 4, 1000000), 2);
+	assert_int_equal(value_queue_push_many_timeout(&q, values, 4, 1000000), -ETIMEDOUT);
+	assert_int_equal(value_queue_push_many_timeout(&q, values, 4, 0), -EAGAIN);
+	assert_int_equal(value_queue_pop_many_timeout(&q, found, 4, UINT64_MAX), 2);
+	assert_int_equal(found[0] * 10 + found[1], 12);
 	value_queue_destroy(&q, NULL, NULL);
 }
 
@@ -266,15 +287,45 @@ static void *pops_main(void *arg)
 	return NULL;
 }
 
-static void load_of(size_t capacity)
+#define NR_AT_ONCE 100u
+
+static void *pushes_many_main(void *arg)
+{
+	uint64_t from = (uint64_t)(uintptr_t)arg << 32, values[NR_AT_ONCE];
+
+	for (uint64_t i = 0; i < NR_EACH; i += NR_AT_ONCE) {
+		for (uint64_t k = 0; k < NR_AT_ONCE; k++)
+			values[k] = from | (i + k + 1);
+		if (value_queue_push_many_timeout(&queue, values, NR_AT_ONCE, UINT64_MAX) != NR_AT_ONCE)
+			count_up(&nr_wrong);
+	}
+	return NULL;
+}
+
+static void *pops_many_main(void *arg)
+{
+	uint64_t newest[NR_THREADS] = { 0 }, values[NR_AT_ONCE];
+	long got;
+
+	(void)arg;
+	while ((got = value_queue_pop_many_timeout(&queue, values, NR_AT_ONCE, UINT64_MAX)) > 0)
+		for (long i = 0; i < got; i++)
+			if (!in_order(newest, values[i]))
+				count_up(&nr_wrong);
+	if (got != -EPIPE)
+		count_up(&nr_wrong);
+	return NULL;
+}
+
+static void load_of(size_t capacity, void *(*pushes)(void *), void *(*pops)(void *))
 {
 	pthread_t pusher[NR_THREADS], taker[NR_THREADS];
 
 	nr_wrong = nr_taken = 0;
 	begin(&queue, sizeof(uint64_t), capacity);
-	threads_begin(taker, NR_THREADS, pops_main, NULL);
+	threads_begin(taker, NR_THREADS, pops, NULL);
 	for (int i = 0; i < NR_THREADS; i++)
-		thread_must(pthread_create(&pusher[i], NULL, pushes_main, (void *)(uintptr_t)i));
+		thread_must(pthread_create(&pusher[i], NULL, pushes, (void *)(uintptr_t)i));
 	threads_end(pusher, NR_THREADS);
 	value_queue_close(&queue);
 	threads_end(taker, NR_THREADS);
@@ -287,9 +338,11 @@ static void load_of(size_t capacity)
 static void load(void **state)
 {
 	(void)state;
-	load_of(1);
-	load_of(BOUNDED);
-	load_of(0);
+	load_of(1, pushes_main, pops_main);
+	load_of(BOUNDED, pushes_main, pops_main);
+	load_of(0, pushes_main, pops_main);
+	load_of(BOUNDED, pushes_many_main, pops_many_main);
+	load_of(0, pushes_many_main, pops_many_main);
 }
 
 static void *takes_one_main(void *arg)
@@ -396,7 +449,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(arguments), TEST(limits), TEST(many_at_once), TEST(is_aligned), TEST(half_pushed), TEST(values_inside_are_dropped),
-		TEST(closed), TEST(timeouts),
+		TEST(closed), TEST(timeouts), TEST(timeouts_of_many),
 #ifndef __SANITIZE_THREAD__
 		TEST(in_a_child),
 #endif

@@ -236,10 +236,12 @@ QUIESCE_API int quiesce_value_queue_push(struct value_queue *q, const void *valu
 QUIESCE_API int quiesce_value_queue_push_try(struct value_queue *q, const void *value);
 QUIESCE_API int quiesce_value_queue_push_timeout(struct value_queue *q, const void *value, uint64_t timeout_ns);
 QUIESCE_API long quiesce_value_queue_push_many(struct value_queue *q, const void *values, size_t nr);
+QUIESCE_API long quiesce_value_queue_push_many_timeout(struct value_queue *q, const void *values, size_t nr, uint64_t timeout_ns);
 QUIESCE_API int quiesce_value_queue_pop(struct value_queue *q, void *ret_value);
 QUIESCE_API int quiesce_value_queue_pop_try(struct value_queue *q, void *ret_value);
 QUIESCE_API int quiesce_value_queue_pop_timeout(struct value_queue *q, void *ret_value, uint64_t timeout_ns);
 QUIESCE_API long quiesce_value_queue_pop_many(struct value_queue *q, void *ret_values, size_t max);
+QUIESCE_API long quiesce_value_queue_pop_many_timeout(struct value_queue *q, void *ret_values, size_t max, uint64_t timeout_ns);
 QUIESCE_API void quiesce_value_queue_close(struct value_queue *q);
 QUIESCE_API bool quiesce_value_queue_is_closed(const struct value_queue *q);
 QUIESCE_API size_t quiesce_value_queue_count(const struct value_queue *q);

@@ -67,10 +67,12 @@ QUIESCE_API int quiesce_value_queue_push(struct value_queue *q, const void *valu
 QUIESCE_API int quiesce_value_queue_push_try(struct value_queue *q, const void *value);
 QUIESCE_API int quiesce_value_queue_push_timeout(struct value_queue *q, const void *value, uint64_t timeout_ns);
 QUIESCE_API long quiesce_value_queue_push_many(struct value_queue *q, const void *values, size_t nr);
+QUIESCE_API long quiesce_value_queue_push_many_timeout(struct value_queue *q, const void *values, size_t nr, uint64_t timeout_ns);
 QUIESCE_API int quiesce_value_queue_pop(struct value_queue *q, void *ret_value);
 QUIESCE_API int quiesce_value_queue_pop_try(struct value_queue *q, void *ret_value);
 QUIESCE_API int quiesce_value_queue_pop_timeout(struct value_queue *q, void *ret_value, uint64_t timeout_ns);
 QUIESCE_API long quiesce_value_queue_pop_many(struct value_queue *q, void *ret_values, size_t max);
+QUIESCE_API long quiesce_value_queue_pop_many_timeout(struct value_queue *q, void *ret_values, size_t max, uint64_t timeout_ns);
 QUIESCE_API void quiesce_value_queue_close(struct value_queue *q);
 QUIESCE_API bool quiesce_value_queue_is_closed(const struct value_queue *q);
 QUIESCE_API size_t quiesce_value_queue_count(const struct value_queue *q);
@@ -132,6 +134,17 @@ QUIESCE_PLAIN long value_queue_push_many(struct value_queue *q, const void *valu
 	return quiesce_value_queue_push_many(q, values, nr);
 }
 
+/** value_queue_push_many_timeout - append copies of all @nr values of an array, waiting for space for
+ * at most @timeout_ns; 0: as value_queue_push_many(), UINT64_MAX: for ever.
+ *
+ * Cost and order: as value_queue_push_many().
+ * Return: how many were appended: less than @nr if the time ended, the queue is closed, or there is
+ *   no memory; if that would be 0: the error, as value_queue_push_timeout(). */
+QUIESCE_PLAIN long value_queue_push_many_timeout(struct value_queue *q, const void *values, size_t nr, uint64_t timeout_ns)
+{
+	return quiesce_value_queue_push_many_timeout(q, values, nr, timeout_ns);
+}
+
 /** value_queue_pop - take the oldest element into *@ret_value; wait while there is none.
  *
  * Cost: one locked compare-and-exchange of the head, and the line of a cell; unbounded: a read-side
@@ -166,6 +179,16 @@ QUIESCE_PLAIN int value_queue_pop_timeout(struct value_queue *q, void *ret_value
 QUIESCE_PLAIN long value_queue_pop_many(struct value_queue *q, void *ret_values, size_t max)
 {
 	return quiesce_value_queue_pop_many(q, ret_values, max);
+}
+
+/** value_queue_pop_many_timeout - take the oldest elements, at most @max, waiting until there is one for
+ * at most @timeout_ns; 0: as value_queue_pop_many(), UINT64_MAX: for ever.
+ *
+ * Cost and order: as value_queue_pop_many().
+ * Return: their number; if that would be 0: the error, as value_queue_pop_timeout(). */
+QUIESCE_PLAIN long value_queue_pop_many_timeout(struct value_queue *q, void *ret_values, size_t max, uint64_t timeout_ns)
+{
+	return quiesce_value_queue_pop_many_timeout(q, ret_values, max, timeout_ns);
 }
 
 /** value_queue_close - let further pushes fail, and pops when what is inside has been taken.  All

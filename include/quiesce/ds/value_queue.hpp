@@ -59,6 +59,27 @@ template <class Rep, class Period> uint64_t queue_timeout(std::chrono::duration<
 	return 1 + static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
+/* A time to wait, of which a part may be over. */
+class queue_deadline {
+public:
+	explicit queue_deadline(uint64_t timeout_ns) noexcept : timeout_ns_(timeout_ns)
+	{
+		if (timeout_ns && timeout_ns != UINT64_MAX)
+			begun_ = std::chrono::steady_clock::now();
+	}
+	uint64_t left() const noexcept
+	{
+		if (!timeout_ns_ || timeout_ns_ == UINT64_MAX)
+			return timeout_ns_;
+		std::chrono::nanoseconds gone = std::chrono::steady_clock::now() - begun_;
+		return static_cast<uint64_t>(gone.count()) < timeout_ns_ ? timeout_ns_ - static_cast<uint64_t>(gone.count()) : 0;
+	}
+
+private:
+	uint64_t timeout_ns_;
+	std::chrono::steady_clock::time_point begun_;
+};
+
 inline conqueue_errc queue_result(int err, conqueue_errc again) noexcept
 {
 	switch (-err) {
@@ -87,14 +108,16 @@ public:
 	conqueue_errc push(T &&value) noexcept { return put(value, UINT64_MAX); }
 	conqueue_errc push(const T &value) { return put(T(value), UINT64_MAX); }
 	/* Append an object without waiting. */
-	conqueue_errc try_push(T &&value) noexcept { return put(value, 0); }
-	conqueue_errc try_push(const T &value) { return put(T(value), 0); }
+	[[__nodiscard__]] conqueue_errc try_push(T &&value) noexcept { return put(value, 0); }
+	[[__nodiscard__]] conqueue_errc try_push(const T &value) { return put(T(value), 0); }
 	/* Append an object, waiting for at most @time. */
-	template <class Rep, class Period> conqueue_errc push_for(T &&value, std::chrono::duration<Rep, Period> time) noexcept
+	template <class Rep, class Period>
+	[[__nodiscard__]] conqueue_errc push_for(T &&value, std::chrono::duration<Rep, Period> time) noexcept
 	{
 		return put(value, queue_timeout(time));
 	}
-	template <class Rep, class Period> conqueue_errc push_for(const T &value, std::chrono::duration<Rep, Period> time)
+	template <class Rep, class Period>
+	[[__nodiscard__]] conqueue_errc push_for(const T &value, std::chrono::duration<Rep, Period> time)
 	{
 		return put(T(value), queue_timeout(time));
 	}
@@ -120,6 +143,28 @@ public:
 	std::optional<T> pop_for(std::chrono::duration<Rep, Period> time, conqueue_errc &ret) noexcept
 	{
 		return take(queue_timeout(time), &ret);
+	}
+
+	/* Append @nr objects, copies of *@from and its successors, which are moved if @from is a std::move_iterator; wait for space.
+	 * Returns how many were appended: all unless the queue is closed, or there is no memory. */
+	template <class In> size_t push_many(In from, size_t nr) { return put_many(from, nr, UINT64_MAX); }
+	/* The same without waiting, or waiting for at most @time. */
+	template <class In> [[__nodiscard__]] size_t try_push_many(In from, size_t nr) { return put_many(from, nr, 0); }
+	template <class In, class Rep, class Period>
+	[[__nodiscard__]] size_t push_many_for(In from, size_t nr, std::chrono::duration<Rep, Period> time)
+	{
+		return put_many(from, nr, queue_timeout(time));
+	}
+
+	/* Take the oldest objects, at most @max, and move them to *@to and its successors; wait until there is one.
+	 * Returns their number.  0: the queue is closed and empty. */
+	template <class Out> [[__nodiscard__]] size_t pop_many(Out to, size_t max) { return take_many(to, max, UINT64_MAX); }
+	/* The same without waiting, or waiting for at most @time: 0 if there was none. */
+	template <class Out> [[__nodiscard__]] size_t try_pop_many(Out to, size_t max) { return take_many(to, max, 0); }
+	template <class Out, class Rep, class Period>
+	[[__nodiscard__]] size_t pop_many_for(Out to, size_t max, std::chrono::duration<Rep, Period> time)
+	{
+		return take_many(to, max, queue_timeout(time));
 	}
 
 	void close() noexcept { ::value_queue_close(&queue_); }
@@ -171,6 +216,50 @@ private:
 		drop(claim.cell, nullptr);
 		::quiesce__vq_pop_end(&queue_, &claim);
 		return value;
+	}
+
+	/* Arrays of objects that are bytes are copied in one call. */
+	template <class Iterator>
+	static constexpr bool is_array = std::is_pointer_v<Iterator> && std::is_trivially_copyable_v<T> &&
+					 std::is_same_v<std::remove_cv_t<std::remove_pointer_t<Iterator>>, T>;
+
+	static size_t number_of(long got) noexcept { return got > 0 ? static_cast<size_t>(got) : 0; }
+
+	template <class In> size_t put_many(In from, size_t nr, uint64_t timeout_ns)
+	{
+		if constexpr (is_array<In>) {
+			return number_of(::value_queue_push_many_timeout(&queue_, from, nr, timeout_ns));
+		} else {
+			queue_deadline deadline(timeout_ns);
+			size_t done = 0;
+
+			for (; done < nr && put_one(*from, deadline.left()) == conqueue_errc::success; ++done)
+				++from;
+			return done;
+		}
+	}
+	conqueue_errc put_one(T &&value, uint64_t timeout_ns) noexcept { return put(value, timeout_ns); }
+	template <class From> conqueue_errc put_one(From &&from, uint64_t timeout_ns)
+	{
+		return put(T(std::forward<From>(from)), timeout_ns);
+	}
+
+	template <class Out> size_t take_many(Out to, size_t max, uint64_t timeout_ns)
+	{
+		if constexpr (is_array<Out>) {
+			return number_of(::value_queue_pop_many_timeout(&queue_, to, max, timeout_ns));
+		} else {
+			size_t done = 0;
+
+			for (; done < max; ++done) {
+				std::optional<T> value = take(done ? 0 : timeout_ns, nullptr);
+
+				if (!value)
+					break;
+				*to++ = std::move(*value);
+			}
+			return done;
+		}
 	}
 
 	struct ::value_queue queue_;
