@@ -16,7 +16,7 @@ import tempfile
 from tap import Tap, execute
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-EXAMPLES = [f"examples/{name}" for name in ("backend.c", "config.c", "connections.c", "routes.c", "certificate.c", "modules.c", "cache.cpp", "schema.cpp", "work_queue.cpp")]
+EXAMPLES = [f"examples/{name}" for name in ("backend.c", "config.c", "connections.c", "routes.c", "certificate.c", "modules.c", "pipeline.c", "cache.cpp", "schema.cpp", "work_queue.cpp")]
 UNIT = [f"tests/unit/test_{name}.c" for name in ("rcu", "call_rcu", "srcu", "hazptr_retire", "shazptr", "percpu_rwsem", "percpu_ref", "slab", "rcu_sync",
                                                  "hashtable", "hashmap", "xarray", "idr", "lfqueue", "value_queue", "wfcqueue", "wfstack", "rculist")]
 CPP = [f"tests/cpp/test_{name}.cpp" for name in ("hashmap", "unordered_map", "srcu", "rculist")]
