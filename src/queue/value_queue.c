@@ -37,6 +37,7 @@
 #include "queue/value_queue.h"
 
 #include "queue/wait_link.h"
+#include "rcu/rcu.h"
 
 #include <string.h>
 
@@ -277,6 +278,8 @@ static int wait_after(struct value_queue *q, int64_t err, struct vq_wait *w, str
 	uint64_t ns;
 
 	if (w->timeout_ns == 0 || (err != -EAGAIN && err != -EBUSY))
+		return (int)err;
+	if (quiesce__rcu_sleep_is_misuse(w->call, w->caller))
 		return (int)err;
 	ns = time_left(w);
 	if (!ns) {

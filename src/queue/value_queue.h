@@ -266,6 +266,9 @@ int64_t quiesce__vq_claim_push(struct value_queue *q, uint64_t max, struct quies
 int64_t quiesce__vq_claim_pop(struct value_queue *q, uint64_t max, struct quiesce__vq_claim *claim);
 /* A call that waits keeps the time that it has left here, and how it has waited. */
 struct vq_wait {
+	/* The report of a wait in a section names the call, and its place in the program. */
+	const char *call;
+	const void *caller;
 	uint64_t timeout_ns, deadline;
 	uint32_t spins, pauses;
 	bool slept;

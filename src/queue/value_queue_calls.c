@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* value_queue_calls.c - pushes and pops of a queue of values: claim, copy, publish.  value_queue.c has the theory. */
 #include "queue/value_queue.h"
+#include "runtime/core.h"
 
 #include <string.h>
 
@@ -70,28 +71,30 @@ QUIESCE_LOCAL void pop_end(struct value_queue *q, const struct quiesce__vq_claim
 	vq_popped(q, claim, 1);
 }
 
-/* Claim one cell within @timeout_ns; 0 or an error. */
-static QUIESCE_COLD int wait_push(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim)
+/* Claim one cell; 0 or an error.  @call, made at @caller, is for reports. */
+static QUIESCE_COLD int wait_push(struct value_queue *q, uint64_t timeout_ns, const char *call, const void *caller,
+				 struct quiesce__vq_claim *claim)
 {
-	struct vq_wait wait = { .timeout_ns = timeout_ns };
+	struct vq_wait wait = { .call = call, .caller = caller, .timeout_ns = timeout_ns };
 	int64_t got = quiesce__vq_wait_push(q, 1, &wait, claim);
 
 	return got > 0 ? 0 : (int)got;
 }
 
-static QUIESCE_COLD int wait_pop(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim)
+static QUIESCE_COLD int wait_pop(struct value_queue *q, uint64_t timeout_ns, const char *call, const void *caller,
+				 struct quiesce__vq_claim *claim)
 {
-	struct vq_wait wait = { .timeout_ns = timeout_ns };
+	struct vq_wait wait = { .call = call, .caller = caller, .timeout_ns = timeout_ns };
 	int64_t got = quiesce__vq_wait_pop(q, 1, &wait, claim);
 
 	return got > 0 ? 0 : (int)got;
 }
 
 /* The claims of the slow halves are their own, so that those of the fast ones stay in registers. */
-static QUIESCE_COLD int push_slow(struct value_queue *q, const void *value, uint64_t timeout_ns)
+static QUIESCE_COLD int push_slow(struct value_queue *q, const void *value, uint64_t timeout_ns, const char *call, const void *caller)
 {
 	struct quiesce__vq_claim claim;
-	int err = wait_push(q, timeout_ns, &claim);
+	int err = wait_push(q, timeout_ns, call, caller, &claim);
 
 	if (err)
 		return err;
@@ -100,10 +103,10 @@ static QUIESCE_COLD int push_slow(struct value_queue *q, const void *value, uint
 	return 0;
 }
 
-static QUIESCE_COLD int pop_slow(struct value_queue *q, void *ret_value, uint64_t timeout_ns)
+static QUIESCE_COLD int pop_slow(struct value_queue *q, void *ret_value, uint64_t timeout_ns, const char *call, const void *caller)
 {
 	struct quiesce__vq_claim claim;
-	int err = wait_pop(q, timeout_ns, &claim);
+	int err = wait_pop(q, timeout_ns, call, caller, &claim);
 
 	if (err)
 		return err;
@@ -112,23 +115,25 @@ static QUIESCE_COLD int pop_slow(struct value_queue *q, void *ret_value, uint64_
 	return 0;
 }
 
-QUIESCE_LOCAL int push(struct value_queue *q, const void *value, uint64_t timeout_ns)
+/* Inlined into the function whose caller is reported. */
+QUIESCE_LOCAL int push(struct value_queue *q, const void *value, uint64_t timeout_ns, const char *call)
 {
 	struct quiesce__vq_claim claim;
 
 	if (quiesce_unlikely(!push_at_once(q, &claim)))
-		return push_slow(q, value, timeout_ns);
+		return push_slow(q, value, timeout_ns, call, quiesce__caller());
 	copy(claim.cell, value, q->size);
 	push_end(q, &claim);
 	return 0;
 }
 
-QUIESCE_LOCAL int pop(struct value_queue *q, void *ret_value, uint64_t timeout_ns)
+/* Inlined into the function whose caller is reported. */
+QUIESCE_LOCAL int pop(struct value_queue *q, void *ret_value, uint64_t timeout_ns, const char *call)
 {
 	struct quiesce__vq_claim claim;
 
 	if (quiesce_unlikely(!pop_at_once(q, &claim)))
-		return pop_slow(q, ret_value, timeout_ns);
+		return pop_slow(q, ret_value, timeout_ns, call, quiesce__caller());
 	copy(ret_value, claim.cell, q->size);
 	pop_end(q, &claim);
 	return 0;
@@ -136,31 +141,46 @@ QUIESCE_LOCAL int pop(struct value_queue *q, void *ret_value, uint64_t timeout_n
 
 int quiesce__vq_push_begin(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim)
 {
-	return quiesce_likely(push_at_once(q, claim)) ? 0 : wait_push(q, timeout_ns, claim);
+	return quiesce_likely(push_at_once(q, claim)) ? 0 : wait_push(q, timeout_ns, "push()", quiesce__caller(), claim);
 }
 
 void quiesce__vq_push_end(struct value_queue *q, const struct quiesce__vq_claim *claim) { push_end(q, claim); }
 
 int quiesce__vq_pop_begin(struct value_queue *q, uint64_t timeout_ns, struct quiesce__vq_claim *claim)
 {
-	return quiesce_likely(pop_at_once(q, claim)) ? 0 : wait_pop(q, timeout_ns, claim);
+	return quiesce_likely(pop_at_once(q, claim)) ? 0 : wait_pop(q, timeout_ns, "pop()", quiesce__caller(), claim);
 }
 
 void quiesce__vq_pop_end(struct value_queue *q, const struct quiesce__vq_claim *claim) { pop_end(q, claim); }
 
-int quiesce_value_queue_push(struct value_queue *q, const void *value) { return push(q, value, PLATFORM_FOREVER); }
-int quiesce_value_queue_push_try(struct value_queue *q, const void *value) { return push(q, value, 0); }
-int quiesce_value_queue_pop(struct value_queue *q, void *ret_value) { return pop(q, ret_value, PLATFORM_FOREVER); }
-int quiesce_value_queue_pop_try(struct value_queue *q, void *ret_value) { return pop(q, ret_value, 0); }
+int quiesce_value_queue_push(struct value_queue *q, const void *value)
+{
+	return push(q, value, PLATFORM_FOREVER, "value_queue_push()");
+}
+
+int quiesce_value_queue_push_try(struct value_queue *q, const void *value)
+{
+	return push(q, value, 0, "value_queue_push_try()");
+}
+
+int quiesce_value_queue_pop(struct value_queue *q, void *ret_value)
+{
+	return pop(q, ret_value, PLATFORM_FOREVER, "value_queue_pop()");
+}
+
+int quiesce_value_queue_pop_try(struct value_queue *q, void *ret_value)
+{
+	return pop(q, ret_value, 0, "value_queue_pop_try()");
+}
 
 int quiesce_value_queue_push_timeout(struct value_queue *q, const void *value, uint64_t timeout_ns)
 {
-	return push(q, value, timeout_ns);
+	return push(q, value, timeout_ns, "value_queue_push_timeout()");
 }
 
 int quiesce_value_queue_pop_timeout(struct value_queue *q, void *ret_value, uint64_t timeout_ns)
 {
-	return pop(q, ret_value, timeout_ns);
+	return pop(q, ret_value, timeout_ns, "value_queue_pop_timeout()");
 }
 
 /* Fill in and publish the @nr claimed cells. */
@@ -185,9 +205,9 @@ QUIESCE_LOCAL void empty_cells(const struct quiesce__vq_claim *claim, char *to, 
 	}
 }
 
-static long push_many(struct value_queue *q, const char *from, size_t nr, uint64_t timeout_ns)
+static long push_many(struct value_queue *q, const char *from, size_t nr, uint64_t timeout_ns, const char *call, const void *caller)
 {
-	struct vq_wait wait = { .timeout_ns = timeout_ns };
+	struct vq_wait wait = { .call = call, .caller = caller, .timeout_ns = timeout_ns };
 	struct quiesce__vq_claim claim;
 	const size_t size = q->size;
 	size_t done = 0;
@@ -208,9 +228,9 @@ static long push_many(struct value_queue *q, const char *from, size_t nr, uint64
 	return (long)done;
 }
 
-static long pop_many(struct value_queue *q, char *to, size_t max, uint64_t timeout_ns)
+static long pop_many(struct value_queue *q, char *to, size_t max, uint64_t timeout_ns, const char *call, const void *caller)
 {
-	struct vq_wait wait = { .timeout_ns = timeout_ns };
+	struct vq_wait wait = { .call = call, .caller = caller, .timeout_ns = timeout_ns };
 	struct quiesce__vq_claim claim;
 	int64_t got = max ? quiesce__vq_claim_pop(q, max, &claim) : 0;
 	const size_t size = q->size;
@@ -227,15 +247,22 @@ static long pop_many(struct value_queue *q, char *to, size_t max, uint64_t timeo
 	return (long)got;
 }
 
-long quiesce_value_queue_push_many(struct value_queue *q, const void *values, size_t nr) { return push_many(q, values, nr, 0); }
-long quiesce_value_queue_pop_many(struct value_queue *q, void *ret_values, size_t max) { return pop_many(q, ret_values, max, 0); }
+long quiesce_value_queue_push_many(struct value_queue *q, const void *values, size_t nr)
+{
+	return push_many(q, values, nr, 0, "value_queue_push_many()", quiesce__caller());
+}
+
+long quiesce_value_queue_pop_many(struct value_queue *q, void *ret_values, size_t max)
+{
+	return pop_many(q, ret_values, max, 0, "value_queue_pop_many()", quiesce__caller());
+}
 
 long quiesce_value_queue_push_many_timeout(struct value_queue *q, const void *values, size_t nr, uint64_t timeout_ns)
 {
-	return push_many(q, values, nr, timeout_ns);
+	return push_many(q, values, nr, timeout_ns, "value_queue_push_many_timeout()", quiesce__caller());
 }
 
 long quiesce_value_queue_pop_many_timeout(struct value_queue *q, void *ret_values, size_t max, uint64_t timeout_ns)
 {
-	return pop_many(q, ret_values, max, timeout_ns);
+	return pop_many(q, ret_values, max, timeout_ns, "value_queue_pop_many_timeout()", quiesce__caller());
 }

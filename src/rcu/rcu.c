@@ -250,7 +250,7 @@ void quiesce__rcu_section_debug(const char *call)
 }
 
 /* In the debug build the report names the location in the code where the section began. */
-bool quiesce__rcu_wait_is_misuse(const char *call, const void *caller)
+static bool is_in_section(const char *call, const void *caller, const char *effect)
 {
 	const void *site = quiesce__self()->site;
 	struct platform_location here, there;
@@ -261,12 +261,22 @@ bool quiesce__rcu_wait_is_misuse(const char *call, const void *caller)
 	platform_location(caller, &here);
 	if (site)
 		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
-				"%s at %s inside an RCU read-side section would wait for itself; the section began near %s",
-				call, here.text, platform_location(site, &there));
+				"%s at %s inside an RCU read-side section would %s; the section began near %s", call, here.text, effect,
+				platform_location(site, &there));
 	else
-		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER,
-				"%s at %s inside an RCU read-side section would wait for itself", call, here.text);
+		quiesce__misuse(QUIESCE_MISUSE_WAIT_IN_READER, "%s at %s inside an RCU read-side section would %s", call, here.text,
+				effect);
 	return true;
+}
+
+bool quiesce__rcu_wait_is_misuse(const char *call, const void *caller)
+{
+	return is_in_section(call, caller, "wait for itself");
+}
+
+bool quiesce__rcu_sleep_is_misuse(const char *call, const void *caller)
+{
+	return rcu_read_lock_held() && is_in_section(call, caller, "delay all grace periods by its wait");
 }
 
 void quiesce_synchronize_rcu(void)

@@ -26,6 +26,8 @@ void quiesce__rcu_raise_urgency(enum quiesce__urgency urgency);
 void quiesce__rcu_wait(enum quiesce__urgency urgency, const char *call);
 /* True if @call, made at @caller, would wait for a section of its own thread; that is reported here. */
 bool quiesce__rcu_wait_is_misuse(const char *call, const void *caller);
+/* The same for a call that would wait for another thread, and delay all grace periods. */
+bool quiesce__rcu_sleep_is_misuse(const char *call, const void *caller);
 /* Return a cookie for the grace period that would begin now. */
 uint64_t quiesce__rcu_cookie(void);
 bool quiesce__rcu_cookie_done(uint64_t cookie);

@@ -74,6 +74,24 @@ static bool call_lfq(struct world *w)
 	return ok && lfq_destroy(q) == 0;
 }
 
+/* Calls that have to wait until their time is over. */
+static bool call_value_queue_wait(struct world *w)
+{
+	uint64_t values[4] = { 0 };
+	struct value_queue q;
+	bool ok;
+
+	(void)w;
+	if (value_queue_init(&q, sizeof *values, 2))
+		return false;
+	ok = value_queue_pop_timeout(&q, values, 1000) == -ETIMEDOUT;
+	ok = value_queue_pop_many_timeout(&q, values, 4, 1000) == -ETIMEDOUT && ok;
+	ok = value_queue_push_many_timeout(&q, values, 4, 1000) == 2 && ok;
+	ok = value_queue_push_timeout(&q, values, 1000) == -ETIMEDOUT && ok;
+	value_queue_destroy(&q, NULL, NULL);
+	return ok;
+}
+
 /* ---- stacks ---- */
 
 /* Both kinds of queue; the unbounded one grows, and rings are retired. */
@@ -81,7 +99,7 @@ static bool use_values(struct value_queue *q, uint64_t most)
 {
 	uint64_t value = 1, found[4] = { 0 }, nr;
 
-	if (value_queue_pop_try(q, &value) != -EAGAIN || value_queue_pop_timeout(q, &value, 1000) != -ETIMEDOUT)
+	if (value_queue_pop_try(q, &value) != -EAGAIN)
 		return false;
 	for (nr = 0; nr < most; nr++)
 		if (value_queue_push_try(q, &value) != 0)
@@ -93,9 +111,11 @@ static bool use_values(struct value_queue *q, uint64_t most)
 			return false;
 	if (value_queue_push_many(q, found, 4) != 4 || value_queue_pop_many(q, found, 2) != 2 || value_queue_pop(q, found) != 0)
 		return false;
+	if (value_queue_push_timeout(q, found, 1000) != 0 || value_queue_pop_timeout(q, found, 1000) != 0)
+		return false;
 	if (value_queue_push_many_timeout(q, found, 3, 1000) != 3 || value_queue_pop_many_timeout(q, found, 3, UINT64_MAX) != 3)
 		return false;
-	if (value_queue_push(q, found) != 0 || value_queue_push_timeout(q, found, 1000) != 0 || value_queue_is_closed(q))
+	if (value_queue_push(q, found) != 0 || value_queue_push(q, found) != 0 || value_queue_is_closed(q))
 		return false;
 	value_queue_close(q);
 	return value_queue_is_closed(q) && value_queue_push(q, found) == -EPIPE;
@@ -223,6 +243,9 @@ const struct call calls_lists[] = {
 	     " value_queue_push_many value_queue_push_many_timeout value_queue_pop value_queue_pop_try value_queue_pop_timeout"
 	     " value_queue_pop_many value_queue_pop_many_timeout value_queue_close value_queue_is_closed value_queue_count",
 	     ANYWHERE | MAY_FAIL),
+	CALL(value_queue_wait, "value_queue_pop_timeout value_queue_pop_many_timeout value_queue_push_timeout"
+	     " value_queue_push_many_timeout",
+	     WAITS | NOT_IN_READER | IN_CALLBACK | AT_THREAD_END | MAY_FAIL),
 	CALL(wfs, "wfs_init wfs_destroy wfs_node_init wfs_empty wfs_push wfs_pop_nonblocking wfs_pop_with_state_nonblocking wfs_pop_all"
 	     " wfs_first wfs_next_nonblocking", NEVER_WAITS | ANYWHERE),
 	CALL(wfs_take, "wfs_pop_blocking wfs_pop_with_state_blocking wfs_for_each_blocking wfs_for_each_blocking_safe wfs_next_blocking",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_misuse.c - every detected misuse, with a hook and with the default: one line, then abort. */
+#include <quiesce/ds/value_queue.h>
 #include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
 #include <quiesce/srcu.h>
@@ -78,9 +79,35 @@ static void in_section_throttle(void)
 	quiesce_set_garbage_ceiling(64ull << 20);
 }
 
+static void in_section_pop(void)
+{
+	struct value_queue queue;
+	int value;
+
+	value_queue_init(&queue, sizeof value, 1);
+	rcu_read_lock();
+	value_queue_pop(&queue, &value);
+	rcu_read_unlock();
+	value_queue_destroy(&queue, NULL, NULL);
+}
+
+static void in_section_push(void)
+{
+	struct value_queue queue;
+	int values[2] = { 1, 2 };
+
+	value_queue_init(&queue, sizeof *values, 1);
+	rcu_read_lock();
+	value_queue_push_many_timeout(&queue, values, 2, UINT64_MAX);
+	rcu_read_unlock();
+	value_queue_destroy(&queue, NULL, NULL);
+}
+
 static void waiting_in_a_section(void **state)
 {
 	(void)state;
+	misuse(in_section_pop, QUIESCE_MISUSE_WAIT_IN_READER, "value_queue_pop() at test_misuse");
+	misuse(in_section_push, QUIESCE_MISUSE_WAIT_IN_READER, "value_queue_push_many_timeout() at test_misuse");
 	misuse(in_section_throttle, QUIESCE_MISUSE_WAIT_IN_READER, "rcu_throttle()");
 	misuse(in_section_synchronize, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_rcu()");
 	misuse(in_section_expedited, QUIESCE_MISUSE_WAIT_IN_READER, "synchronize_rcu_expedited()");
@@ -503,6 +530,7 @@ static void the_debug_build_shows_where(void **state)
 {
 	(void)state;
 	reported(in_section_synchronize, QUIESCE_MISUSE_WAIT_IN_READER, "began near test_misuse-debug+0x");
+	reported(in_section_pop, QUIESCE_MISUSE_WAIT_IN_READER, "began near test_misuse-debug+0x");
 	reported(exit_by_return, QUIESCE_MISUSE_EXIT_IN_READER, "began near test_misuse-debug+0x");
 }
 #define DEBUG_TESTS TEST(the_debug_build_shows_where), TEST(the_debug_build_checks_the_fetcher),

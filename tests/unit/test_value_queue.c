@@ -240,7 +240,7 @@ static void timeouts_of_many(void **state)
 /* ---- several threads ---- */
 
 #define NR_THREADS 4
-#define NR_EACH 60000u
+#define NR_EACH 30000u
 
 static struct value_queue queue;
 static int nr_wrong, nr_taken, nr_inside;

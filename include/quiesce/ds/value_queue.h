@@ -49,7 +49,8 @@
  * after a grace period.
  *
  * Context of all calls: any thread, not signal handlers.  No call is a cancellation point.  Not in
- * read-side sections if the call may wait.  In a child of fork() a queue is usable if no other
+ * read-side sections if the call may wait: one that has to wait in a section of RCU is reported, and
+ * returns -EAGAIN or -EBUSY if the program goes on.  In a child of fork() a queue is usable if no other
  * thread was inside a call, except asleep; else only value_queue_destroy() is.
  *
  * Proof: docs/design/value_queue.md; tests/litmus/VQ*.litmus; docs/ordering.md.
