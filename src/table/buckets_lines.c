@@ -12,10 +12,10 @@
  * An overflow line whose last element is removed is unlinked, and keeps its words and its link: a reader in it goes on to
  * the lines that followed.
  *
- * I1. No overflow line of an unlocked bucket is empty, but for the only one of a bucket whose first line was full when that line
- *     became empty, and has had at most one hole since; and for the first KEPT_LINES while the pool has REPLACED_MAX lines
- *     that wait for readers.  Insertions search these for holes then, before they take another line.  So behind a reader
- *     that stays, elements that are replaced by others take no memory, unless a bucket has hundreds of them.
+ * I1. No overflow line of an unlocked bucket is empty, but for the only one of a bucket whose first line is full; and for the
+ *     first KEPT_LINES while the pool has REPLACED_MAX lines that wait for readers.  Insertions search these for holes then, before
+ *     they take another line.  So behind a reader that stays, elements that are replaced by others take no memory, unless a bucket
+ *     has hundreds of them.
  * I2. After a removal that has counted its bucket, the bucket has at most 1.5 n + 0.5 overflow lines, where n is the number
  *     that its elements need; if n is 0 it has none, provided that the first line has two holes.  Exceptions: another thread
  *     holds the pool's lock, the pool has REPLACED_MAX lines that wait for readers, or memory is short.
@@ -361,20 +361,26 @@ static void compact(const struct quiesce__table *table, struct quiesce__update *
 	u->wanted = had ? 0 : wanted;
 }
 
-/* True if @line is the only overflow line, and has become empty, of a bucket whose first line is full: the bucket keeps it, as the next
- * insertion there needs one. */
-static bool is_kept(const struct quiesce__table *table, const struct quiesce__bucket *first, const struct quiesce__bucket *line)
+/* True if the bucket keeps @only, its only overflow line, after a removal: its elements would fill the first line, which has one hole at
+ * most, so the next insertion may need the line. */
+static bool is_kept(const struct quiesce__table *table, const struct quiesce__bucket *first, const struct quiesce__bucket *only)
 {
-	return line != first && !table->kind->follow(line) && table->kind->follow(first) == line && !table->kind->number_in(line) &&
-	       !QUIESCE_MUTANT(table_kept_never) &&
-	       (table->kind->number_in(first) == table->kind->linked_slots || QUIESCE_MUTANT(table_kept_open));
+	uint64_t nr = table->kind->number_in(first);
+
+	if (QUIESCE_MUTANT(table_kept_never))
+		return false;
+	return (nr + 1 >= table->kind->linked_slots && nr + table->kind->number_in(only) >= table->kind->linked_slots) ||
+	       QUIESCE_MUTANT(table_kept_open);
 }
 
 void quiesce__bucket_shorten(const struct quiesce__table *table, struct quiesce__update *u, const struct quiesce__bucket *line)
 {
-	if (is_kept(table, u->line, line))
+	const struct quiesce__bucket *second = table->kind->follow(u->line);
+	bool alone = second && !table->kind->follow(second);
+
+	if (!second || (alone && is_kept(table, u->line, second)))
 		return;
-	unlink_if_empty(table, u, line);
+	unlink_if_empty(table, u, alone ? second : line);
 	compact(table, u, line != u->line);
 }
 
