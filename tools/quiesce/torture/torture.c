@@ -12,14 +12,16 @@
 
 #include "alive.h"
 #include "torture.h"
+#include "torture_watch.h"
 
 #define REGIME_NS 400000000
-#define POLL_NS 20000000
 #define READERS_PER_CPU 8 /* readers per CPU in the regime with more threads than CPUs */
 #define DEFAULT_S 10
-#define LATE_S 10 /* so much longer at most, where the machine is busy */
+#define SILENT_S 30 /* silence of the child that counts as a hang */
 
 struct torture torture;
+static struct torture_watch watch; /* the conductor's */
+static uint64_t *reads;            /* sections of each reader, at the last poll */
 
 /* Only builds for torture define these two. */
 int quiesce_mutant_set(const char *name) __attribute__((weak));
@@ -78,44 +80,53 @@ static void next_regime(uint32_t n)
 static void stutter(void)
 {
 	quiesce_store_relaxed(&torture.regime.paused, 1);
-	sleep_ns(POLL_NS);
+	sleep_ns(WATCH_POLL_NS);
 	quiesce_store_relaxed(&torture.regime.paused, 0);
 }
 
-/* A writer waits for ever and cannot be joined: report and exit. */
+/* A thread waits for ever and cannot be joined: report and exit. */
 static void give_up(uint64_t begin)
 {
-	job_print("!!! HUNG: a writer did nothing for %d s", HUNG_S);
 	torture.hung = 1;
 	torture_report((double)(now_ns() - begin) / 1e9);
 	job_flush();
 	_exit(EXIT_FAILED);
 }
 
-/* True if a writer has made no progress for too long.  A regime in which some writers rest is shorter than that. */
-static bool any_hung(void)
+static void poll_readers(void)
 {
-	static uint64_t progress[NR_PROGRESS], changed[NR_PROGRESS];
-	bool hung = false;
+	for (int i = 0; i < torture.nr_readers; i++)
+		reads[i] = quiesce_load_relaxed(&torture.tally[i].n[TALLY_READS]);
+	torture_watch_poll(&watch, reads, (uint32_t)torture.nr_readers, quiesce_load_relaxed(&torture.regime.readers));
+}
+
+/* Gives up if a writer has made no progress for too long.  A regime in which some writers rest is shorter than that. */
+static void check_writers(uint64_t begin)
+{
+	static struct torture_watched writer[NR_PROGRESS];
 
 	for (int i = 0; i < NR_PROGRESS; i++) {
-		uint64_t now = quiesce_load_relaxed(&torture.progress[i]);
+		bool rests = !(torture.kind->writers >> i & 1);
+		uint64_t now = now_ns();
 
-		if (!changed[i] || now != progress[i] || !(torture.kind->writers >> i & 1))
-			changed[i] = now_ns();
-		progress[i] = now;
-		hung |= now_ns() - changed[i] > HUNG_S * 1000000000ull;
+		if (!torture_watch_hangs(&watch, &writer[i], quiesce_load_relaxed(&torture.progress[i]), rests, now))
+			continue;
+		job_print("!!! HUNG: writer %d did nothing for %llu turns of the readers, %.0f s", i,
+			  (unsigned long long)(watch.turns - writer[i].turn), (double)(now - writer[i].ns) / 1e9);
+		give_up(begin);
 	}
-	return hung;
 }
 
 /* True if the time is up.  On a busy machine the writers may not have used an element twice by then, and the run would prove nothing: it
- * has LATE_S more for that. */
+ * has as many turns more for that as a writer that hangs. */
 static bool is_time_up(uint64_t end)
 {
+	static struct torture_watched late;
 	uint64_t now = now_ns();
 
-	return now >= end && (now >= end + LATE_S * 1000000000ull || !torture.kind->elements || quiesce_load_relaxed(&torture.reused));
+	if (now < end)
+		return false;
+	return !torture.kind->elements || quiesce_load_relaxed(&torture.reused) || torture_watch_hangs(&watch, &late, 0, false, now);
 }
 
 /* Changes regimes until the time is up or an error is found. */
@@ -130,35 +141,72 @@ static void conduct(const struct job *job, uint64_t begin)
 			next_regime(n++);
 			next = now_ns() + REGIME_NS;
 		}
-		if (any_hung())
-			give_up(begin);
+		poll_readers();
+		check_writers(begin);
 		if (!own_of(job)->keep_going && torture_errors())
 			break;
-		sleep_ns(POLL_NS);
+		sleep_ns(WATCH_POLL_NS);
 		job_flush();
 	}
 	quiesce_store_relaxed(&torture.regime.stop, 1);
 }
 
+/* Changes as long as a thread does something. */
+static uint64_t activity(void)
+{
+	uint64_t sum = quiesce_load_relaxed(&torture.version) + quiesce_load_relaxed(&torture.completed) +
+		       quiesce_load_relaxed(&torture.callbacks) + quiesce_load_relaxed(&torture.exits) -
+		       quiesce_load_relaxed(&torture.users);
+
+	for (int i = 0; i < NR_PROGRESS; i++)
+		sum += quiesce_load_relaxed(&torture.progress[i]);
+	for (int i = 0; i < torture_nr_tallies(); i++)
+		sum += quiesce_load_relaxed(&torture.tally[i].n[TALLY_READS]);
+	return sum;
+}
+
+struct end {
+	uint64_t begin;
+	uint32_t over; /* 1: all threads have been joined */
+};
+
+/* While the threads end: gives up when none of them has done anything for too long. */
 static void *watch_end(void *arg)
 {
-	sleep_ns(HUNG_S * 1000000000ull);
-	give_up(*(uint64_t *)arg);
+	struct end *end = arg;
+	uint64_t before = 0, now;
+	struct torture_watch all = { .reads = &before };
+	struct torture_watched one = { 0 };
+
+	while (!quiesce_load_relaxed(&end->over)) {
+		now = activity();
+		torture_watch_poll(&all, &now, 1, 0);
+		if (torture_watch_hangs(&all, &one, 0, false, now_ns())) {
+			job_print("!!! HUNG: a thread does not end");
+			give_up(end->begin);
+		}
+		job_flush();
+		sleep_ns(WATCH_POLL_NS);
+	}
 	return NULL;
 }
 
 /* Joins all threads, runs queued callbacks, and checks that every element came back. */
-static void finish(uint64_t *begin)
+static void finish(uint64_t begin)
 {
-	pthread_t watch;
+	struct end end = { .begin = begin };
+	bool watched;
+	pthread_t thread;
 	uint32_t here;
 
-	if (!pthread_create(&watch, NULL, watch_end, begin))
-		pthread_detach(watch);
+	watched = !pthread_create(&thread, NULL, watch_end, &end);
 	team_join(&torture.others);
 	team_join(&torture.readers);
 	for (int i = 0; i <= PIPE_LENGTH && torture.op->retire; i++) /* callbacks queue themselves again, once per age */
 		torture.op->retire->barrier();
+	quiesce_store_relaxed(&end.over, 1);
+	if (watched)
+		pthread_join(thread, NULL);
 	pthread_mutex_lock(&torture.lock);
 	here = torture.nr_free;
 	pthread_mutex_unlock(&torture.lock);
@@ -174,7 +222,9 @@ static void set_up(const struct job *job)
 	torture.job = job;
 	torture.nr_readers = job->nr_readers ? job->readers[0] : READERS_PER_CPU * cpus_online();
 	torture.tally = aligned_alloc(128, (size_t)torture_nr_tallies() * sizeof(*torture.tally));
-	if (!torture.tally)
+	reads = calloc((size_t)torture.nr_readers, sizeof(*reads));
+	watch.reads = calloc((size_t)torture.nr_readers, sizeof(*reads));
+	if (!torture.tally || !reads || !watch.reads)
 		abort();
 	memset(torture.tally, 0, (size_t)torture_nr_tallies() * sizeof(*torture.tally));
 	pool_init();
@@ -206,7 +256,7 @@ static int child(const struct job *job)
 	team_start(&torture.readers);
 	team_start(&torture.others);
 	conduct(job, begin);
-	finish(&begin);
+	finish(begin);
 	sleepers_stop(&sleepers);
 	return torture_report((double)(now_ns() - begin) / 1e9);
 }
@@ -256,7 +306,7 @@ static int run(const struct options *options)
 	if (options->nr_readers > 1)
 		usage_error("--readers: only one number");
 	out = emit_open(options);
-	base.watchdog_s = 3 * HUNG_S;
+	base.watchdog_s = SILENT_S;
 	results.live = options->format == FORMAT_TABLE ? out : NULL;
 	if (results.live)
 		emit_head(out);

@@ -25,7 +25,6 @@ enum { SCENARIO_READS, SCENARIO_UPDATES, SCENARIO_REUSED, SCENARIO_CLOSE_CALLS, 
 #define POISON 0x6b6b6b6b6b6b6b6bull
 #define NR_FAKE_WRITERS 2
 #define FILL_BYTES (4u << 20)
-#define HUNG_S 10
 #define NR_POINTERS 3 /* pointers to elements, each with a writer; types that wait for every reader use the first */
 #define EXTRA_TALLIES 5
 #define NR_KEYS 4     /* addresses that are never freed, for writers without data */
