@@ -12,7 +12,7 @@
 
 uintptr_t quiesce__no_slot = QUIESCE_SLOT_TAG;
 
-#if !defined(QUIESCE_SIM)
+#if !defined(QUIESCE_SIM) && !defined(QUIESCE_SCALE)
 __thread struct quiesce_tls_v1 quiesce_tls_v1 QUIESCE__TLS_MODEL = NEW_THREAD;
 #endif
 
@@ -21,7 +21,7 @@ __thread struct quiesce_tls_v1 quiesce_tls_v1 QUIESCE__TLS_MODEL = NEW_THREAD;
 #if !defined(QUIESCE_SIM)
 struct quiesce_tls_v1 *quiesce__own_call(void)
 {
-	return &quiesce_tls_v1;
+	return quiesce__self();
 }
 #endif
 

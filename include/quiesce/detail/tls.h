@@ -68,6 +68,8 @@ struct quiesce_tls_v1 {
 
 #if defined(QUIESCE_SIM)
 struct quiesce_tls_v1 *quiesce_sim_self(void);
+#elif defined(QUIESCE_SCALE)
+struct quiesce_tls_v1 *quiesce_scale_self(void);
 #else
 extern QUIESCE_DATA __thread struct quiesce_tls_v1 quiesce_tls_v1 QUIESCE__TLS_MODEL;
 #endif
@@ -87,6 +89,8 @@ extern QUIESCE_DATA __thread struct quiesce_tls_v1 quiesce_tls_v1 QUIESCE__TLS_M
  */
 #if defined(QUIESCE_SIM)
 #define quiesce__self() quiesce_sim_self()
+#elif defined(QUIESCE_SCALE) /* tests/scale/, whose threads are not the system's */
+#define quiesce__self() quiesce_scale_self()
 #else
 #define quiesce__self() (&quiesce_tls_v1)
 #endif
@@ -125,6 +129,8 @@ struct quiesce__own_block {
 };
 #if defined(QUIESCE_SIM)
 #define QUIESCE__OWN_AT quiesce_sim_self()
+#elif defined(QUIESCE_SCALE)
+#define QUIESCE__OWN_AT quiesce_scale_self()
 #else
 #define QUIESCE__OWN_AT QUIESCE__OWN_ADDRESS(struct quiesce_tls_v1, quiesce_tls_v1, quiesce__own_call)
 #endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* pins.c - what may not grow: limits of the costs of operations, on up to 256 CPUs.
+ *
+ * Where a limit is above what the operation ought to cost, a comment says so.
+ */
+#include "cell.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct pin {
+	const char *name;
+	int cpus, callers; /* 0: all */
+	enum reader reader;
+	enum scale_count count;
+	double most;
+};
+
+/* A section costs no line, no locked instruction and no fence, however many CPUs read. */
+#define NOTHING(name, cpus)                                                                                            \
+	{ name, cpus, 0, READER_IDLE, SCALE_TRANSFERS, 0 }, { name, cpus, 0, READER_IDLE, SCALE_FILLS, 0 },             \
+	{ name, cpus, 0, READER_IDLE, SCALE_DROPPED, 0 }, { name, cpus, 0, READER_IDLE, SCALE_LOCKED, 0 },              \
+	{ name, cpus, 0, READER_IDLE, SCALE_FENCES, 0 }
+#define READ(name) NOTHING("read/" name, 2), NOTHING("read/" name, 64), NOTHING("read/" name, 256)
+#define ALL(name, cpus, count, most) { name, cpus, 0, READER_IDLE, SCALE_##count, most }
+#define ONE(name, cpus, reader, count, most) { "wait/" name, cpus, 1, READER_##reader, SCALE_##count, most }
+
+static const struct pin pins[] = {
+	READ("rcu"), READ("shazptr"), READ("hazptr"), READ("srcu"), READ("percpu_rwsem"), READ("percpu_ref"), READ("hashtable"),
+	READ("hashmap"), READ("xarray"),
+	ALL("retire/call_rcu", 64, TRANSFERS, 0.1), ALL("retire/call_rcu", 64, LOCKED, 0.1), ALL("retire/call_rcu", 256, TRANSFERS, 0.1),
+	ALL("retire/kfree_rcu", 64, TRANSFERS, 0.1), ALL("retire/kfree_rcu", 256, TRANSFERS, 0.1),
+	ALL("retire/call_hazptr", 64, TRANSFERS, 0.1), ALL("retire/call_hazptr", 64, LOCKED, 0.1),
+	ALL("retire/kfree_hazptr", 64, TRANSFERS, 0.1), ALL("retire/kfree_hazptr", 64, LOCKED, 0.1),
+	ALL("retire/hazptr_retire", 64, TRANSFERS, 0.4),  /* proxies move between threads */
+	ALL("retire/call_srcu", 64, TRANSFERS, 70),       /* all threads push to one list */
+	ALL("update/hashmap_set", 64, TRANSFERS, 2), ALL("update/hashtable_set", 64, TRANSFERS, 2),
+	ALL("update/hashmap_insert", 64, TRANSFERS, 2),
+	ALL("update/slab_alloc_free_8", 64, TRANSFERS, 0), ALL("update/slab_alloc_free_8", 64, LOCKED, 0),
+	ALL("update/wfcqueue_enqueue", 64, TRANSFERS, 2),
+	/* A grace period costs one membarrier, the words of the readers, and a few locked instructions. */
+	ONE("synchronize_rcu", 64, IDLE, MEMBARRIERS, 1), ONE("synchronize_rcu", 64, IDLE, LOCKED, 17),
+	ONE("synchronize_rcu", 64, IDLE, LINES, 180),
+	ONE("synchronize_rcu", 64, BUSY, LOCKED, 26), ONE("synchronize_rcu", 64, BUSY, TRANSFERS, 75),
+	ONE("synchronize_shazptr", 64, IDLE, LOCKED, 5), ONE("synchronize_shazptr", 64, BUSY, LINES, 160),
+	ONE("synchronize_srcu", 64, IDLE, MEMBARRIERS, 1), ONE("synchronize_srcu", 64, IDLE, LOCKED, 16),
+	ONE("percpu_down_write", 64, IDLE, LOCKED, 10), ONE("percpu_down_write", 64, IDLE, LINES, 290),
+	ALL("thread/first_use", 64, LOCKED, 16), ALL("thread/first_use", 64, TRANSFERS, 40), /* the registry's lock */
+	ALL("thread/exit", 64, LOCKED, 8), ALL("thread/exit", 64, TRANSFERS, 10),
+};
+#define NR_PINS (sizeof pins / sizeof pins[0])
+
+static bool same_cell(const struct pin *a, const struct pin *b)
+{
+	return !strcmp(a->name, b->name) && a->cpus == b->cpus && a->callers == b->callers && a->reader == b->reader;
+}
+
+static bool measure(const struct pin *pin, struct cell *cell, uint64_t seed)
+{
+	*cell = (struct cell){ .workload = cell_workload(pin->name), .cpus = pin->cpus, .threads = pin->cpus, .reader = pin->reader,
+			       .callers = pin->callers ? pin->callers : pin->cpus, .cpus_of_socket = 64, .seed = seed };
+	if (cell_run_apart(cell) && cell->ops)
+		return true;
+	printf("%s on %d CPUs: the run has failed\n", pin->name, pin->cpus);
+	return false;
+}
+
+static bool holds(const struct pin *pin, const struct cell *cell)
+{
+	double value = cell_per_op(cell, SCALE_MEASURED, pin->count);
+
+	if (value <= pin->most)
+		return true;
+	printf("%s on %d CPUs: %g %s for each operation, of which %g are allowed\n", pin->name, pin->cpus, value,
+	       scale_count_names[pin->count], pin->most);
+	return false;
+}
+
+int cell_check_pins(uint64_t seed)
+{
+	struct cell cell;
+	size_t broken = 0;
+	bool ran = false;
+
+	for (size_t i = 0; i < NR_PINS; i++) {
+		if (!i || !same_cell(&pins[i], &pins[i - 1]))
+			ran = measure(&pins[i], &cell, seed);
+		broken += !ran || !holds(&pins[i], &cell);
+	}
+	printf("%zu of %zu limits hold\n", NR_PINS - broken, NR_PINS);
+	return broken != 0;
+}
+
+/* For a build with a bad layout: the workload runs, and breaks a limit of lines. */
+int cell_check_shows(const char *name, uint64_t seed)
+{
+	struct cell cell;
+
+	for (size_t i = 0; i < NR_PINS; i++)
+		if (!strcmp(pins[i].name, name) && pins[i].cpus > 1 && pins[i].count == SCALE_TRANSFERS)
+			return !measure(&pins[i], &cell, seed) || holds(&pins[i], &cell);
+	scale_fail("%s has no limit of transfers", name);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* work_retire.c - retire an object of each kind.  Callbacks free it where they run. */
+#include "workload.h"
+
+#include "platform/platform.h"
+
+#include <quiesce/hazptr.h>
+#include <quiesce/rcu.h>
+#include <quiesce/srcu.h>
+
+struct garbage {
+	uint64_t value[6];
+	union { struct rcu_head rcu; struct hazptr_head hazptr; } head;
+};
+
+static struct srcu_struct srcu;
+
+static struct garbage *fresh(void)
+{
+	struct garbage *g = platform_block_get(sizeof *g);
+
+	g->value[0] = 1;
+	return g;
+}
+
+static void rcu_drop(struct rcu_head *head)
+{
+	platform_free((char *)head - offsetof(struct garbage, head));
+}
+
+static void hazptr_drop(struct hazptr_head *head)
+{
+	platform_free((char *)head - offsetof(struct garbage, head));
+}
+
+static void object_drop(void *object)
+{
+	platform_free(object);
+}
+
+static void call_rcu_op(struct actor *a)
+{
+	(void)a;
+	call_rcu(&fresh()->head.rcu, rcu_drop);
+}
+
+static void kfree_rcu_op(struct actor *a)
+{
+	struct garbage *g = fresh();
+
+	(void)a;
+	kfree_rcu(g, head.rcu);
+}
+
+static void call_hazptr_op(struct actor *a)
+{
+	(void)a;
+	call_hazptr(&fresh()->head.hazptr, hazptr_drop);
+}
+
+static void hazptr_retire_op(struct actor *a)
+{
+	(void)a;
+	hazptr_retire(fresh(), object_drop);
+}
+
+static void kfree_hazptr_op(struct actor *a)
+{
+	struct garbage *g = fresh();
+
+	(void)a;
+	kfree_hazptr(g, head.hazptr);
+}
+
+static void srcu_setup(void)
+{
+	if (init_srcu_struct(&srcu))
+		scale_fail("init_srcu_struct() has failed");
+}
+
+static void call_srcu_op(struct actor *a)
+{
+	(void)a;
+	call_srcu(&srcu, &fresh()->head.rcu, rcu_drop);
+}
+
+#define RETIRE(what, ...) { .group = "retire", .name = what, __VA_ARGS__ }
+const struct workload scale_retires[] = {
+	RETIRE("call_rcu", .op = call_rcu_op, .warm = 400, .ops = 1000),
+	RETIRE("kfree_rcu", .op = kfree_rcu_op, .warm = 400, .ops = 1000),
+	RETIRE("call_hazptr", .op = call_hazptr_op, .warm = 400, .ops = 1000),
+	RETIRE("kfree_hazptr", .op = kfree_hazptr_op, .warm = 400, .ops = 1000),
+	RETIRE("hazptr_retire", .op = hazptr_retire_op, .warm = 400, .ops = 1000),
+	RETIRE("call_srcu", .setup = srcu_setup, .op = call_srcu_op, .warm = 20, .ops = 100),
+	{ 0 }
+};

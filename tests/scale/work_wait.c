@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* work_wait.c - each wait for readers, which are idle, busy or asleep in sections. */
+#include "workload.h"
+
+#include <quiesce/hazptr.h>
+#include <quiesce/percpu_rwsem.h>
+#include <quiesce/rcu.h>
+#include <quiesce/shazptr.h>
+#include <quiesce/srcu.h>
+
+#include <string.h>
+
+static uint64_t object, other;
+static struct srcu_struct srcu;
+static struct percpu_rw_semaphore sem;
+
+static void setup(void)
+{
+	if (init_srcu_struct(&srcu) || percpu_init_rwsem(&sem))
+		scale_fail("an initialisation has failed");
+}
+
+static void rcu_op(struct actor *a)
+{
+	(void)a;
+	synchronize_rcu();
+}
+
+static void rcu_expedited_op(struct actor *a)
+{
+	(void)a;
+	synchronize_rcu_expedited();
+}
+
+static void rcu_enter(struct actor *a)
+{
+	(void)a;
+	rcu_read_lock();
+}
+
+static void rcu_leave(struct actor *a)
+{
+	(void)a;
+	rcu_read_unlock();
+}
+
+/* A busy reader guards another object than the one that is waited for: most do. */
+static void shazptr_op(struct actor *a)
+{
+	(void)a;
+	synchronize_shazptr(&object);
+}
+
+static void shazptr_enter(struct actor *a)
+{
+	struct shazptr_guard guard = shazptr_acquire(&other);
+
+	memcpy(a->object, &guard, sizeof guard);
+}
+
+static void shazptr_leave(struct actor *a)
+{
+	struct shazptr_guard guard;
+
+	memcpy(&guard, a->object, sizeof guard);
+	shazptr_clear(guard);
+}
+
+static void hazptr_op(struct actor *a)
+{
+	(void)a;
+	synchronize_hazptr(&object);
+}
+
+static void hazptr_enter(struct actor *a)
+{
+	hazptr_t *slot = hazptr_alloc(NULL);
+
+	hazptr_set(slot, &other);
+	a->object[0] = slot;
+}
+
+static void hazptr_leave(struct actor *a)
+{
+	hazptr_free(NULL, a->object[0]);
+}
+
+static void srcu_op(struct actor *a)
+{
+	(void)a;
+	synchronize_srcu(&srcu);
+}
+
+static void srcu_enter(struct actor *a)
+{
+	a->object[0] = (void *)(uintptr_t)srcu_read_lock(&srcu);
+}
+
+static void srcu_leave(struct actor *a)
+{
+	srcu_read_unlock(&srcu, (int)(uintptr_t)a->object[0]);
+}
+
+static void rwsem_op(struct actor *a)
+{
+	(void)a;
+	percpu_down_write(&sem);
+	percpu_up_write(&sem);
+}
+
+static void rwsem_enter(struct actor *a)
+{
+	(void)a;
+	percpu_down_read(&sem);
+}
+
+static void rwsem_leave(struct actor *a)
+{
+	(void)a;
+	percpu_up_read(&sem);
+}
+
+#define WAIT(what, f)                                                                                                             \
+	{ .group = "wait", .name = what, .setup = setup, .op = f##_op, .enter = f##_enter, .leave = f##_leave, .warm = 3, .ops = 20, \
+	  .waits = true }
+#define rcu_expedited_enter rcu_enter
+#define rcu_expedited_leave rcu_leave
+const struct workload scale_waits[] = {
+	WAIT("synchronize_rcu", rcu),
+	WAIT("synchronize_rcu_expedited", rcu_expedited),
+	WAIT("synchronize_shazptr", shazptr),
+	WAIT("synchronize_hazptr", hazptr),
+	WAIT("synchronize_srcu", srcu),
+	WAIT("percpu_down_write", rwsem),
+	{ 0 }
+};
