@@ -90,7 +90,7 @@
 	X(table_resize_inherited) X(table_locks_inherited) X(table_callback_lost) X(table_end_unlocked) X(table_end_keeps) \
 	X(wfcq_last_unchecked) X(wfcq_clears_late) X(wfcq_head_kept_empty) X(wfcq_no_tail) X(wfcq_spliced_twice) \
 	X(wfcq_waits_blind) X(lfq_number_again) X(lfq_last_left) X(lfq_tail_left) X(lfq_tail_first) X(table_seed_twice) \
-	X(vq_mute) X(vq_ring_mute) X(vq_close_mute) X(vq_passes_no_wake) X(vq_wakes_once) X(vq_no_gp) \
+	X(vq_mute) X(vq_keeps_again) X(vq_ring_mute) X(vq_close_mute) X(vq_passes_no_wake) X(vq_wakes_once) X(vq_no_gp) \
 	X(table_line_early) X(table_unlink_full) X(table_walk_twice) X(table_walk_last) X(table_link_protects) X(table_walk_wide) \
 	X(map_try_once) X(map_link_late) X(map_walk_twice) X(wfs_unmarked) X(wfs_link_unseen) X(wfs_section_ends) \
 	X(lfs_section_ends) X(map_zero_first) X(table_lock_moved) X(table_kept_never) X(table_kept_open)

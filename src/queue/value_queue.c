@@ -54,7 +54,7 @@
 #else
 #define FIRST_CELLS 64u
 #define MAX_CELLS 4096u
-#define SPINS 200u /* takes some microseconds */
+#define SPINS 40u /* a microsecond or two, as a sleep costs: more keeps the CPU from the thread that is waited for */
 #endif
 #define MIN_CELLS 4u
 #define FIRST_BYTES (1u << 16)

@@ -12,10 +12,15 @@
 
 /* A position has the number of an element of the ring above these bits. */
 #define VQ_UNIT 8u
-#define VQ_AGAIN 1u   /* the next claim here wakes a sleeper, if the one that was woken does not run */
+#define VQ_AGAIN 1u   /* a later claim here wakes a sleeper, if the one that was woken does not run */
 #define VQ_WAITERS 2u /* the next claim here wakes a sleeper */
 #define VQ_CLOSED 4u  /* flag of a tail of which no further claim succeeds */
 #define VQ_FLAGS (VQ_AGAIN | VQ_WAITERS | VQ_CLOSED)
+#if defined(QUIESCE_SIM)
+#define VQ_AGAIN_CELLS 2u
+#else
+#define VQ_AGAIN_CELLS 8u /* the claim of the last of so many cells clears VQ_AGAIN */
+#endif
 #define VQ_FULL 1u /* flag in the number of a cell that has an element */
 
 #define VQ_NEXT_RING 0 /* a claim returns this if the ring is closed */
@@ -48,6 +53,20 @@ QUIESCE_LOCAL uint64_t vq_place(uint64_t word)
 QUIESCE_LOCAL uint64_t vq_wakes(uint64_t word)
 {
 	return word & (VQ_WAITERS | VQ_AGAIN);
+}
+
+/* Return VQ_AGAIN if a claim of @nr cells from @word on leaves it to a later claim, which is all that it has to do then. */
+QUIESCE_LOCAL uint64_t vq_kept(uint64_t word, uint64_t nr)
+{
+	if (quiesce_likely(!(word & VQ_AGAIN)) || word & VQ_WAITERS)
+		return 0;
+	return (word ^ (word + nr * VQ_UNIT)) & -(uint64_t)(VQ_AGAIN_CELLS * VQ_UNIT) && !QUIESCE_MUTANT(vq_keeps_again) ? 0 : VQ_AGAIN;
+}
+
+/* Return the tail or head after a claim of @nr cells from @word on. */
+QUIESCE_LOCAL uint64_t vq_after(uint64_t word, uint64_t nr)
+{
+	return (vq_place(word) + nr * VQ_UNIT) | vq_kept(word, nr);
 }
 
 /* Return the number of elements from position @head to position @tail, in units. */
@@ -203,7 +222,7 @@ QUIESCE_LOCAL int64_t vq_try_push(struct quiesce__vq_ring *ring, uint64_t max, s
 		if (quiesce_likely(vq_is_free(claim->number, claim->lap))) {
 			nr = max == 1 ? 1 : vq_count_cells(ring, claim, max, vq_is_free);
 			/* VQ5: release, pairs with VQ5 in vq_try_push() and vq_try_pop() */
-			if (quiesce_likely(quiesce_cmpxchg(VQ5, &ring->tail, &tail, vq_place(tail) + nr * VQ_UNIT)))
+			if (quiesce_likely(quiesce_cmpxchg(VQ5, &ring->tail, &tail, vq_after(tail, nr))))
 				return (int64_t)nr;
 		/* Relaxed: the tail was loaded before (VQ5, I2). */
 		} else if (vq_between(quiesce_load_relaxed(&ring->head), tail) == vq_capacity(ring)) {
@@ -229,7 +248,7 @@ QUIESCE_LOCAL int64_t vq_try_pop(struct quiesce__vq_ring *ring, uint64_t max, st
 		if (quiesce_likely(vq_is_full(claim->number, claim->lap))) {
 			nr = max == 1 ? 1 : vq_count_cells(ring, claim, max, vq_is_full);
 			/* VQ5: release, pairs with VQ5 in vq_try_pop() */
-			if (quiesce_likely(quiesce_cmpxchg(VQ5, &ring->head, &head, vq_place(head) + nr * VQ_UNIT)))
+			if (quiesce_likely(quiesce_cmpxchg(VQ5, &ring->head, &head, vq_after(head, nr))))
 				return (int64_t)nr;
 			continue;
 		}
@@ -247,7 +266,7 @@ QUIESCE_LOCAL void vq_pushed(struct value_queue *q, const struct quiesce__vq_cla
 	uint64_t flags = QUIESCE_MUTANT(vq_mute) ? 0 : vq_wakes(claim->at);
 
 	vq_leave(q);
-	if (quiesce_unlikely(flags))
+	if (quiesce_unlikely(flags) && !vq_kept(claim->at, nr))
 		quiesce__vq_wake_takers(q, flags, nr);
 }
 
@@ -256,7 +275,7 @@ QUIESCE_LOCAL void vq_popped(struct value_queue *q, const struct quiesce__vq_cla
 	uint64_t flags = QUIESCE_MUTANT(vq_mute) ? 0 : vq_wakes(claim->at);
 
 	vq_leave(q);
-	if (quiesce_unlikely(flags))
+	if (quiesce_unlikely(flags) && !vq_kept(claim->at, nr))
 		quiesce__vq_wake_pushers(q, flags, nr);
 }
 

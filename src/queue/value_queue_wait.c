@@ -4,8 +4,8 @@
  * Idea.  A sleeper announces itself in the word that the thread for which it waits is to exchange next: a taker in the tail,
  * a pusher in the head.  So a push or pop has neither a fence nor a load for it.  The claim that finds VQ_WAITERS clears it,
  * and wakes one sleeper for each of its cells once they are published.  As long as elements come faster than sleepers wake,
- * that is one system call.  If more threads sleep, it sets VQ_AGAIN: a claim that finds that, and that the woken thread has
- * not run for a while, wakes the next one.
+ * that is one system call.  If more threads sleep, it sets VQ_AGAIN.  Claims leave that as it is, but for one of as many as
+ * take VQ_AGAIN_CELLS: if that finds that the woken thread has not run for a while, it wakes the next one.
  *
  *	sleeper                                     claimer
  *	event loaded                                tail exchanged: it had the flag, and has it no more
@@ -31,10 +31,8 @@
 
 #if defined(QUIESCE_SIM)
 #define AGAIN_NS 0u
-#define AGAIN_CLAIMS 1u
 #else
 #define AGAIN_NS 1000000u /* less, and streams of elements wake threads that find none */
-#define AGAIN_CLAIMS 8u   /* one of as many asks for the time */
 #endif
 
 /* Announce the caller; returns the event to sleep on. */
@@ -81,12 +79,9 @@ static bool wakes_again(struct quiesce__vq_sleepers *sleepers, bool *ret_stays)
 {
 	uint64_t since = quiesce_load_relaxed(&sleepers->since); /* Relaxed: it only decides about a further wake. */
 
-	uint32_t claims = quiesce_load_relaxed(&sleepers->claims); /* Relaxed: a count that may miss some. */
-
 	if (!since || !quiesce_load_relaxed(&sleepers->nr)) /* Relaxed: the same. */
 		return false;
-	quiesce_store_relaxed(&sleepers->claims, claims + 1); /* Relaxed: the same. */
-	*ret_stays = claims % AGAIN_CLAIMS || platform_now_ns() < since + AGAIN_NS;
+	*ret_stays = platform_now_ns() < since + AGAIN_NS;
 	return !*ret_stays;
 }
 

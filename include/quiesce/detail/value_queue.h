@@ -20,8 +20,7 @@ struct quiesce__vq_sleepers {
 	uint32_t event; /* futex; changes before each wake */
 	uint32_t nr;    /* threads that sleep or are about to */
 	uint64_t since; /* time of the last wake, until the thread runs; then 0 */
-	uint32_t claims; /* since then */
-	char pad[2 * QUIESCE_CACHELINE - 4 * sizeof(uint32_t) - sizeof(uint64_t)];
+	char pad[2 * QUIESCE_CACHELINE - 2 * sizeof(uint32_t) - sizeof(uint64_t)];
 };
 
 /* Private.  The words that change with each operation are in the rings. */

@@ -33,7 +33,7 @@
  * blocks them for ever.  A sleeper that was woken and does not run delays the wakes of others by at
  * most 1 ms and 8 pushes: the last of these wakes the next one.
  *
- * Sleep.  A call that waits pauses for some microseconds, then sleeps on a futex.  Pushes and pops pay
+ * Sleep.  A call that waits pauses for a microsecond or two, then sleeps on a futex.  Pushes and pops pay
  * nothing for that unless a thread sleeps.  A push of many wakes a thread for each element; pushes
  * that follow leave the rest to the woken thread, which wakes two more if there are further elements,
  * until it has not run for 1 ms.  The same holds for pops and the sleepers of a full queue.
