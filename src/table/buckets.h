@@ -162,16 +162,19 @@ void quiesce__bucket_shorten_all(const struct quiesce__table *table, struct quie
 /* Lock a bucket; false if it has moved. */
 bool quiesce__bucket_lock(struct quiesce__bucket *line);
 
-/* Lock a bucket if that takes no wait, and the bucket has not moved. */
-QUIESCE_LOCAL bool quiesce__bucket_trylock(struct quiesce__bucket *line)
+/* Lock a bucket if that takes no wait, the bucket has not moved, and its header still is @header. */
+QUIESCE_LOCAL bool quiesce__bucket_trylock_from(struct quiesce__bucket *line, uint64_t header)
 {
-	uint64_t header = quiesce_load_relaxed(&line->word[0]); /* Relaxed: the exchange decides. */
-
 	if (quiesce_unlikely(header & (QUIESCE_BUCKET_LOCKED | QUIESCE_BUCKET_MOVED)))
 		if (header & QUIESCE_BUCKET_LOCKED || !QUIESCE_MUTANT(table_lock_moved))
 			return false;
 	/* BK1: full, pairs with BK1 in quiesce__bucket_unlock() */
 	return quiesce_likely(quiesce_cmpxchg(BK1, &line->word[0], &header, header | QUIESCE_BUCKET_LOCKED));
+}
+
+QUIESCE_LOCAL bool quiesce__bucket_trylock(struct quiesce__bucket *line)
+{
+	return quiesce__bucket_trylock_from(line, quiesce_load_relaxed(&line->word[0])); /* Relaxed: the exchange decides. */
 }
 
 QUIESCE_LOCAL void quiesce__bucket_unlock(struct quiesce__bucket *line, uint64_t flags)
@@ -223,21 +226,28 @@ QUIESCE_LOCAL bool quiesce__count_fast(const struct quiesce__table *table, const
 #define QUIESCE_AT_BEGIN ((struct quiesce__bucket *)0)   /* nothing has been done */
 #define QUIESCE_AT_SECTION ((struct quiesce__bucket *)1) /* a section was entered; any other value: and the bucket was locked */
 
-/* Enter a section, and lock the bucket of @hash if it has not moved and is not locked.  Returns the state. */
-QUIESCE_LOCAL struct quiesce__bucket *quiesce__update_try(struct quiesce__table *table, uint64_t hash)
+/* Enter a section.  Returns the first line of the bucket of @hash, which is not locked yet, or the state. */
+QUIESCE_LOCAL struct quiesce__bucket *quiesce__update_enter(struct quiesce__table *table, uint64_t hash)
 {
 	const struct quiesce__buckets *array;
-	struct quiesce__bucket *line;
 
 	if (quiesce_unlikely(!quiesce__rcu_read_trylock()))
 		return QUIESCE_AT_BEGIN;
 	array = quiesce__buckets_of(table);
-	if (quiesce_unlikely(!array))
-		return QUIESCE_AT_SECTION;
-	line = quiesce__bucket_in(array, hash);
+	return quiesce_unlikely(!array) ? QUIESCE_AT_SECTION : quiesce__bucket_in(array, hash);
+}
+
+/* Enter a section, and lock the bucket of @hash if it has not moved and is not locked.  Returns the state. */
+QUIESCE_LOCAL struct quiesce__bucket *quiesce__update_try(struct quiesce__table *table, uint64_t hash)
+{
+	struct quiesce__bucket *line = quiesce__update_enter(table, hash);
+
+	if (quiesce_unlikely((uintptr_t)line <= (uintptr_t)QUIESCE_AT_SECTION))
+		return line;
 	return quiesce_likely(quiesce__bucket_trylock(line)) ? line : QUIESCE_AT_SECTION;
 }
 
+/* True if a state is a line. */
 QUIESCE_LOCAL bool quiesce__is_locked(const struct quiesce__bucket *at)
 {
 	return quiesce_likely((uintptr_t)at > (uintptr_t)QUIESCE_AT_SECTION);

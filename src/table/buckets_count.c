@@ -20,9 +20,11 @@ enum { PUT_IN = QUIESCE_PUT_IN, TAKEN_OUT = QUIESCE_TAKEN_OUT, NR_WORDS };
 #if defined(QUIESCE_SIM)
 #define PERCPU_LINES 16u
 #define IDS_FOR_ONE 1024u
+#define LATE 1024u
 #else
 #define PERCPU_LINES 256u /* lines of an array from which on the counts of 256 CPUs take less memory than the array */
 #define IDS_FOR_ONE 4u /* a sum reads a word of each CPU: this many words cost as much as an update */
+#define LATE 4u /* a table that is nearly full is summed up so rarely that it may grow late by a 32nd of its capacity */
 #endif
 
 int quiesce__counts_begin(struct quiesce__table *table)
@@ -178,6 +180,7 @@ void quiesce__count_checked(struct quiesce__table *table, struct quiesce__bucket
 	uint64_t min = 1 + quiesce__percpu_nr_sets(&counts->percpu) / IDS_FOR_ONE, max = capacity >> (sample_shift(lines) + 3);
 	uint64_t up = capacity > sum ? capacity - sum : 0, down = sum > low ? sum - low : 0, few = up < down ? up : down;
 
+	min = min > max / LATE ? min : max / LATE;
 	min = min < max ? min : max + 1;
 	few >>= sample_shift(lines) + 1;
 	quiesce_store_relaxed(&array->until_sum, (int64_t)(few > min ? few : min)); /* Relaxed: an interval. */

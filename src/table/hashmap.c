@@ -12,10 +12,17 @@
  *     replaced: their pairs are copied to empty indices of the first line and to new lines, and the old lines stay unchanged.
  *     So a reader that loads the link, then the first line, then the lines of the link misses no pair; and a reader that
  *     loads the first line, then no link, has missed no pair unless the count has been raised.
+ * I4. The usual update searches the keys of a bucket of one line or two before it locks the bucket, so that less is done between the
+ *     locked instruction and the end.  The exchange that takes the lock fails if the header has changed since the search began: so
+ *     no key has been written into the first line (I1).  Under the lock the link, and the header of the second line, are
+ *     compared with those of the search.  Values are loaded under the lock.
+ *
+ * Iteration: hashmap_walk.c.  Removal of several keys: hashmap_erase.c.
  *
  * HM1  value removed, then another key written                     | key read, then the value
  *      key written, then count raised                              | count read, then the keys; value read, then the count again
  * HM2  count raised, then the value; a line filled in, then linked | found, then used
+ * BK1  see buckets.c
  */
 #include "hashmap.h"
 
@@ -29,24 +36,7 @@
 #define LAST_KEY (2 * QUIESCE_MAP_PAIRS - 1)
 #define ONE_KEY (QUIESCE_BUCKET_FLAGS + 1)
 
-/* A word of a line, for the holder of the bucket's lock. */
-static uint64_t word_at(const struct quiesce__bucket *line, unsigned int i)
-{
-	return quiesce_load_relaxed(&line->word[i]); /* Relaxed: it changes under the lock only. */
-}
-
-static struct quiesce__bucket *linked(const struct quiesce__bucket *line)
-{
-	return (struct quiesce__bucket *)(uintptr_t)word_at(line, QUIESCE_MAP_LINK);
-}
-
 /* ---- a bucket, under its lock ---- */
-
-static void set_value(struct quiesce__bucket *line, unsigned int i, uint64_t value)
-{
-	/* HM2: release, pairs with HM2 in hashmap_lookup() and quiesce__hashmap_search() and read_pair() */
-	quiesce_store_release(HM2, &line->word[i + 1], value);
-}
 
 /* Write a key at an index that has no value. */
 static void write_key(struct quiesce__bucket *line, unsigned int i, uint64_t key)
@@ -80,11 +70,16 @@ QUIESCE_LOCAL unsigned int empty_index(const struct quiesce__bucket *line)
 	return 0x13151310u >> 4 * empty & 7; /* a digit for each set of empty pairs: the index of the first */
 }
 
-/* Put a pair at @i, the index_of() its key, which has no value; or at an empty index, if @i is 0: false if there is none.  A key that
- * is there is written again, as that takes less time than a branch. */
+/* The index where a pair can be put: @i, the index_of() its key, which has no value; or an empty index, if @i is 0; 0 if there is
+ * none. */
+QUIESCE_LOCAL unsigned int hole_at(const struct quiesce__bucket *line, unsigned int i)
+{
+	return i | (empty_index(line) & -(unsigned int)(i == 0));
+}
+
+/* Put a pair at hole_at() its key; false if that is 0.  A key that is there is written again, as that takes less time than a branch. */
 QUIESCE_LOCAL bool put_at(struct quiesce__bucket *line, unsigned int i, uint64_t key, uint64_t value)
 {
-	i |= empty_index(line) & -(unsigned int)(i == 0);
 	if (quiesce_unlikely(!i))
 		return false;
 	write_key(line, i, key);
@@ -94,7 +89,7 @@ QUIESCE_LOCAL bool put_at(struct quiesce__bucket *line, unsigned int i, uint64_t
 
 static bool put_in_hole(struct quiesce__bucket *line, uint64_t key, uint64_t value)
 {
-	return put_at(line, index_of(line, key), key, value);
+	return put_at(line, hole_at(line, index_of(line, key)), key, value);
 }
 
 /* Put the pair at an empty index of the lines behind @second, if the bucket keeps empty lines; false if there is none. */
@@ -231,13 +226,14 @@ static bool move_line(const struct quiesce__table *table, const struct quiesce__
 	return true;
 }
 
+static unsigned int pairs_in(const struct quiesce__bucket *line)
+{
+	return (word_at(line, 2) != 0) + (word_at(line, 4) != 0) + (word_at(line, 6) != 0);
+}
+
 static uint64_t number_in(const struct quiesce__bucket *line)
 {
-	uint64_t nr = 0;
-
-	for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
-		nr += word_at(line, i + 1) != 0;
-	return nr;
+	return pairs_in(line);
 }
 
 const struct quiesce__buckets_kind quiesce__hashmap_kind = {
@@ -267,6 +263,91 @@ int quiesce_hashmap_init(struct hashmap *map)
 	return quiesce_hashmap_init_seeded(map, platform_random());
 }
 
+/* ---- the usual update: a bucket of one line or two, whose keys are searched before it is locked (I4) ---- */
+
+struct two_lines {
+	struct quiesce__bucket *first, *second;
+	unsigned int in_first, in_second; /* index_of() the key */
+};
+
+/* Return @yes if @condition, else @no; without a branch, because it could not be predicted. */
+QUIESCE_LOCAL uint64_t choose(bool condition, uint64_t yes, uint64_t no)
+{
+	return no ^ ((yes ^ no) & -(uint64_t)condition);
+}
+
+/* The header of the first line of a bucket that is not locked, before a search. */
+QUIESCE_LOCAL uint64_t header_before(const struct quiesce__bucket *line)
+{
+	/* BK1: acquire, pairs with BK1 in quiesce__bucket_unlock() */
+	return quiesce_load_acquire(BK1, &line->word[0]);
+}
+
+/* Lock the bucket after a search, if that takes no wait, and no key has been written into its first line since @header was loaded. */
+QUIESCE_LOCAL bool lock_searched(struct quiesce__bucket *line, uint64_t header)
+{
+	if (QUIESCE_MUTANT(map_found_early))
+		return quiesce__bucket_trylock(line);
+	return quiesce__bucket_trylock_from(line, header);
+}
+
+/* True if the locked bucket has the second line that it had before, or none: @second is NULL. */
+QUIESCE_LOCAL bool has_same_link(const struct quiesce__bucket *line, const struct quiesce__bucket *second)
+{
+	return quiesce_likely(linked(line) == second) || QUIESCE_MUTANT(map_link_unchecked);
+}
+
+static struct quiesce__bucket *linked_before(const struct quiesce__bucket *line)
+{
+	/* HM2: acquire, pairs with HM2 in put_behind() and rebuild() */
+	return (struct quiesce__bucket *)(uintptr_t)quiesce_load_consume(HM2, &line->word[QUIESCE_MAP_LINK]);
+}
+
+/* Search both lines of a bucket and then lock it, in a section.  Returns the state: QUIESCE_AT_SECTION, or the bucket is locked.
+ * *@ret_good: it is locked, has not changed meanwhile, and has no more lines. */
+QUIESCE_LOCAL struct quiesce__bucket *lock_two(struct two_lines *t, uint64_t header, uint64_t key, bool *ret_good)
+{
+	struct quiesce__bucket *line = t->first;
+	/* HM1: acquire, pairs with HM1 in write_key() */
+	uint64_t behind = quiesce_load_acquire(HM1, &t->second->word[0]);
+
+	t->in_first = index_of(line, key);
+	t->in_second = index_of(t->second, key);
+	if (!lock_searched(line, header))
+		return QUIESCE_AT_SECTION;
+	*ret_good = has_same_link(line, t->second) && quiesce_likely(!linked(t->second)) &&
+		    quiesce_likely(word_at(t->second, 0) == behind || QUIESCE_MUTANT(map_second_unchecked));
+	return line;
+}
+
+/* The key's value; 0 if there is none.  Else *@ret_line has it at *@ret_index. */
+QUIESCE_LOCAL uint64_t value_in_two(const struct two_lines *t, struct quiesce__bucket **ret_line, unsigned int *ret_index)
+{
+	uint64_t value = value_at(t->first, t->in_first), behind = value_at(t->second, t->in_second);
+
+	*ret_line = (struct quiesce__bucket *)(uintptr_t)choose(value != 0, (uintptr_t)t->first, (uintptr_t)t->second);
+	*ret_index = (unsigned int)choose(value != 0, t->in_first, t->in_second);
+	return value | behind;
+}
+
+/* Put a pair into the first of the lines that has a hole; false if none has. */
+QUIESCE_LOCAL bool put_in_two(const struct two_lines *t, uint64_t key, uint64_t value)
+{
+	unsigned int first = hole_at(t->first, t->in_first), second = hole_at(t->second, t->in_second);
+	uintptr_t line = choose(first != 0, (uintptr_t)t->first, (uintptr_t)t->second);
+
+	return put_at((struct quiesce__bucket *)line, (unsigned int)choose(first != 0, first, second), key, value);
+}
+
+/* True if quiesce__bucket_shorten() has nothing to do after the removal of a pair from @line. */
+QUIESCE_LOCAL bool stays_as_long(const struct two_lines *t, const struct quiesce__bucket *line)
+{
+	unsigned int first = pairs_in(t->first), left = first + pairs_in(t->second) - 1;
+
+	first -= line == t->first;
+	return left >= QUIESCE_MAP_PAIRS + (first + 1u < QUIESCE_MAP_PAIRS);
+}
+
 /* ---- updates ---- */
 
 /* Under the lock: a key that has a value keeps it (@keep), or gets @value.  -EAGAIN: an overflow line is needed. */
@@ -283,7 +364,7 @@ static int insert_locked(struct quiesce__update *u, uint64_t key, uint64_t value
 		return 0;
 	}
 	*ret_other = 0;
-	return put_at(first, i, key, value) || put_behind(u->array, first, key, value, u) ? 0 : -EAGAIN;
+	return put_at(first, hole_at(first, i), key, value) || put_behind(u->array, first, key, value, u) ? 0 : -EAGAIN;
 }
 
 static __attribute__((noinline)) int insert_any(struct hashmap *map, uint64_t key, uint64_t value, bool keep, uint64_t *ret_other,
@@ -309,29 +390,59 @@ static __attribute__((noinline)) int insert_any(struct hashmap *map, uint64_t ke
 	return err;
 }
 
-QUIESCE_LOCAL int insert(struct hashmap *map, uint64_t key, uint64_t value, bool keep, uint64_t *ret_other)
+/* End an insertion that was made in the locked bucket, or was not, because there is @other. */
+QUIESCE_LOCAL int insert_end(struct hashmap *map, struct quiesce__bucket *line, uint64_t other, bool keep, uint64_t *ret_other)
 {
-	uint64_t seed = quiesce__seed_of(&map->table), other;
-	struct quiesce__bucket *line = QUIESCE_AT_BEGIN;
-	unsigned int i;
-
-	if (quiesce_likely(value && seed))
-		line = quiesce__update_try(&map->table, quiesce_hash_u64(key, seed));
-	if (!quiesce__is_locked(line))
-		return insert_any(map, key, value, keep, ret_other, line);
-	i = index_of(line, key);
-	other = value_at(line, i);
-	if (other) {
-		if (!keep)
-			set_value(line, i, value);
-	} else if (quiesce_unlikely(linked(line) || !put_at(line, i, key, value))) {
-		return insert_any(map, key, value, keep, ret_other, line);
-	}
 	if (ret_other)
 		*ret_other = other;
 	if (other)
 		return (int)quiesce__update_finish(&map->table, line, 0, (uint64_t)(keep ? -EEXIST : 0));
 	return (int)quiesce__update_finish(&map->table, line, 1, 0);
+}
+
+static __attribute__((noinline)) int insert_in_two(struct hashmap *map, uint64_t key, uint64_t value, bool keep, uint64_t *ret_other,
+						   struct quiesce__bucket *line, struct quiesce__bucket *second, uint64_t header)
+{
+	struct two_lines two = { line, second, 0, 0 };
+	struct quiesce__bucket *at;
+	uint64_t other;
+	unsigned int i;
+	bool good = false;
+
+	line = lock_two(&two, header, key, &good);
+	if (!good)
+		return insert_any(map, key, value, keep, ret_other, line);
+	other = value_in_two(&two, &at, &i);
+	if (!other && quiesce_unlikely(!put_in_two(&two, key, value)))
+		return insert_any(map, key, value, keep, ret_other, line);
+	if (other && !keep)
+		set_value(at, i, value);
+	return insert_end(map, line, other, keep, ret_other);
+}
+
+QUIESCE_LOCAL int insert(struct hashmap *map, uint64_t key, uint64_t value, bool keep, uint64_t *ret_other)
+{
+	uint64_t seed = quiesce__seed_of(&map->table), other, header;
+	struct quiesce__bucket *line = QUIESCE_AT_BEGIN, *second;
+	unsigned int i;
+
+	if (quiesce_likely(value && seed))
+		line = quiesce__update_enter(&map->table, quiesce_hash_u64(key, seed));
+	if (!quiesce__is_locked(line))
+		return insert_any(map, key, value, keep, ret_other, line);
+	header = header_before(line);
+	second = linked_before(line);
+	if (second)
+		return insert_in_two(map, key, value, keep, ret_other, line, second, header);
+	i = index_of(line, key);
+	if (!lock_searched(line, header))
+		return insert_any(map, key, value, keep, ret_other, QUIESCE_AT_SECTION);
+	other = value_at(line, i);
+	if (!has_same_link(line, NULL) || (!other && quiesce_unlikely(!put_at(line, hole_at(line, i), key, value))))
+		return insert_any(map, key, value, keep, ret_other, line);
+	if (other && !keep)
+		set_value(line, i, value);
+	return insert_end(map, line, other, keep, ret_other);
 }
 
 int quiesce_hashmap_insert(struct hashmap *map, uint64_t key, uint64_t value, uint64_t *ret_existing)
@@ -371,22 +482,57 @@ static __attribute__((noinline)) uint64_t change_any(struct hashmap *map, uint64
 	return found;
 }
 
+/* End a change of @found to @value, 0: a removal. */
+QUIESCE_LOCAL uint64_t change_end(struct hashmap *map, struct quiesce__bucket *line, uint64_t found, uint64_t value)
+{
+	return value ? quiesce__update_finish(&map->table, line, 0, found) : quiesce__update_finish(&map->table, line, -1, found);
+}
+
+static __attribute__((noinline)) uint64_t change_in_two(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value, const char *call,
+							struct quiesce__bucket *line, struct quiesce__bucket *second, uint64_t header)
+{
+	struct two_lines two = { line, second, 0, 0 };
+	struct quiesce__bucket *at;
+	uint64_t found;
+	unsigned int i;
+	bool good = false;
+
+	line = lock_two(&two, header, key, &good);
+	if (!good)
+		return change_any(map, key, old, value, call, line);
+	found = value_in_two(&two, &at, &i);
+	if (!found || (old && found != old))
+		return quiesce__update_finish(&map->table, line, 0, 0);
+	if (!value && quiesce_unlikely(!stays_as_long(&two, at)))
+		return change_any(map, key, old, value, call, line);
+	set_value(at, i, value);
+	return change_end(map, line, found, value);
+}
+
 QUIESCE_LOCAL uint64_t change(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value, const char *call)
 {
-	uint64_t seed = quiesce__seed_of(&map->table), found;
-	struct quiesce__bucket *line = QUIESCE_AT_BEGIN;
+	uint64_t seed = quiesce__seed_of(&map->table), found, header;
+	struct quiesce__bucket *line = QUIESCE_AT_BEGIN, *second;
 	unsigned int i;
 
 	if (quiesce_likely(seed && !quiesce__table_is_empty(&map->table)))
-		line = quiesce__update_try(&map->table, quiesce_hash_u64(key, seed));
-	if (!quiesce__is_locked(line) || quiesce_unlikely(linked(line)))
+		line = quiesce__update_enter(&map->table, quiesce_hash_u64(key, seed));
+	if (!quiesce__is_locked(line))
 		return change_any(map, key, old, value, call, line);
+	header = header_before(line);
+	second = linked_before(line);
+	if (second)
+		return change_in_two(map, key, old, value, call, line, second, header);
 	i = index_of(line, key);
+	if (!lock_searched(line, header))
+		return change_any(map, key, old, value, call, QUIESCE_AT_SECTION);
+	if (!has_same_link(line, NULL))
+		return change_any(map, key, old, value, call, line);
 	found = value_at(line, i);
 	if (!found || (old && found != old))
 		return quiesce__update_finish(&map->table, line, 0, 0);
 	set_value(line, i, value);
-	return value ? quiesce__update_finish(&map->table, line, 0, found) : quiesce__update_finish(&map->table, line, -1, found);
+	return change_end(map, line, found, value);
 }
 
 int quiesce_hashmap_replace(struct hashmap *map, uint64_t key, uint64_t old, uint64_t value)
@@ -437,73 +583,6 @@ int quiesce_hashmap_update(struct hashmap *map, uint64_t key, uint64_t (*fn)(uin
 	if (ret_old)
 		*ret_old = old;
 	return err;
-}
-
-/* hashmap_remove_if(), or hashmap_clear(), which has no function. */
-struct choice {
-	bool (*match)(uint64_t key, uint64_t value, void *arg);
-	void *arg;
-	size_t removed;
-};
-
-/* A bucket that several smaller ones are moving to has also pairs of other positions, which have their turn later; a clear
- * removes them, too. */
-static bool matches(const struct choice *c, const struct quiesce__table *table, const struct quiesce__table_iter *iter, uint64_t key,
-		    uint64_t value)
-{
-	return value && (!c->match || ((!iter->partly || quiesce__iter_covers(iter, hash_of(table, key))) && c->match(key, value, c->arg)));
-}
-
-/* Remove pairs from the bucket of the position of @iter; false if there are no more buckets. */
-static bool clear_bucket(struct hashmap *map, struct quiesce__table_iter *iter, struct choice *c)
-{
-	struct quiesce__update u = { .nr_spare = 0 };
-	int nr = 0;
-
-	quiesce__iter_skip_unused(&map->table, iter);
-	rcu_read_lock();
-	if (!quiesce__iter_lock(&map->table, iter, &u)) {
-		rcu_read_unlock();
-		return false;
-	}
-	for (struct quiesce__bucket *line = u.line; line; line = linked(line))
-		for (unsigned int i = 1; i < QUIESCE_MAP_LINK; i += 2)
-			if (matches(c, &map->table, iter, word_at(line, i), word_at(line, i + 1))) {
-				set_value(line, i, 0);
-				nr++;
-			}
-	if (nr && c->match)
-		quiesce__bucket_shorten_all(&map->table, &u);
-	else if (nr)
-		quiesce__bucket_shorten_front(&map->table, &u);
-	c->removed += (size_t)nr;
-	quiesce__iter_leave(iter);
-	quiesce__update_end(&map->table, &u, -nr);
-	quiesce__update_done(&map->table, &u);
-	return true;
-}
-
-static size_t clear(struct hashmap *map, struct choice c)
-{
-	struct quiesce__table_iter iter;
-
-	quiesce__iter_begin(&iter);
-	while (clear_bucket(map, &iter, &c))
-		;
-	return c.removed;
-}
-
-void quiesce_hashmap_clear(struct hashmap *map)
-{
-	if (quiesce__table_usable(&map->table, "hashmap_clear()"))
-		clear(map, (struct choice){ .match = NULL });
-}
-
-size_t quiesce_hashmap_remove_if(struct hashmap *map, bool (*match)(uint64_t key, uint64_t value, void *arg), void *arg)
-{
-	if (!quiesce__table_usable(&map->table, "hashmap_remove_if()"))
-		return 0;
-	return clear(map, (struct choice){ .match = match, .arg = arg });
 }
 
 void quiesce_hashmap_destroy(struct hashmap *map)

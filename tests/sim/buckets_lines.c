@@ -227,6 +227,35 @@ static void setup_keep(enum world_kind kind)
 }
 BOTH(keep)
 
+/* ---- searched before the lock ---- */
+
+/* Two threads change a bucket of two lines, or of one that becomes two. */
+static void change_pair(void *owner)
+{
+	int *mine = key + (owner ? 20 : 10);
+
+	for (int i = 0; i < 2; i++) {
+		world_insert(mine[i]);
+		world_remove(mine[i]);
+		world_insert(mine[1 - i]);
+		world_insert(mine[i]);
+		world_remove(mine[1 - i]);
+		world_remove(mine[i]);
+	}
+}
+
+static void map_pairs(void)
+{
+	prepare(MAP, 2 + sim_random(3), MANY);
+	for (int owner = 0; owner < 2; owner++)
+		for (int i = 0; i < 2; i++)
+			key[10 + 10 * owner + i] = world_key(owner, 0, -1);
+	sim_assert(quiesce__table_reserve(&world_table->table, 16) == 0); /* it does not become smaller */
+	world_spawn(change_pair, NULL, "owner 0");
+	world_spawn(change_pair, key, "owner 1");
+	world_readers();
+}
+
 #define CHANGE "a lookup of a key that is being changed"
 #define ABSENT "a key that is not visited"
 
@@ -252,5 +281,6 @@ const struct sim_scenario buckets_lines_scenarios[] = {
 	{ "hazard_empty", "the same with hazard pointers", hazard_empty, NULL, NULL },
 	{ "table_keep", "the last overflow line stays behind a full one", table_keep, NULL, CHANGE },
 	{ "map_keep", "the same with a map", map_keep, NULL, CHANGE },
+	{ "map_pairs", "a bucket changes between a search and its lock", map_pairs, NULL, CHANGE },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

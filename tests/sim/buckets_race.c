@@ -278,6 +278,47 @@ static void setup_update(enum world_kind kind)
 static void table_update(void) { setup_update(TABLE); }
 static void map_update(void) { setup_update(MAP); }
 
+/* Two threads insert a key.  One of them needs a second line for it, and then makes a hole in the first: the other, which may have searched
+ * the bucket before that, finds the key. */
+static int full, winners;
+
+static void insert_once(void *fills)
+{
+	struct item *item = world_item_new(key);
+
+	rcu_read_lock(); /* the thread's first section takes another way through an update */
+	rcu_read_unlock();
+	if (hashmap_insert(&world_table->map, world_key_of[key], value_of(item), NULL) == 0)
+		winners++;
+	else
+		world_item_retire(item);
+	if (fills)
+		world_remove(full);
+}
+
+static int judge_once(void)
+{
+	struct item *item = item_of(hashmap_remove(&world_table->map, world_key_of[key]));
+
+	if (winners != 1 || !item || hashmap_remove(&world_table->map, world_key_of[key]))
+		sim_fail("a key was inserted twice");
+	world_item_retire(item);
+	return 0;
+}
+
+static void map_once(void)
+{
+	world_begin(MAP, 16);
+	sim_assert(quiesce__table_reserve(&world_table->table, 16) == 0); /* it does not become smaller */
+	winners = 0;
+	key = world_key(0, 0, -1);
+	world_untracked(key, judge_once);
+	for (int i = 3; i; i--)
+		world_insert(full = world_key(1, 0, -1));
+	world_spawn(insert_once, NULL, "inserter");
+	world_spawn(insert_once, &full, "owner 1");
+}
+
 static void table_race(void) { setup_race(TABLE); }
 static void map_race(void) { setup_race(MAP); }
 
@@ -286,5 +327,6 @@ const struct sim_scenario buckets_race_scenarios[] = {
 	{ "map_race", "the same with a map", map_race, NULL, NULL },
 	{ "table_update", "several updaters of one key, whose bucket is full", table_update, NULL, NULL },
 	{ "map_update", "the same with a map", map_update, NULL, NULL },
+	{ "map_once", "two insert a key, whose bucket has one line or two", map_once, NULL, NULL },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
