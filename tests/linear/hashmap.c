@@ -58,6 +58,24 @@ static void clear(struct event *e)
 	e->found = UNKNOWN;
 }
 
+static bool choose(uint64_t key, uint64_t value, void *op)
+{
+	uint32_t index = is_chosen(value) ? worker_of_key(key) : NO_KEY;
+
+	if (index != NO_KEY)
+		dropped(op, index, value);
+	return index != NO_KEY;
+}
+
+static void erase(struct op *op)
+{
+	size_t nr = hashmap_remove_if(&map, choose, op);
+
+	if (nr != op->nr_drops)
+		wrong("hashmap: hashmap_remove_if() says that it removed %zu keys, and its function chose %u", nr,
+		      (unsigned int)op->nr_drops);
+}
+
 static void perform(struct op *op)
 {
 	struct event *e = &op->event;
@@ -72,6 +90,7 @@ static void perform(struct op *op)
 	case OP_REPLACE: e->done = succeeded(hashmap_replace(&map, op->key, e->expected, e->value), -ENOENT); break;
 	case OP_UPDATE: update(op); break;
 	case OP_CLEAR: clear(e); break;
+	case OP_ERASE: erase(op); break;
 	}
 }
 
@@ -114,5 +133,5 @@ static void tear_down(void)
 	.model = MODEL_MAP, .setup = set_up, .prepare = prepare, .perform = perform, .reserve = reserve,          \
 	.resizes = resizes, .hash = hash, .teardown = tear_down
 
-const struct type hashmap_type = { .name = "hashmap", .iterate = iterate, OF_BOTH };
+const struct type hashmap_type = { .name = "hashmap", .erases = true, .iterate = iterate, OF_BOTH };
 const struct type hashmap_cleared = { .name = "hashmap_cleared", .clears = true, OF_BOTH };

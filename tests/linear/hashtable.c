@@ -189,6 +189,44 @@ static void drop_one(void *object, void *arg)
 	retire(e);
 }
 
+static bool choose(void *object, void *unused)
+{
+	const struct entry *e = object;
+
+	(void)unused;
+	return e->index != NO_KEY && is_chosen(value_in(e, e->key));
+}
+
+static void erase(struct op *op)
+{
+	size_t nr = hashtable_remove_if(&table, choose, drop_one, op);
+
+	if (nr != op->nr_drops)
+		wrong("hashtable: hashtable_remove_if() says that it removed %zu objects, and dropped %u", nr, (unsigned int)op->nr_drops);
+	for (uint32_t i = 0; i < op->nr_drops; i++)
+		if (!is_chosen(op->drops[i].found))
+			wrong("hashtable: hashtable_remove_if() dropped an object that its function had not chosen");
+}
+
+static void drop_target(void *object, void *arg)
+{
+	struct op *op = arg;
+
+	if (op->target)
+		wrong("hashtable: hashtable_remove_all() dropped two objects of a key that had one");
+	op->target = object;
+}
+
+/* Half of the removals are of all objects with the key. */
+static void *take_out(struct op *op)
+{
+	if (op->event.call % 2)
+		return hashtable_remove_key(&table, &op->key);
+	if (hashtable_remove_all(&table, &op->key, drop_target, op) != (op->target != NULL))
+		wrong("hashtable: hashtable_remove_all() reports another number of objects than it dropped");
+	return op->target;
+}
+
 static void perform(struct op *op)
 {
 	struct event *e = &op->event;
@@ -198,11 +236,12 @@ static void perform(struct op *op)
 	case OP_LOOKUP: lookup(op); break;
 	case OP_INSERT: insert(op); break;
 	case OP_SET: e->done = succeeded(hashtable_set(&table, op->fresh, &op->target), 0); break;
-	case OP_REMOVE: op->target = hashtable_remove_key(&table, &op->key); break;
+	case OP_REMOVE: op->target = take_out(op); break;
 	case OP_REPLACE: e->done = succeeded(hashtable_replace(&table, op->target, op->fresh), -ENOENT); break;
 	case OP_DISCARD: e->done = succeeded(hashtable_remove(&table, op->target), -ENOENT); break;
 	case OP_UPDATE: update(op); break;
 	case OP_CLEAR: hashtable_clear(&table, drop_one, op); break;
+	case OP_ERASE: erase(op); break;
 	}
 	if (e->kind == OP_REPLACE || e->kind == OP_DISCARD)
 		e->expected = value_in(op->target, op->key); /* the last value: the object has left the table */
@@ -268,9 +307,9 @@ static void tear_down(void)
 	.model = MODEL_MAP, .prepare = prepare, .perform = perform, .finish = finish, .reserve = reserve,        \
 	.resizes = resizes, .hash = hash, .teardown = tear_down
 
-const struct type hashtable_type_objects = { .name = "hashtable", .setup = set_up, .iterate = iterate, OF_ALL };
+const struct type hashtable_type_objects = { .name = "hashtable", .erases = true, .setup = set_up, .iterate = iterate, OF_ALL };
 
 /* There is no iteration, because it would not protect the objects that it reads. */
-const struct type hashtable_type_hazptr = { .name = "hashtable_hazptr", .setup = set_up_hazptr, OF_ALL };
+const struct type hashtable_type_hazptr = { .name = "hashtable_hazptr", .erases = true, .setup = set_up_hazptr, OF_ALL };
 const struct type hashtable_cleared = { .name = "hashtable_cleared", .clears = true, .setup = set_up, OF_ALL };
 const struct type hashtable_cleared_hazptr = { .name = "hashtable_cleared_hazptr", .clears = true, .setup = set_up_hazptr, OF_ALL };

@@ -9,6 +9,7 @@
 enum space { WORKERS = 1, FIXED, BURST };
 
 static uint64_t worker_key[MAX_KEYS];
+static uint32_t nr_worker_keys;
 
 /* Groups of ids, or of indices, begin and end where nodes of 64 do, near both ends and between them. */
 static const uint32_t group[] = { 0, 60, 4092, 120, 0x3fffc, 1000, 0xfffffc, 0x7ffffff8 };
@@ -30,6 +31,7 @@ void keys_choose(const struct type *type, uint32_t nr, bool alike, uint64_t *ran
 {
 	uint64_t serial = draw(random) & 0xffffffff;
 
+	nr_worker_keys = nr;
 	if (type->in_order) {
 		for (uint32_t i = 0; i < nr; i++)
 			worker_key[i] = group[i / GROUP % NR_GROUPS] + i % GROUP;
@@ -53,6 +55,14 @@ void keys_choose(const struct type *type, uint32_t nr, bool alike, uint64_t *ran
 uint64_t key_of_worker(uint32_t i)
 {
 	return worker_key[i];
+}
+
+uint32_t worker_of_key(uint64_t key)
+{
+	for (uint32_t i = 0; i < nr_worker_keys; i++)
+		if (worker_key[i] == key)
+			return i;
+	return NO_KEY;
 }
 
 uint64_t key_fixed(const struct type *type, uint32_t i)

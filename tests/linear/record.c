@@ -170,8 +170,8 @@ static enum kind choose_kind(struct worker *w)
 	uint32_t weights[NR_KINDS], sum = 0, r;
 	enum kind kind = 0;
 
-	if (type->clears && draw(&w->random) % CLEAR_EVERY == 0)
-		return OP_CLEAR;
+	if ((type->clears || type->erases) && draw(&w->random) % CLEAR_EVERY == 0)
+		return type->clears ? OP_CLEAR : OP_ERASE;
 	for (int i = 0; i < NR_KINDS; i++) {
 		weights[i] = weights_of[type->model][i];
 		if (type->model < MODEL_QUEUE && (i == (removing ? OP_REMOVE : OP_INSERT) || (!removing && i == OP_ALLOC)))
@@ -201,6 +201,11 @@ uint64_t updated(uint64_t value, uint64_t there)
 	case 1: return 0;
 	}
 	return value;
+}
+
+bool is_chosen(uint64_t value)
+{
+	return value >> 43 & 1;
 }
 
 void dropped(struct op *op, uint32_t key, uint64_t value)
@@ -328,7 +333,7 @@ static void start_workers(uint64_t seed)
 	for (struct worker *w = worker; w < worker + MAX_WORKERS; w++) {
 		w->random = (seed + (uint64_t)(w - worker) + 1) * 0x9e3779b97f4a7c15ull | 1;
 		/* One more than the ticks of a round for each worker: the clock is read before an operation begins.  Twice as many,
-		 * because a clear may drop all that the others have put in. */
+		 * because a clear or an erasure may drop all that the others have put in. */
 		w->log = allocate(2 * (ROUND + MAX_WORKERS) * sizeof *w->log);
 		start(&w->thread, work, w);
 	}

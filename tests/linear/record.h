@@ -33,7 +33,8 @@ enum kind {
 	OP_EXCHANGE, /* value, if something is there; found is what was there */
 	OP_UPDATE,   /* stores the result of updated() for value and the value before, which is found */
 	OP_CLEAR,    /* clears each key, at some time of its own; found is UNKNOWN if no dropped values are reported, or 0: then */
-	OP_DROP,     /* found was taken out; follows its clear and has its ticks */
+	OP_DROP,     /* found was taken out; follows its clear or erasure and has its ticks */
+	OP_ERASE,    /* clears each key whose value is_chosen(), at some time of its own; values dropped are reported */
 	NR_KINDS
 };
 
@@ -72,6 +73,7 @@ struct type {
 	const char *name;
 	enum model model;
 	bool clears; /* workers clear the table now and then, so keys with one owner may be gone */
+	bool erases; /* workers remove chosen keys of workers now and then, by a function */
 	void (*perform)(struct op *op);
 	void (*teardown)(void);
 	bool in_order; /* a tree: keys lie where its nodes begin and end, and are met in order */
@@ -114,7 +116,8 @@ uint8_t succeeded(int rc, int failure); /* true if @rc is 0, false if it is @fai
 void step(void (*of_type)(struct op *op), struct op *op); /* prepare or finish, if the type does */
 /* Return the value that the function of an update gives a key that has @there, 0: none; tests/linear/check/model.go has it, too. */
 uint64_t updated(uint64_t value, uint64_t there);
-void dropped(struct op *op, uint32_t key, uint64_t value); /* record a value that a clear dropped */
+void dropped(struct op *op, uint32_t key, uint64_t value); /* record a value that a clear or an erasure dropped */
+bool is_chosen(uint64_t value); /* true if an erasure takes it out; tests/linear/check/model.go has it, too */
 void *allocate(size_t bytes);
 uint64_t draw(uint64_t *random);
 uint64_t tick(void);
@@ -123,6 +126,7 @@ bool time_is_up(void);
 /* keys.c has the table's keys of workers, of the iterating thread, and of the thread that makes the table grow. */
 void keys_choose(const struct type *type, uint32_t nr, bool alike, uint64_t *random);
 uint64_t key_of_worker(uint32_t i);
+uint32_t worker_of_key(uint64_t key); /* NO_KEY: it is no worker's in this round */
 uint64_t key_fixed(const struct type *type, uint32_t i);
 uint64_t key_of_burst(const struct type *type, uint64_t burst, uint32_t i);
 uint64_t value_of(uint32_t client, uint64_t serial);

@@ -176,11 +176,29 @@ static void clear(struct event *e)
 	e->found = UNKNOWN;
 }
 
+static void erase_chosen(struct op *op)
+{
+	for (size_t i = 0; i < nr_buckets; i++)
+		for (struct entry **p = &bucket[i]; *p;) {
+			uint32_t index = is_chosen((*p)->value) ? worker_of_key((*p)->key) : NO_KEY;
+
+			if (index == NO_KEY) {
+				p = &(*p)->next;
+				continue;
+			}
+			dropped(op, index, (*p)->value);
+			erase(p);
+		}
+	op->event.done = 1;
+}
+
 static void perform(struct op *op)
 {
 	pthread_mutex_lock(&mutex);
 	if (op->event.kind == OP_CLEAR)
 		clear(&op->event);
+	else if (op->event.kind == OP_ERASE)
+		erase_chosen(op);
 	else
 		perform_locked(op);
 	pthread_mutex_unlock(&mutex);
@@ -216,6 +234,6 @@ static void tear_down(void)
 #define OF_ALL                                                                                           \
 	.model = MODEL_MAP, .prepare = prepare, .perform = perform, .resizes = resizes, .hash = hash, .teardown = tear_down
 
-const struct type reference_type = { .name = "reference", .setup = set_up, .iterate = iterate, OF_ALL };
+const struct type reference_type = { .name = "reference", .erases = true, .setup = set_up, .iterate = iterate, OF_ALL };
 const struct type broken_type = { .name = "broken", .setup = set_up_leaky, .iterate = iterate, OF_ALL };
 const struct type reference_cleared = { .name = "reference_cleared", .clears = true, .setup = set_up, OF_ALL };

@@ -24,7 +24,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent
-PLANTS = {"map": ("stale", "missed", "twice", "both", "denied", "reported"), "cleared": ("kept",), "ids": ("stale", "missed", "twice", "denied"),
+PLANTS = {"map": ("stale", "missed", "twice", "both", "denied", "reported", "spared"), "cleared": ("kept",), "ids": ("stale", "missed", "twice", "denied"),
           "queue": ("twice",)}
 PLANT_OPERATIONS, BROKEN_OPERATIONS = 20000, 400000
 BROKEN_TRIES = 20  # on a busy machine threads seldom meet

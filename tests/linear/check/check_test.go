@@ -46,6 +46,11 @@ func clear() event               { return event{Kind: opClear, Found: unknown, D
 func cleared() event             { return event{Kind: opClear, Done: 1} }
 func dropped(found uint64) event { return event{Kind: opDrop, Found: found, Done: 1} }
 
+// erased is the event of an erasure, which takes out the values that have the bit chosen.
+func erased() event { return event{Kind: opErase, Done: 1} }
+
+const chosen = uint64(1) << 43
+
 // The function of an update chooses its result by these bits of a value.
 const (
 	putIn, leave          = uint64(1) << 40, uint64(4) << 40
@@ -134,6 +139,12 @@ func TestMaps(t *testing.T) {
 		"not dropped":            {1, during([]event{cleared()}, insert(64), lookup(0))},
 		"not there, dropped":     {1, during([]event{cleared(), dropped(65)}, insert(64), lookup(64))},
 		"not touched":            {1, append(sequence(insert(64), cleared()), later(lookup(64))...)},
+		"erased":                 {0, during([]event{erased(), dropped(chosen)}, insert(chosen), lookup(0), insert(64), lookup(64))},
+		"erased again":           {0, during([]event{erased(), dropped(chosen), dropped(chosen + 1)}, insert(chosen), lookup(0), insert(chosen+1), lookup(0))},
+		"not erased":             {1, append(sequence(insert(chosen), erased()), later(lookup(chosen))...)},
+		"erased, not chosen":     {1, during([]event{erased()}, insert(64), lookup(0))},
+		"chosen after that":      {0, append(sequence(erased(), insert(chosen)), later(lookup(chosen))...)},
+		"not there, erased":      {1, during([]event{erased(), dropped(chosen + 1)}, insert(chosen), lookup(chosen))},
 		"dropped without clear":  {2, sequence(insert(64), dropped(64))},
 		"an unknown kind":        {2, sequence(event{Kind: nrKinds})},
 		"returns before called":  {2, []event{{Call: 2, Ret: 1}}},

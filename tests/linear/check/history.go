@@ -24,6 +24,7 @@ const (
 	opUpdate
 	opClear
 	opDrop
+	opErase
 	nrKinds
 	// In no file: from the first to the second a clear takes out what it meets, as often as it likes.
 	clearBegins
@@ -121,8 +122,8 @@ func decode(b []byte) event {
 	}
 }
 
-// wellFormed checks that operations of each client do not overlap, and that no tick occurs twice.  Events of values that a clear has
-// dropped follow it and have its ticks.
+// wellFormed checks that operations of each client do not overlap, and that no tick occurs twice.  Events of values that a clear or an
+// erasure has dropped follow it and have its ticks.
 func (r *reader) wellFormed(events []event) error {
 	last := map[uint16]uint64{}
 	var before *event
@@ -131,12 +132,12 @@ func (r *reader) wellFormed(events []event) error {
 		e := &events[i]
 		if e.Kind == opDrop {
 			if before == nil || e.Client != before.Client || e.Call != before.Call || e.Ret != before.Ret {
-				return fmt.Errorf("dropped, but not by the clear before it: %v", e)
+				return fmt.Errorf("dropped, but not by the operation before it: %v", e)
 			}
 			continue
 		}
 		before = nil
-		if e.Kind == opClear {
+		if e.Kind == opClear || e.Kind == opErase {
 			before = e
 		}
 		switch {
@@ -162,10 +163,10 @@ func (r *reader) wellFormed(events []event) error {
 // split divides a history by keys (by groups of ids): the history is linearizable if each part is.
 func split(events []event, group uint32) map[uint32][]*event {
 	parts := map[uint32][]*event{}
-	var clears []*event // clears of all keys
+	var clears []*event // clears and erasures, of all keys
 	for i := range events {
 		e := &events[i]
-		if e.Kind == opClear {
+		if e.Kind == opClear || e.Kind == opErase {
 			clears = append(clears, e)
 			if e.Found == unknown {
 				clears = append(clears, &event{Kind: clearBegins, Call: e.Call, Ret: e.Call, Client: e.Client},

@@ -45,6 +45,11 @@ func updated(value, there uint64) uint64 {
 	return value
 }
 
+// isChosen returns whether an erasure takes the value out; tests/linear/record.c has the function, too.
+func isChosen(value uint64) bool {
+	return value>>43&1 == 1
+}
+
 // stepMaybe: a clear visits a key once at least; where the table is being resized it may meet it again, so that while it is under way
 // the key may be gone at any moment.
 func stepMaybe(state keyState, e *event) (bool, keyState) {
@@ -91,6 +96,8 @@ func stepKey(state uint64, e *event) (bool, uint64) {
 		return done && e.Found == state, updated(e.Value, state)
 	case opClear: // what it took out is known, and told apart, or not
 		return state == 0 || e.Found == unknown, 0
+	case opErase: // what it took out is told apart, and what is left is not to be taken out
+		return !isChosen(state), state
 	case opDrop:
 		return state != 0 && e.Found == state, 0
 	case opReplace, opDiscard:
@@ -191,8 +198,10 @@ func describe(e *event) string {
 		return fmt.Sprintf("update(%d, %#x) of %#x", e.Key, e.Value, e.Found)
 	case opClear, clearBegins, clearEnds:
 		return map[uint8]string{opClear: "clear", clearBegins: "clear begins", clearEnds: "clear ends"}[e.Kind]
+	case opErase:
+		return "erasure"
 	case opDrop:
-		return fmt.Sprintf("clear: %#x dropped of %d", e.Found, e.Key)
+		return fmt.Sprintf("clear or erasure: %#x dropped of %d", e.Found, e.Key)
 	case opInsert:
 		return fmt.Sprintf("insert(%d, %#x): %s, %#x there", e.Key, e.Value, reply, e.Found)
 	case opSet:

@@ -82,6 +82,21 @@ var plants = map[string]plant{
 		}
 		return false
 	},
+	// A lookup finds a value of before an erasure that takes it out.
+	"spared": func(h *values, e *event) bool {
+		if e.Kind != opLookup {
+			return false
+		}
+		for _, erasure := range h.erasures {
+			for value, store := range h.stored {
+				if isChosen(value) && store.Ret < erasure.Call && erasure.Ret < e.Call && value != e.Found {
+					e.Found = value
+					return true
+				}
+			}
+		}
+		return false
+	},
 	// A change reports failure, although its value was found afterwards.
 	"denied": func(h *values, e *event) bool {
 		if e.Done == 0 || (e.Kind != opReplace && e.Kind != opInsert && e.Kind != opExchange) || !h.found[e.Value] {
@@ -106,10 +121,11 @@ type values struct {
 	stored, removed map[uint64]*event
 	found           map[uint64]bool
 	clears          []*event
+	erasures        []*event
 }
 
 func gather(part []*event, key uint32) *values {
-	h := &values{map[uint64]*event{}, map[uint64]*event{}, map[uint64]bool{}, nil}
+	h := &values{map[uint64]*event{}, map[uint64]*event{}, map[uint64]bool{}, nil, nil}
 	for _, e := range part {
 		if e.Kind == opAlloc {
 			if e.Done == 1 && e.Found == uint64(e.Key-e.Key%maxGroup+key%maxGroup) {
@@ -119,6 +135,10 @@ func gather(part []*event, key uint32) *values {
 		}
 		if e.Kind == opClear {
 			h.clears = append(h.clears, e)
+			continue
+		}
+		if e.Kind == opErase {
+			h.erasures = append(h.erasures, e)
 			continue
 		}
 		if e.Key != key || e.Kind > nrKinds {
@@ -179,7 +199,7 @@ func apply(events []event, group uint32, name string) error {
 	for i := range events {
 		e := &events[(i+len(events)/2)%len(events)]
 		before := *e
-		if e.Kind != opAlloc && e.Kind != opClear && p(gather(parts[e.Key/group], e.Key), e) {
+		if e.Kind != opAlloc && e.Kind != opClear && e.Kind != opErase && p(gather(parts[e.Key/group], e.Key), e) {
 			fmt.Printf("planted: %s instead of %s, client %d, ticks %d to %d\n", describe(e), describe(&before),
 				e.Client, e.Call, e.Ret)
 			return nil
