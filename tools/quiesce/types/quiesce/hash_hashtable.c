@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* hash_hashtable.c - hashtable of quiesce: objects from malloc(), looked
  * up under RCU or protected by a hazard pointer. */
-#include <quiesce/ds/hashtable.h>
 #include <quiesce/hazptr.h>
-#include <quiesce/rcu.h>
 
 #include "ours.h"
+#include "hash_objects.h"
 #include "hash_ours.h"
 #include "types/hash.h"
 #include "registry.h"
-
-struct object {
-	uint64_t key, value;
-};
 
 struct protected_object {
 	struct object object;
 	struct hazptr_head hazptr;
 };
-
-/* All types of hashscale use this hash function. */
-HASHTABLE_TYPE_HASHED(object, struct object, key, hash_mix(*(const uint64_t *)key ^ seed));
 
 static void drop(void *object, void *arg)
 {
@@ -32,40 +24,17 @@ HASH_OURS(struct hashtable, hashtable_init(t, &object_type), hashtable_destroy(t
 
 HASH_LOOKUP hashtable_rcu_lookup(struct hashtable *t, uint64_t key)
 {
-	const struct object *o;
-	uint64_t value;
-
-	rcu_read_lock();
-	o = object_lookup(t, &key);
-	value = o ? o->value : 0;
-	rcu_read_unlock();
-	return value;
-}
-
-static inline bool insert(struct hashtable *t, struct object *o, uint64_t key, uint64_t value)
-{
-	if (!o)
-		return false;
-	o->key = key;
-	o->value = value;
-	if (!hashtable_insert_unique(t, o, NULL))
-		return true;
-	free(o);
-	return false;
+	return hash_objects_lookup(t, key);
 }
 
 static bool hashtable_rcu_insert(struct hashtable *t, uint64_t key, uint64_t value)
 {
-	return insert(t, malloc(sizeof(struct object)), key, value);
+	return hash_objects_insert(t, malloc(sizeof(struct object)), key, value, free);
 }
 
-/* The caller of an update is not in a section, so an object needs no rcu_head: the remove may sleep. */
 static bool hashtable_rcu_remove(struct hashtable *t, uint64_t key)
 {
-	struct object *o = hashtable_remove_key(t, &key);
-
-	kfree_rcu_mightsleep(o);
-	return o;
+	return hash_objects_remove(t, key);
 }
 
 HASH_RUN(hashtable_rcu, struct hashtable)
@@ -160,7 +129,7 @@ static bool hashtable_hazptr_insert(struct hashtable *t, uint64_t key, uint64_t 
 {
 	struct protected_object *o = malloc(sizeof(*o));
 
-	return insert(t, o ? &o->object : NULL, key, value);
+	return hash_objects_insert(t, o ? &o->object : NULL, key, value, free);
 }
 
 static bool hashtable_hazptr_remove(struct hashtable *t, uint64_t key)

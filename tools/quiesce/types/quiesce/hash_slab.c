@@ -3,20 +3,13 @@
 #include <errno.h>
 
 #include <quiesce/control.h>
-#include <quiesce/ds/hashtable.h>
-#include <quiesce/rcu.h>
 #include <quiesce/slab.h>
 
 #include "ours.h"
+#include "hash_objects.h"
 #include "hash_ours.h"
 #include "types/hash.h"
 #include "registry.h"
-
-struct pair {
-	uint64_t key, value;
-};
-
-HASHTABLE_TYPE_HASHED(pair, struct pair, key, hash_mix(*(const uint64_t *)key ^ seed));
 
 static struct kmem_cache *cache; /* made by the main thread before there are others */
 
@@ -25,7 +18,7 @@ static int init(enum op_fence fence)
 	int err = op_rcu_init(fence);
 
 	if (!err && !cache)
-		cache = KMEM_CACHE(pair, 0);
+		cache = KMEM_CACHE(object, 0);
 	return err ? err : cache ? 0 : -ENOMEM;
 }
 
@@ -35,7 +28,7 @@ static void drop(void *object, void *arg)
 	kmem_cache_free(cache, object); /* no other thread uses the table */
 }
 
-HASH_OURS(struct hashtable, hashtable_init(t, &pair_type), hashtable_destroy(t, drop, NULL))
+HASH_OURS(struct hashtable, hashtable_init(t, &object_type), hashtable_destroy(t, drop, NULL))
 
 /* The slabs are of no other table that counts. */
 static uint64_t mapped_with_slabs(const void *table)
@@ -48,35 +41,22 @@ static uint64_t mapped_with_slabs(const void *table)
 
 HASH_LOOKUP slab_lookup(struct hashtable *t, uint64_t key)
 {
-	const struct pair *o;
-	uint64_t value;
+	return hash_objects_lookup(t, key);
+}
 
-	rcu_read_lock();
-	o = pair_lookup(t, &key);
-	value = o ? o->value : 0;
-	rcu_read_unlock();
-	return value;
+static void put_back(void *object)
+{
+	kmem_cache_free(cache, object);
 }
 
 static bool slab_insert(struct hashtable *t, uint64_t key, uint64_t value)
 {
-	struct pair *o = kmem_cache_alloc(cache);
-
-	if (!o)
-		return false;
-	*o = (struct pair){ key, value };
-	if (!hashtable_insert_unique(t, o, NULL))
-		return true;
-	kmem_cache_free(cache, o);
-	return false;
+	return hash_objects_insert(t, kmem_cache_alloc(cache), key, value, put_back);
 }
 
 static bool slab_remove(struct hashtable *t, uint64_t key)
 {
-	struct pair *o = hashtable_remove_key(t, &key);
-
-	kfree_rcu_mightsleep(o);
-	return o;
+	return hash_objects_remove(t, key);
 }
 
 HASH_RUN(slab, struct hashtable)

@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* retire_hazard_pointer.cpp - the C++ interface of quiesce's hazard pointers: retire(), protect(). */
-#include <atomic>
 #include <cstdlib>
-#include <new>
 
-#include <quiesce/hazptr.hpp>
-
-#include "ours.h"
-#include "registry.h"
-#include "types/retire.h"
+#include "retire_hazard.hpp"
 
 namespace {
 
-struct object;
-
-struct end_object {
-	void operator()(object *o) const { retire_free(o); }
+template <class Object> struct end_object {
+	void operator()(Object *o) const { retire_free(o); }
 };
 
-/* The base class and the value stand where the other types have their head and value. */
-struct object : quiesce::hazard_pointer_obj_base<object, end_object> {
-	explicit object(uint64_t v) : value(v) {}
-	uint64_t value;
-};
-static_assert(sizeof(object) <= RETIRE_MIN_BYTES, "objects have room for the library's base");
+using object = hazard_object<end_object>;
 
 inline retire_object *alloc(uint64_t value)
 {
@@ -31,45 +18,16 @@ inline retire_object *alloc(uint64_t value)
 
 	if (!memory)
 		std::abort();
-	return reinterpret_cast<retire_object *>(new (memory) object(value));
+	return hazard_construct<object>(memory, value);
 }
 
-inline void retire(retire_object *o)
-{
-	reinterpret_cast<object *>(o)->retire();
-}
-
-RETIRE_PRODUCE(cpp, alloc, retire)
-
-/* raw: the pointer of the tool is C's, the interface wants a std::atomic. */
-const std::atomic<object *> &pointer_at(void **where)
-{
-	static_assert(sizeof(std::atomic<object *>) == sizeof(void *), "a pointer is a word"); /* raw: a type, no access */
-	return *reinterpret_cast<const std::atomic<object *> *>(where); /* raw: a type, no access */
-}
-
-thread_local quiesce::hazard_pointer *mine;
-
-OP_FUNCTION(thread_enter, mine = new quiesce::hazard_pointer(quiesce::make_hazard_pointer()))
-
-void thread_exit()
-{
-	delete mine;
-	mine = nullptr;
-}
-
+RETIRE_PRODUCE(cpp, alloc, hazard_retire<object>)
 void hold(void **where)
 {
-	const object *o = mine->protect(pointer_at(where));
-
-	if (o)
-		retire_sum += o->value;
+	hazard_hold<object>(where);
 }
 
-OP_FUNCTION(release, mine->reset_protection())
 RETIRE_READ
-
-OP_FUNCTION(barrier, hazptr_barrier())
 
 const op_reclaim reclaim = { RETIRE_PRODUCERS(cpp), RETIRE_READERS, .barrier = barrier };
 
