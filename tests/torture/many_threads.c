@@ -30,7 +30,7 @@
 #define ALIVE 0x616c697665ull
 #define DEAD 0x64656164ull
 
-/* What protects the objects of a kind. */
+/* Ways to protect an object. */
 enum kind { BY_RCU, BY_SRCU, BY_SHAZPTR, BY_HAZPTR, NR_KINDS };
 
 struct object {
@@ -307,7 +307,8 @@ static bool round_of(uint32_t nr, pthread_t *thread)
 	open_gate();
 	for (uint32_t i = 0; i < started; i++)
 		pthread_join(thread[i], NULL);
-	printf("%u threads: all hold after %.2f s, are idle after %.2f s, end in %.2f s\n", started, full - begin, idle - full, now() - end);
+	printf("%u threads: all hold after %.2f s, are idle after %.2f s, end in %.2f s\n", started, full - begin, idle - full,
+	       now() - end);
 	if (err)
 		fprintf(stderr, "thread %u: %s\n", started, strerror(err));
 	return !err;
