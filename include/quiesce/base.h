@@ -136,8 +136,10 @@ struct quiesce__lock {
 /* Callbacks do not throw, so no function of the library does. */
 #ifdef __cplusplus
 #define QUIESCE_NOTHROW __attribute__((__nothrow__))
+#define QUIESCE_NOEXCEPT noexcept /* for functions of headers whose C++ name promises it */
 #else
 #define QUIESCE_NOTHROW
+#define QUIESCE_NOEXCEPT
 #endif
 /* QUIESCE_API marks an exported function, which is called without the PLT where possible. */
 #define QUIESCE_API __attribute__((__visibility__("default"))) QUIESCE_NOPLT QUIESCE_NOTHROW

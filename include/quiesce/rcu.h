@@ -375,7 +375,7 @@ QUIESCE_PLAIN void kfree_rcu_head(struct rcu_head *head, size_t offset, size_t b
  * Context: may sleep; neither in a section nor in a callback (reported, aborts), nor under a
  *   lock that callbacks take.  May create a thread; where none can be started it runs the
  *   callbacks itself, including callbacks of SRCU domains that are ready. */
-QUIESCE_PLAIN void rcu_barrier(void) { quiesce_rcu_barrier(); }
+QUIESCE_PLAIN void rcu_barrier(void) QUIESCE_NOEXCEPT { quiesce_rcu_barrier(); }
 
 /** rcu_throttle - wait until the process has less garbage than its ceiling.
  *

@@ -23,8 +23,8 @@
  * that of rcu.h.  Extension: rcu_reader.  docs/cpp.md lists the choices that the draft leaves to
  * the implementation.
  *
- * quiesce::rcu_barrier() and ::rcu_barrier() of rcu.h are the same wait: after "using namespace
- * quiesce" a call has to be qualified.
+ * quiesce::rcu_barrier() is ::rcu_barrier() of rcu.h, so that a call after "using namespace quiesce"
+ * needs no qualification.
  */
 #ifndef QUIESCE_RCU_HPP
 #define QUIESCE_RCU_HPP
@@ -81,8 +81,10 @@ private:
 /** rcu_synchronize - synchronize_rcu().  Not in a region of RCU protection (reported, aborts). */
 inline void rcu_synchronize(rcu_domain & = rcu_default_domain()) noexcept { ::synchronize_rcu(); }
 
-/** rcu_barrier - ::rcu_barrier(): neither in a region nor in a deleter (reported, aborts). */
-inline void rcu_barrier(rcu_domain & = rcu_default_domain()) noexcept { ::quiesce_rcu_barrier(); }
+/** rcu_barrier - ::rcu_barrier(): neither in a region nor in a deleter (reported, aborts).
+ * Without an argument it is that function itself: two of the same parameters would be ambiguous. */
+using ::rcu_barrier;
+inline void rcu_barrier(rcu_domain &) noexcept { ::quiesce_rcu_barrier(); }
 
 namespace detail {
 

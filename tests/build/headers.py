@@ -141,6 +141,35 @@ def macros(include):
             yield " ".join(["no old-style cast", cxx, *debug]), command, text
 
 
+# Programs that a compiler has to refuse: the text, its fault, what stands there in the same program without a fault, words of the message.
+REFUSED = {
+    "a map that would own a pointer to its text": ("#include <quiesce/ds/unordered_map.hpp>\nquiesce::rcu_unordered_map<%s, int> map;\n",
+                                                   "const char *", "std::string", "the map would own the pointer"),
+    "a map of references": ("#include <quiesce/ds/unordered_map.hpp>\nquiesce::rcu_unordered_map<%s, int> map;\n",
+                            "const std::string &", "std::string", "keys and values are objects"),
+    "a map of keys without a hash": ("#include <quiesce/ds/unordered_map.hpp>\nstruct k { double d; bool operator==(const k &) const = default; };\n"
+                                     "struct h { unsigned long operator()(const k &) const noexcept { return 1; } };\n"
+                                     "quiesce::rcu_unordered_map<%s> map;\n", "k, int", "k, int, h", "the key needs a Hash"),
+}
+# One wait has one name, also where both namespaces are visible.
+UNQUALIFIED = """#include <quiesce/rcu.hpp>
+using namespace quiesce;
+static_assert(noexcept(quiesce::rcu_barrier()) && noexcept(rcu_barrier(rcu_default_domain())));
+void wait();
+void wait() { rcu_barrier(); ::rcu_barrier(); quiesce::rcu_barrier(); rcu_barrier(rcu_default_domain()); }
+"""
+
+
+def refusals(include):
+    """Yield a title, and whether a compiler refuses and accepts what it should."""
+    for cxx in [cxx for _, cxx in COMPILERS if shutil.which(cxx)]:
+        for title, (text, bad, good, words) in REFUSED.items():
+            command = [cxx, "-x", "c++", "-std=c++20", "-fsyntax-only", f"-I{include}"]
+            ok, err = compile_text(command, "#include <string>\n" + text % bad)
+            yield f"{cxx} refuses {title}", not ok and words in err and compile_text(command, "#include <string>\n" + text % good)[0]
+        yield f"{cxx}: rcu_barrier() is not ambiguous", compile_text([cxx, "-x", "c++", "-std=c++17", *WARN, f"-I{include}"], UNQUALIFIED)[0]
+
+
 def not_expanded(headers):
     """Return the public macros with parameters that macros.cc does not have."""
     text = (pathlib.Path(__file__).parent / "macros.cc").read_text()
@@ -161,7 +190,8 @@ def main():
     shown = list(examples(include)) if shutil.which("g++") else []
     macro_checks = list(macros(include))
     planned = len(work) + sum(len(stds_of(text)) for _, text in shown) + len(macro_checks)
-    print(f"1..{planned + 4}")
+    refused = list(refusals(include))
+    print(f"1..{planned + 4 + len(refused)}")
     for pair in COMPILERS:
         for compiler in pair:
             if not shutil.which(compiler):
@@ -183,7 +213,7 @@ def main():
     last = [("a planted error is refused", not compile_text(work[0][1], including(work[0][2]) + "int unused(int x) { }\n")[0]),
             (f"{title}: a planted one is refused", not compile_text(command, text + "long planted = (long)1.5;\n")[0]),
             (f"faces for C++20 report so in C++17: {old or 'yes'}", not old),
-            (f"macros.cc expands all macros: {not_expanded(headers) or 'yes'}", not not_expanded(headers))]
+            (f"macros.cc expands all macros: {not_expanded(headers) or 'yes'}", not not_expanded(headers)), *refused]
     for i, (title, ok) in enumerate(last, planned + 1):
         print(f"{'ok' if ok else 'not ok'} {i} - {title}")
         bad += not ok

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -302,6 +303,95 @@ static void readers_see_whole_values()
 }
 
 /* Of several threads that insert, or remove, a key, one does. */
+static void several_keys_are_found_together()
+{
+	rcu_unordered_map<std::string, std::string> map;
+	std::vector<std::string> names;
+	std::vector<std::string_view> keys;
+	std::vector<const std::string *> values(300);
+
+	for (int i = 0; i < 300; i++)
+		names.push_back("key " + std::to_string(i));
+	for (int i = 0; i < 300; i += 3)
+		map.insert(names[i], std::to_string(i));
+	keys.assign(names.begin(), names.end());
+	rcu_reader section;
+	CHECK(map.find_many(keys, values) == 100u);
+	for (int i = 0; i < 300; i++)
+		CHECK(i % 3 ? !values[i] : values[i] && *values[i] == std::to_string(i));
+	CHECK(map.find_many(keys, std::span(values).first(1)) == 1u);
+	CHECK(map.find_many({}, values) == 0u);
+}
+
+template<class F> static bool thrown(F fn)
+{
+	try {
+		fn();
+	} catch (int) {
+		return true;
+	}
+	return false;
+}
+
+static void upsert_inserts_or_updates()
+{
+	int before = live();
+	rcu_unordered_map<std::string, counted> map;
+	auto add = [](counted &c) { c.value += 10; };
+
+	CHECK(map.upsert("a", add, 1));
+	CHECK(map.get("a")->value == 1);
+	CHECK(!map.upsert(std::string("a"), add, 1));
+	CHECK(map.get("a"sv)->value == 11);
+	CHECK(thrown([&] { map.upsert("a", [](counted &) { throw 1; }, 1); }));
+	CHECK(map.get("a")->value == 11);
+	CHECK(map.upsert("b", [](counted &) { throw 1; }, 7));
+	CHECK(map.get("b")->value == 7);
+	map.clear();
+	CHECK(live() == before);
+}
+
+static void an_extracted_value_is_a_copy()
+{
+	int before = live();
+	rcu_unordered_map<std::string, counted> map;
+
+	map.try_emplace("a", 1);
+	map.try_emplace("bad", -666);
+	{
+		auto value = map.extract("a"sv);
+
+		CHECK(value && value->value == 1 && value->text == "1");
+		CHECK(!map.contains("a") && !map.extract("a"));
+	}
+	CHECK(thrown([&] { map.extract("bad"); }) && map.contains("bad"));
+	map.clear();
+	CHECK(live() == before);
+}
+
+/* Counts of keys by several threads, of which each inserts, adds and extracts: what is extracted and what is left is what was put in. */
+static void upserts_and_extractions_lose_nothing()
+{
+	rcu_unordered_map<int, int> map;
+	int out = 0;
+	std::vector<std::thread> threads;
+	int left = 0;
+
+	for (int t = 0; t < 4; t++)
+		threads.emplace_back([&, t] {
+			for (int i = 0; i < 4000; i++) {
+				map.upsert(i % 5, [](int &n) { n++; }, 1);
+				if (i % 4 == t)
+					if (auto n = map.extract((i + t) % 5))
+						quiesce_fetch_add_relaxed(&out, *n);
+			}
+		});
+	for (auto &thread : threads)
+		thread.join();
+	map.for_each([&](int, int n) { left += n; });
+	CHECK(out + left == 16000);
+}
+
 static void one_thread_wins()
 {
 	constexpr int keys = 2000;
@@ -344,6 +434,10 @@ int main()
 		TEST(an_exception_changes_nothing),
 		TEST(iterations_see_all_once),
 		TEST(readers_see_whole_values),
+		TEST(several_keys_are_found_together),
+		TEST(upsert_inserts_or_updates),
+		TEST(an_extracted_value_is_a_copy),
+		TEST(upserts_and_extractions_lose_nothing),
 		TEST(one_thread_wins),
 	});
 }

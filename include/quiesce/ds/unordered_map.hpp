@@ -56,9 +56,11 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
@@ -138,6 +140,25 @@ public:
 
 		return found ? std::optional<V>(found->pair.second) : std::nullopt;
 	}
+	/* The value of each key, or null, as hashtable_lookup_many(): as many as both spans have.  Returns
+	 * the number of keys that have one.  In a section.  Of strings, keys are std::string_view. */
+	size_type find_many(std::span<const query> keys_of, std::span<const V *> ret_values) const noexcept
+	{
+		const void *addresses[detail::hash_many];
+		void *nodes[detail::hash_many];
+		size_type nr = keys_of.size() < ret_values.size() ? keys_of.size() : ret_values.size(), found = 0;
+
+		QUIESCE_IN_SECTION("rcu_unordered_map::find_many()");
+		for (size_type begin = 0, n; begin < nr; begin += n) {
+			n = nr - begin < detail::hash_many ? nr - begin : detail::hash_many;
+			for (size_type i = 0; i < n; i++)
+				addresses[i] = std::addressof(keys_of[begin + i]);
+			found += ::quiesce__many(&table_, &node::template lookups<keys, query>, addresses, n, nodes);
+			for (size_type i = 0; i < n; i++)
+				ret_values[begin + i] = nodes[i] ? std::addressof(node::in(nodes[i])->second) : nullptr;
+		}
+		return found;
+	}
 	template<class Q = query>
 		requires(keys::template accepts<Q>)
 	bool contains(const Q &key) const noexcept(keys::template converts_nothrow<Q>)
@@ -199,6 +220,42 @@ public:
 			static_cast<void>(fn(fresh->pair.second));
 			if (settle(::hashtable_replace(&table_, old, fresh.get()), fresh))
 				return node::retire_found(old);
+		}
+	}
+	/* As update() if the key is there; else constructs a value from @args.  Returns whether it
+	 * did that. */
+	template<class Q = K, std::invocable<V &> F, class... Args>
+		requires(keys::template accepts<std::remove_cvref_t<Q>> && std::constructible_from<K, Q &&> &&
+			 std::constructible_from<V, Args && ...> && std::copy_constructible<K> && std::copy_constructible<V>)
+	bool upsert(Q &&key, F fn, Args &&...args)
+	{
+		typename node::owner fresh;
+
+		for (;;) { /* again if the key was inserted and removed meanwhile */
+			if (fresh ? update(keys::view_of(fresh->pair.first), std::ref(fn)) : update(key, std::ref(fn)))
+				return false;
+			if (!fresh)
+				fresh = node::make(std::forward<Q>(key), std::forward<Args>(args)...);
+			if (settle(::hashtable_insert_unique(&table_, fresh.get(), nullptr), fresh))
+				return true;
+		}
+	}
+	/* Removes the key; returns a copy of its value, or none. */
+	template<class Q = query>
+		requires(keys::template accepts<Q> && std::copy_constructible<V>)
+	std::optional<V> extract(const Q &key)
+	{
+		for (;;) { /* again if the value was replaced meanwhile */
+			rcu_reader section; /* while it lasts, no other node has the address of @old */
+			node *old = lookup(keys::view(key));
+
+			if (!old)
+				return std::nullopt;
+			std::optional<V> value(old->pair.second);
+			if (::hashtable_remove(&table_, old) == 0) {
+				node::retire(old);
+				return value;
+			}
 		}
 	}
 	/* Removes the key; returns whether it was there. */
