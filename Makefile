@@ -12,6 +12,7 @@
 #	make random-mutants  random changes of the sources, which tests must notice: N=50, SEED=1; `python3 scripts/mutants.py --help`
 #	make linear          millions of operations on containers, judged by a checker in Go
 #	make test-kernel     the kernel modules in QEMU: two hours; with SHORT=1 five minutes
+#	make test-smp        the library in guests of QEMU with many CPUs, some of which go and come: an hour; with SHORT=1 a minute
 #	make test-kernel-lockdep  lockdep with hazard pointers, sanitizers, time slices: builds four kernels; two hours
 #	make test-environments  the library in servers, languages, allocators, tools and forms of a build; installs them
 #	make bench-rust      tables of Rust at the work of hashscale; installs cargo
@@ -65,6 +66,10 @@ test-kernel: bootstrap-kernel $(if $(SHORT),,bootstrap-test)
 test-kernel-lockdep: bootstrap-run bootstrap-kernel bootstrap-kernels
 	@python3 tests/kernel/run.py --lockdep
 
+test-smp: bootstrap-test bootstrap-kernel $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+	@python3 tests/kernel/run.py --smp --product $(BUILD) --build $(BUILD)/smp --logs $(BUILD)/smp/logs $(if $(SHORT),--short)
+
 linear: bootstrap-linear $(BUILD)/build.ninja
 	@ninja -C $(BUILD) recorders
 	@python3 tests/linear/run.py --build $(BUILD) --operations 1000000
@@ -97,4 +102,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run report figures test test-release test-environments test-kernel test-kernel-lockdep mutants random-mutants linear bench-rust install uninstall dist deb clean
+.PHONY: all run report figures test test-release test-environments test-kernel test-smp test-kernel-lockdep mutants random-mutants linear bench-rust install uninstall dist deb clean

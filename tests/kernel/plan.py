@@ -36,6 +36,8 @@ class Row:
         self.memory = 768
         self.suites = ()  # suites of the library's tests, which form the script
         self.source = ""  # a program here, which the script calls PROGRAM
+        self.before, self.cases, self.product = "", (), ()  # see smp.py; files of the library's build
+        self.arguments, self.left_out = "", ""  # the kernel gets these arguments besides append; tests of suites that match
         for key, value in more.items():
             assert hasattr(self, key), key
             setattr(self, key, value)

@@ -81,7 +81,7 @@ def check_convert():
 
 def check_userspace():
     test = {"name": "torture", "cmd": ["tool", "torture", "--seconds=1.2"], "env": {"QUIESCE_FENCE": "full"}, "timeout": 60}
-    assert userspace.command(test) == "env QUIESCE_FENCE=full tool torture --seconds=12", userspace.command(test)
+    assert userspace.command(test) == "env TEST_SLOWER=10 QUIESCE_FENCE=full tool torture --seconds=12", userspace.command(test)
     assert "run torture 600 env" in userspace.script("/", [test])
 
 
