@@ -117,8 +117,8 @@ static void check_writers(uint64_t begin)
 	}
 }
 
-/* True if the time is up.  On a busy machine the writers may not have used an element twice by then, and the run would prove nothing: it
- * has as many turns more for that as a writer that hangs. */
+/* True if the time is up.  On a busy machine the threads may have done too little by then, and the run would prove nothing: it has
+ * as many turns more for that as a writer that hangs. */
 static bool is_time_up(uint64_t end)
 {
 	static struct torture_watched late;
@@ -126,7 +126,7 @@ static bool is_time_up(uint64_t end)
 
 	if (now < end)
 		return false;
-	return !torture.kind->elements || quiesce_load_relaxed(&torture.reused) || torture_watch_hangs(&watch, &late, 0, false, now);
+	return !torture_is_idle() || torture_watch_hangs(&watch, &late, 0, false, now);
 }
 
 /* Changes regimes until the time is up or an error is found. */

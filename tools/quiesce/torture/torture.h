@@ -228,8 +228,9 @@ void torture_signals(uint32_t index);
 void torture_other(struct member *m);
 int torture_nr_others(void);
 
-/* torture_report.c: prints the report; the number of errors so far */
+/* torture_report.c: prints the report; the number of errors so far; whether the run has done too little to prove anything */
 uint64_t torture_errors(void);
+bool torture_is_idle(void);
 int torture_report(double seconds);
 
 /* Relaxed: flags that have to be seen some time. */

@@ -120,6 +120,9 @@ static void print_errors(const struct tally *s)
 		  U(torture.key_errors), U(torture.leaks), U(torture.hung));
 }
 
+/* A counter of a thread that may still run. */
+#define NOW(counter) quiesce_load_relaxed(&torture.counter)
+
 /* The work that a run did not do, without which it proves nothing.  NULL: it did all. */
 static const char *idle_reason(const struct tally *s)
 {
@@ -129,21 +132,28 @@ static const char *idle_reason(const struct tally *s)
 		if (f->idle && quiesce_load_relaxed(&f->n) <= f->few)
 			return f->idle;
 	if (!torture.kind->elements)
-		return !torture.version ? "nothing was updated" : !s->n[TALLY_SIGNAL_READS] || !torture.exits || !s->n[TALLY_HANDED_OVER]
+		return !NOW(version) ? "nothing was updated" : !s->n[TALLY_SIGNAL_READS] || !NOW(exits) || !s->n[TALLY_HANDED_OVER]
 			? "signals, exits or hand-overs did not happen" : NULL;
-	if (!torture.version || !torture.completed)
+	if (!NOW(version) || !NOW(completed))
 		return "nothing was updated";
-	if (!torture.reused)
+	if (!NOW(reused))
 		return "no element was used twice";
-	if (torture.empty > torture.version)
+	if (NOW(empty) > NOW(version))
 		return "the free list was empty most of the time";
-	if (!s->n[TALLY_SIGNAL_READS] || !torture.exits)
+	if (!s->n[TALLY_SIGNAL_READS] || !NOW(exits))
 		return "signals or exits did not happen";
-	if (torture.op->object ? !s->n[TALLY_HANDED_OVER] || !torture.fake_waits : !torture.barriers)
+	if (torture.op->object ? !s->n[TALLY_HANDED_OVER] || !NOW(fake_waits) : !NOW(barriers))
 		return torture.op->object ? "no guard was handed over or no key waited for" : "barriers did not happen";
-	if (torture.op->object && torture.op->retire && (!torture.callbacks || !torture.retired_waits || !torture.barriers))
+	if (torture.op->object && torture.op->retire && (!NOW(callbacks) || !NOW(retired_waits) || !NOW(barriers)))
 		return "nothing was retired, or barriers did not happen";
 	return NULL;
+}
+
+bool torture_is_idle(void)
+{
+	struct tally sum = sum_up();
+
+	return idle_reason(&sum) != NULL;
 }
 
 static void send_counts(const struct tally *s, uint64_t errors)
