@@ -205,11 +205,22 @@ static uint32_t visit_chunk(uint32_t from, uint32_t end, quiesce__visit_fn visit
 	return from;
 }
 
+/* Return the first entry from @from on that has an owner, or @to.  Nothing is followed here, so that entries which ended threads have
+ * left cost a load each (I1). */
+static uint32_t skip_free(uint32_t from, uint32_t to)
+{
+	struct quiesce__reader *entry = quiesce__readers.entry;
+
+	while (from < to && !quiesce__reader_tls(&entry[from]))
+		from++;
+	return from;
+}
+
 uint32_t quiesce__readers_walk(uint32_t from, uint32_t to, quiesce__visit_fn visit, void *arg)
 {
 	uint32_t at = 0, end = from;
 
-	while (from == end && from < to) {
+	while (from == end && (from = skip_free(from, to)) < to) {
 		uint32_t chunk = from / CHUNK + 1;
 		struct scanner_entry *p = take_scanner_entry(&at);
 
