@@ -4,6 +4,7 @@
 #
 #	make                 the library and the tool, at ./build/quiesce
 #	make run             build, then measure this machine in about four minutes with the build and installs: six lines, and tables
+#	make scale           the costs of each operation on up to 256 CPUs, on a modelled machine: minutes; PAGE=1 writes them to docs/
 #	make report          the same at length, as a page with pictures: twelve minutes
 #	make figures         measure, and write the figures and pictures of README.md and docs/: ten minutes on a quiet machine
 #	make test            every suite, in less than five minutes, but for a few slow tests of .ci/run
@@ -45,6 +46,11 @@ figures: bootstrap-report
 test: bootstrap-test $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 	@MESON="$(MESON)" scripts/run-tests.py $(BUILD) --no-suite slow --no-rebuild --print-errorlogs
+
+scale: bootstrap-report $(BUILD)/build.ninja
+	@ninja -C $(BUILD) tests/scale/scale
+	@python3 tests/scale/scale.py --scale $(BUILD)/tests/scale/scale --json $(BUILD)/scale.json \
+		$(if $(PAGE),--picture docs/pictures/scale.png --page docs/scaling.md,--picture $(BUILD)/scale.png)
 
 test-release:
 	@scripts/test-release.sh
@@ -102,4 +108,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run report figures test test-release test-environments test-kernel test-smp test-kernel-lockdep mutants random-mutants linear bench-rust install uninstall dist deb clean
+.PHONY: all run report figures scale test test-release test-environments test-kernel test-smp test-kernel-lockdep mutants random-mutants linear bench-rust install uninstall dist deb clean

@@ -2,8 +2,9 @@
 /* lines.c - which CPUs have a copy of each cache line, and what an access of it costs.
  *
  * A line is modified or exclusive in one cache, or shared by several (MESI).  Caches have no limit, so that every miss is the
- * first access of a CPU, or due to a write of another.  A line that moves is busy until it arrives: CPUs that want the same
- * line wait for each other.
+ * first access of a CPU, or due to a write of another.  A line that moves is busy until it arrives and for a moment more, in
+ * which the CPU that has it can use it: directories do not take a line away at once.  CPUs that want the same line wait for
+ * each other, in an order that is random but the same in each run.
  */
 #include "machine.h"
 
@@ -11,7 +12,8 @@
 
 struct line {
 	uint64_t sharers[SCALE_CPUS / 64];
-	uint64_t busy;  /* until when it moves */
+	uint64_t busy;  /* until when no other CPU gets it than the last one */
+	int16_t last;   /* the CPU that got it last; -1: none */
 	int16_t owner;  /* the CPU that may write it; -1: none */
 	int16_t writer; /* the last CPU that wrote it; -1: none */
 	bool dirty;
@@ -34,7 +36,7 @@ static struct page *page_new(uintptr_t number)
 		scale_fail("the program touches too many pages");
 	*p = (struct page){ .number = number };
 	for (int i = 0; i < PAGE_LINES; i++)
-		p->lines[i].owner = p->lines[i].writer = -1;
+		p->lines[i].owner = p->lines[i].writer = p->lines[i].last = -1;
 	return p;
 }
 
@@ -102,11 +104,13 @@ static uint64_t cost_of_miss(const struct line *l, unsigned int others, uint64_t
 static void miss(struct line *l, bool write, uint64_t *counts)
 {
 	unsigned int others = nr_others(l);
-	uint64_t start = l->busy > scale.now ? l->busy : scale.now, cost = cost_of_miss(l, others, counts);
 
-	scale.now = start + cost;
+	scale.now += cost_of_miss(l, others, counts);
 	/* Reads of one line overlap. */
-	l->busy = write || l->dirty ? scale.now : start + PS_FILL / 4;
+	if (write || l->dirty) {
+		l->busy = scale.now + PS_STAY;
+		l->last = (int16_t)scale.cpu;
+	}
 	if (write) {
 		counts[SCALE_DROPPED] += others;
 		for (int i = 0; i < SCALE_CPUS / 64; i++)
@@ -118,16 +122,27 @@ static void miss(struct line *l, bool write, uint64_t *counts)
 	l->sharers[scale.cpu / 64] |= 1ull << scale.cpu % 64;
 }
 
+/* Wait until the line may come here; false: it is here. */
+static bool may_come(struct line *l, bool write)
+{
+	static uint32_t random = 1;
+
+	while (scale__order(), !hit(l, write)) {
+		if (l->busy <= scale.now || l->last == scale.cpu || scale.sequence)
+			return true;
+		random = random * 1664525u + 1013904223u;
+		scale.now = l->busy + (random >> 20);
+	}
+	return false;
+}
+
 static void touch(uintptr_t number, enum scale_kind kind)
 {
 	struct line *l = line_of(number);
 	bool write = kind != SCALE_READ;
 
-	if (kind == SCALE_LOCKED_WRITE || !hit(l, write)) {
-		scale__order();
-		if (!hit(l, write))
-			miss(l, write, scale.counts);
-	}
+	if ((kind == SCALE_LOCKED_WRITE || !hit(l, write)) && may_come(l, write))
+		miss(l, write, scale.counts);
 	scale.now += PS_HIT;
 	scale.counts[SCALE_ACCESSES]++;
 	scale.counts[SCALE_LINES] += l->op != scale.op;

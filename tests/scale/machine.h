@@ -82,6 +82,7 @@ extern unsigned int scale_line_shift;
 #define PS_DIRTY 60000u
 #define PS_SOCKET 70000u
 #define PS_UPGRADE 40000u
+#define PS_STAY 20000u
 #define PS_SYSCALL 200000u
 #define PS_SWITCH 1000000u
 #define PS_WAKE 1500000u
@@ -96,7 +97,7 @@ extern struct scale_state {
 	uint64_t now;   /* the clock of the CPU that runs */
 	uint64_t limit; /* if it is later than this, another CPU or thread may be next */
 	int cpu, nr_cpus, cpus_of_socket;
-	uint64_t *counts; /* those of the thread that runs; NULL before the machine does */
+	uint64_t *counts; /* they belong to the thread that runs; NULL before the machine does */
 	uint32_t op;      /* number of its operation */
 	unsigned int sequence;
 } scale;
@@ -115,7 +116,7 @@ bool scale__arm_exit(void);
 int scale__cpu_of(const char *tls);
 extern void (*scale__exit_hook)(void);
 
-/* The C library and the kernel lay out a thread's memory at its thread pointer so. */
+/* A thread has this memory at its thread pointer, as the C library and the kernel lay it out. */
 struct scale_rseq { uint32_t cpu_id_start, cpu_id; uint64_t sequence; uint32_t flags, node_id, mm_cid, pad; };
 #define SCALE_RSEQ_OFFSET 512
 #define SCALE_TLS_BYTES 1024

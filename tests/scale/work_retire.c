@@ -91,6 +91,6 @@ const struct workload scale_retires[] = {
 	RETIRE("call_hazptr", .op = call_hazptr_op, .warm = 400, .ops = 1000),
 	RETIRE("kfree_hazptr", .op = kfree_hazptr_op, .warm = 400, .ops = 1000),
 	RETIRE("hazptr_retire", .op = hazptr_retire_op, .warm = 400, .ops = 1000),
-	RETIRE("call_srcu", .setup = srcu_setup, .op = call_srcu_op, .warm = 20, .ops = 100),
+	RETIRE("call_srcu", .setup = srcu_setup, .op = call_srcu_op, .warm = 10, .ops = 40),
 	{ 0 }
 };

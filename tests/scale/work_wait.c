@@ -20,6 +20,38 @@ static void setup(void)
 		scale_fail("an initialisation has failed");
 }
 
+/* Ten thousand threads have used the library at the same time, and have ended. */
+#define NR_ENDED 10000
+
+static struct scale_barrier all_there;
+static int nr_ended;
+
+static void one_of_many(void *arg)
+{
+	uint64_t *published = &other;
+	hazptr_t *slot;
+
+	(void)arg;
+	rcu_read_lock();
+	rcu_read_unlock();
+	shazptr_clear(shazptr_protect(&published));
+	slot = hazptr_alloc(NULL);
+	hazptr_free(NULL, slot);
+	scale_barrier(&all_there, NR_ENDED, NULL);
+	nr_ended++;
+}
+
+static void setup_many(void)
+{
+	setup();
+	for (int i = 0; i < NR_ENDED; i++) {
+		scale_spawn(one_of_many, NULL, i % scale_nr_cpus(), SCALE_SETUP);
+		scale_sleep(5000);
+	}
+	while (nr_ended < NR_ENDED)
+		scale_sleep(1000000);
+}
+
 static void rcu_op(struct actor *a)
 {
 	(void)a;
@@ -120,9 +152,11 @@ static void rwsem_leave(struct actor *a)
 	percpu_up_read(&sem);
 }
 
-#define WAIT(what, f)                                                                                                             \
-	{ .group = "wait", .name = what, .setup = setup, .op = f##_op, .enter = f##_enter, .leave = f##_leave, .warm = 3, .ops = 20, \
+#define WAIT_AFTER(what, before, f)                                                                               \
+	{ .group = "wait", .name = what, .setup = before, .op = f##_op, .enter = f##_enter, .leave = f##_leave, .warm = 3, .ops = 20, \
 	  .waits = true }
+#define WAIT(what, f) WAIT_AFTER(what, setup, f)
+#define AFTER(what, f) WAIT_AFTER(what "_after_10000", setup_many, f)
 #define rcu_expedited_enter rcu_enter
 #define rcu_expedited_leave rcu_leave
 const struct workload scale_waits[] = {
@@ -132,5 +166,9 @@ const struct workload scale_waits[] = {
 	WAIT("synchronize_hazptr", hazptr),
 	WAIT("synchronize_srcu", srcu),
 	WAIT("percpu_down_write", rwsem),
+	AFTER("synchronize_rcu", rcu),
+	AFTER("synchronize_shazptr", shazptr),
+	AFTER("synchronize_hazptr", hazptr),
+	AFTER("synchronize_srcu", srcu),
 	{ 0 }
 };
