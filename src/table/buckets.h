@@ -240,10 +240,15 @@ QUIESCE_LOCAL struct quiesce__bucket *quiesce__update_enter(struct quiesce__tabl
 /* Enter a section, and lock the bucket of @hash if it has not moved and is not locked.  Returns the state. */
 QUIESCE_LOCAL struct quiesce__bucket *quiesce__update_try(struct quiesce__table *table, uint64_t hash)
 {
-	struct quiesce__bucket *line = quiesce__update_enter(table, hash);
+	const struct quiesce__buckets *array;
+	struct quiesce__bucket *line;
 
-	if (quiesce_unlikely((uintptr_t)line <= (uintptr_t)QUIESCE_AT_SECTION))
-		return line;
+	if (quiesce_unlikely(!quiesce__rcu_read_trylock()))
+		return QUIESCE_AT_BEGIN;
+	array = quiesce__buckets_of(table);
+	if (quiesce_unlikely(!array))
+		return QUIESCE_AT_SECTION;
+	line = quiesce__bucket_in(array, hash);
 	return quiesce_likely(quiesce__bucket_trylock(line)) ? line : QUIESCE_AT_SECTION;
 }
 

@@ -63,7 +63,7 @@ CALL_LIMITS = {"x86": None, "x86-got": (49, 0), "arm64": None}
 # Updates of a hashmap are calls, too: an insertion, a new value for a key, a removal.  Each has one locked instruction; those that change
 # the number of elements count it in a sequence.  Those of a hashtable call the type's functions for the key and its hash, and a removal the
 # search of a line, which gcc does not inline.
-UPDATE_LIMITS = {"x86": None, "x86-got": (130, 88, 104), "arm64": None}
+UPDATE_LIMITS = {"x86": None, "x86-got": (133, 91, 104), "arm64": None}
 UPDATE_NEEDS = {"quiesce_hashmap_insert": ("count",), "quiesce_hashmap_set": (), "quiesce_hashmap_remove": ("count",)}
 TABLE_UPDATE_LIMITS = {"x86": None, "x86-got": (102, 88), "x86-clang": (139, 115), "arm64": None}
 TABLE_UPDATE_NEEDS = {"quiesce_hashtable_insert": ("count",), "quiesce_hashtable_remove": ("count",)}
