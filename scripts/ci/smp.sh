@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The userspace library in a guest of which a few CPUs with high numbers are online: a minute.  The long run takes an hour.
+# The userspace library in a guest of which a few CPUs with high numbers are online: a minute.  The long run takes hours.
 . "$(dirname "$0")/lib.sh"
 with gcc
 if [ -n "${CI_LONG:-}" ]; then
-	form=--seconds=60 suites=unit
+	form=--seconds=60 suites="unit conformance"
 else
 	form=--short suites=
 fi

@@ -87,7 +87,7 @@ narrow() { # another process changes the CPUs of the group that the command is i
 }
 moved() { # COMMAND...
 	mkdir -p $G/moved && echo $ALL >$G/moved/cpuset.cpus || return
-	beside narrow 2 sh -c 'echo $$ >/sys/fs/cgroup/moved/cgroup.procs; exec sh /tmp/case "$@"' sh "$@"
+	beside narrow 1 sh -c 'echo $$ >/sys/fs/cgroup/moved/cgroup.procs; exec sh /tmp/case "$@"' sh "$@"
 }
 "$@"
 """
@@ -96,7 +96,7 @@ PRODUCT = ("tools/quiesce", "tools/quiesce-torture", "tests/torture/many_threads
 TYPES = ("rcu", "srcu", "percpu_rwsem", "percpu_ref", "slab", "shazptr", "hazptr")
 BUSTED = ("busted", "busted_percpu_rwsem", "busted_shazptr")
 # Suites of the library's tests, and the tests of them that a guest runs: those of full fences and of perturbed builds run elsewhere, and take as long.
-SUITES = ("unit",)
+SUITES = ("unit", "conformance")
 LEFT_OUT = r"full fences|perturbed|without rseq|memcheck"
 
 
@@ -156,12 +156,29 @@ export ALL={wanted} SETS='{last} 0,{min(ids)} {",".join(map(str, sorted(ids)))}'
     return guest("few CPUs with high numbers", possible, before, cases, append="maxcpus=2")
 
 
+def many(cpus, seconds, threads):
+    """All CPUs of this guest are online at first."""
+    before = f"export ALL=0-{cpus - 1} SETS='{cpus - 1} 0,{cpus // 2} {cpus // 2}-{cpus - 1}' PLUGGED='{cpus - 1} {cpus - 2} {cpus // 2}'"
+    readers = f"--readers={cpus}"
+    cases = [Case("CPUs are online", 10, "online", f"0-{cpus - 1}"), Case("doctor", 280, "tools/quiesce", "doctor"),
+             Case(f"{threads} threads", 600, "tests/torture/many_threads", f"--threads={threads}")]
+    cases += [torture(kind, seconds, readers) for kind in TYPES]
+    cases += [torture(kind, seconds, readers, name=f"torture {kind} while CPUs go and come", before=("beside", "plug", 2))
+              for kind in ("rcu", "srcu", "percpu_rwsem", "shazptr")]
+    cases += [torture(kind, seconds, readers, name=f"torture {kind} while its CPUs are changed", before=("moved",))
+              for kind in ("srcu", "percpu_ref", "hazptr")]
+    cases += [torture("rcu", seconds, "--readers=8", name="torture rcu on the last CPU", before=("only", cpus - 1)), *controls()]
+    return guest("many CPUs", cpus, before, cases)
+
+
 def short():
     """Return the plan of .ci/run: a guest of a minute."""
     yield sparse(128, (127, 70, 100), 4)
 
 
 def full(seconds):
-    """Return the same with more torture.  seconds: of torture for each type."""
+    """Return a plan of about two hours, by estimate.  seconds: of torture for each type."""
     yield sparse(128, (127, 70, 100), seconds)
+    yield sparse(255, (254, 128, 200), seconds)
+    yield many(16, seconds, 2000)
     yield Row("userspace suites", "standard", (), "", kind="smp", smp=16, arguments=APPEND, suites=SUITES, left_out=LEFT_OUT, memory=4096, seconds=7200)
