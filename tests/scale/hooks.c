@@ -131,6 +131,16 @@ void *__real_memset(void *to, int byte, size_t size);
 void *__wrap_memcpy(void *to, const void *from, size_t size);
 void *__wrap_memmove(void *to, const void *from, size_t size);
 void *__wrap_memset(void *to, int byte, size_t size);
+int __real_memcmp(const void *one, const void *other, size_t size);
+int __real_strcmp(const char *one, const char *other);
+size_t __real_strlen(const char *text);
+char *__real_strcpy(char *to, const char *from);
+char *__real_strncpy(char *to, const char *from, size_t size);
+int __wrap_memcmp(const void *one, const void *other, size_t size);
+int __wrap_strcmp(const char *one, const char *other);
+size_t __wrap_strlen(const char *text);
+char *__wrap_strcpy(char *to, const char *from);
+char *__wrap_strncpy(char *to, const char *from, size_t size);
 
 static void copied(void *to, const void *from, size_t size)
 {
@@ -157,4 +167,44 @@ void *__wrap_memset(void *to, int byte, size_t size)
 	if (size)
 		scale_access((uintptr_t)to, size, SCALE_WRITE);
 	return __real_memset(to, byte, size);
+}
+
+/* A comparison counts as a read of both blocks to their ends. */
+int __wrap_memcmp(const void *one, const void *other, size_t size)
+{
+	if (size) {
+		scale_access((uintptr_t)one, size, SCALE_READ);
+		scale_access((uintptr_t)other, size, SCALE_READ);
+	}
+	return __real_memcmp(one, other, size);
+}
+
+int __wrap_strcmp(const char *one, const char *other)
+{
+	scale_access((uintptr_t)one, __real_strlen(one) + 1, SCALE_READ);
+	scale_access((uintptr_t)other, __real_strlen(other) + 1, SCALE_READ);
+	return __real_strcmp(one, other);
+}
+
+size_t __wrap_strlen(const char *text)
+{
+	size_t length = __real_strlen(text);
+
+	scale_access((uintptr_t)text, length + 1, SCALE_READ);
+	return length;
+}
+
+char *__wrap_strcpy(char *to, const char *from)
+{
+	copied(to, from, __real_strlen(from) + 1);
+	return __real_strcpy(to, from);
+}
+
+char *__wrap_strncpy(char *to, const char *from, size_t size)
+{
+	if (size) {
+		scale_access((uintptr_t)from, strnlen(from, size - 1) + 1, SCALE_READ);
+		scale_access((uintptr_t)to, size, SCALE_WRITE);
+	}
+	return __real_strncpy(to, from, size);
 }
