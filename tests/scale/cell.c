@@ -134,9 +134,13 @@ static void first(void *arg)
 
 void cell_run(struct cell *c)
 {
+	const struct workload *w = c->workload;
+
 	cell = c;
 	if (c->cpus < 1 || c->cpus > SCALE_CPUS || c->callers < 1 || c->threads < c->callers || c->threads > SCALE_THREADS - 600)
 		scale_fail("%d CPUs, %d callers and %d threads are no machine", c->cpus, c->callers, c->threads);
+	if (w->most_callers && c->callers > w->most_callers)
+		scale_fail("%s/%s has room for %d callers, not for %d", w->group, w->name, w->most_callers, c->callers);
 	scale_machine(c->cpus, c->cpus_of_socket, c->seed, first, NULL);
 }
 

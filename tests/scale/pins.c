@@ -90,13 +90,25 @@ static bool repeats(uint64_t seed)
 	return false;
 }
 
+/* More callers than a workload has room for are refused, before they write where they should not. */
+static bool refuses(uint64_t seed)
+{
+	struct cell cell = { .workload = cell_workload("update/wfcqueue_enqueue"), .cpus = 64, .threads = SCALE_CPUS + 1,
+			     .callers = SCALE_CPUS + 1, .cpus_of_socket = 64, .seed = seed };
+
+	if (!cell_run_apart(&cell))
+		return true;
+	printf("%d callers of update/%s have run\n", cell.callers, cell.workload->name);
+	return false;
+}
+
 int cell_check_pins(uint64_t seed)
 {
 	struct cell cell;
 	size_t broken = 0;
 	bool ran = false;
 
-	if (!repeats(seed))
+	if (!repeats(seed) || !refuses(seed))
 		return 1;
 	for (size_t i = 0; i < NR_PINS; i++) {
 		if (!i || !same_cell(&pins[i], &pins[i - 1]))

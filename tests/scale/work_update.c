@@ -206,7 +206,7 @@ static void burst_op(struct actor *a)
 	scale_work(20000);
 }
 
-#define UPDATE(what, ...) { .group = "update", .name = what, __VA_ARGS__ }
+#define UPDATE(what, ...) { .group = "update", .name = what, .most_callers = SCALE_CPUS, __VA_ARGS__ }
 const struct workload scale_updates[] = {
 	UPDATE("hashmap_set", .setup = map_setup, .begin = map_begin, .op = map_set_op, .warm = 64, .ops = 200),
 	UPDATE("hashmap_insert", .setup = map_setup, .begin = map_begin, .op = map_insert_op, .warm = 64, .ops = 200),
