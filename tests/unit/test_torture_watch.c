@@ -29,8 +29,8 @@ static bool poll_once(uint32_t active, uint32_t first, uint32_t end, uint64_t ns
 	now += ns;
 	for (uint32_t i = first; i < end; i++)
 		reads[i]++;
-	torture_watch_poll(&watch, reads, READERS, active);
-	return torture_watch_hangs(&watch, &writer, 7, false, now);
+	torture_watch_poll(&watch, reads, READERS, active, now);
+	return torture_watch_hangs(&watch, &writer, 7, false);
 }
 
 static void test_a_writer_hangs_while_readers_go_on(void **state)
@@ -87,7 +87,7 @@ static void test_progress_begins_anew(void **state)
 	(void)state;
 	for (int i = 0; i < WATCH_TURNS - 1; i++)
 		assert_false(poll_once(READERS, 0, READERS, WATCH_POLL_NS));
-	assert_false(torture_watch_hangs(&watch, &writer, 8, false, now));
+	assert_false(torture_watch_hangs(&watch, &writer, 8, false));
 	writer.progress = 7; /* what poll_once() reports */
 	for (int i = 0; i < WATCH_TURNS - 1; i++)
 		assert_false(poll_once(READERS, 0, READERS, WATCH_POLL_NS));
@@ -99,9 +99,35 @@ static void test_a_thread_that_rests_does_not_hang(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 200 * POLLS_PER_S; i++) {
 		now += WATCH_POLL_NS;
-		torture_watch_poll(&watch, reads, READERS, READERS);
-		assert_false(torture_watch_hangs(&watch, &writer, 7, true, now));
+		torture_watch_poll(&watch, reads, READERS, READERS, now);
+		assert_false(torture_watch_hangs(&watch, &writer, 7, true));
 	}
+}
+
+/* A process is stopped for an hour and continued: what counts is a second, and the polls after it. */
+static void test_a_stopped_process_does_not_hang(void **state)
+{
+	int polls = 0;
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		assert_false(poll_once(READERS, 0, READERS, WATCH_POLL_NS));
+	assert_false(poll_once(READERS, 0, READERS, 3600000000000));
+	assert_int_equal(watch.ns, 4ull * WATCH_POLL_NS + WATCH_STEP_NS);
+	while (!poll_once(READERS, 0, READERS, WATCH_POLL_NS))
+		assert_in_range(++polls, 1, WATCH_TURNS);
+	assert_int_equal(polls, WATCH_TURNS - 6);
+}
+
+/* One poll each hour, as where a machine sleeps: a wait is a hang only after as many polls as there are seconds in WATCH_MAX_S. */
+static void test_a_machine_that_sleeps_hangs_in_the_end(void **state)
+{
+	int polls = 0;
+
+	(void)state;
+	while (!poll_once(READERS, 0, 1, 3600000000000))
+		assert_in_range(++polls, 1, WATCH_MAX_S);
+	assert_int_equal(polls, WATCH_MAX_S);
 }
 
 /* Readers that are not active do not count. */
@@ -124,6 +150,8 @@ int main(void)
 		cmocka_unit_test_setup(test_all_readers_hang_too, begin),
 		cmocka_unit_test_setup(test_progress_begins_anew, begin),
 		cmocka_unit_test_setup(test_a_thread_that_rests_does_not_hang, begin),
+		cmocka_unit_test_setup(test_a_stopped_process_does_not_hang, begin),
+		cmocka_unit_test_setup(test_a_machine_that_sleeps_hangs_in_the_end, begin),
 		cmocka_unit_test_setup(test_active_readers_make_turns, begin),
 	};
 

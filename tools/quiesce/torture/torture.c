@@ -97,7 +97,7 @@ static void poll_readers(void)
 {
 	for (int i = 0; i < torture.nr_readers; i++)
 		reads[i] = quiesce_load_relaxed(&torture.tally[i].n[TALLY_READS]);
-	torture_watch_poll(&watch, reads, (uint32_t)torture.nr_readers, quiesce_load_relaxed(&torture.regime.readers));
+	torture_watch_poll(&watch, reads, (uint32_t)torture.nr_readers, quiesce_load_relaxed(&torture.regime.readers), now_ns());
 }
 
 /* Gives up if a writer has made no progress for too long.  A regime in which some writers rest is shorter than that. */
@@ -107,12 +107,11 @@ static void check_writers(uint64_t begin)
 
 	for (int i = 0; i < NR_PROGRESS; i++) {
 		bool rests = !(torture.kind->writers >> i & 1);
-		uint64_t now = now_ns();
 
-		if (!torture_watch_hangs(&watch, &writer[i], quiesce_load_relaxed(&torture.progress[i]), rests, now))
+		if (!torture_watch_hangs(&watch, &writer[i], quiesce_load_relaxed(&torture.progress[i]), rests))
 			continue;
 		job_print("!!! HUNG: writer %d did nothing for %llu turns of the readers, %.0f s", i,
-			  (unsigned long long)(watch.turns - writer[i].turn), (double)(now - writer[i].ns) / 1e9);
+			  (unsigned long long)(watch.turns - writer[i].turn), (double)(watch.ns - writer[i].ns) / 1e9);
 		give_up(begin);
 	}
 }
@@ -122,11 +121,10 @@ static void check_writers(uint64_t begin)
 static bool is_time_up(uint64_t end)
 {
 	static struct torture_watched late;
-	uint64_t now = now_ns();
 
-	if (now < end)
+	if (now_ns() < end)
 		return false;
-	return !torture_is_idle() || torture_watch_hangs(&watch, &late, 0, false, now);
+	return !torture_is_idle() || torture_watch_hangs(&watch, &late, 0, false);
 }
 
 /* Changes regimes until the time is up or an error is found. */
@@ -180,8 +178,8 @@ static void *watch_end(void *arg)
 
 	while (!quiesce_load_relaxed(&end->over)) {
 		now = activity();
-		torture_watch_poll(&all, &now, 1, 0);
-		if (torture_watch_hangs(&all, &one, 0, false, now_ns())) {
+		torture_watch_poll(&all, &now, 1, 0, now_ns());
+		if (torture_watch_hangs(&all, &one, 0, false)) {
 			job_print("!!! HUNG: a thread does not end");
 			give_up(end->begin);
 		}
