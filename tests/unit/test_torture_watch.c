@@ -130,6 +130,32 @@ static void test_a_machine_that_sleeps_hangs_in_the_end(void **state)
 	assert_int_equal(polls, WATCH_MAX_S);
 }
 
+static bool is_still(uint64_t activity)
+{
+	now += WATCH_POLL_NS;
+	return torture_watch_is_still(&watch, &writer, activity, now);
+}
+
+/* An end in which something is done at each poll, or now and then, may take an hour. */
+static void test_a_long_end_does_not_hang(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 3600 * POLLS_PER_S; i++)
+		assert_false(is_still(i < 1800 * POLLS_PER_S ? i : i / (WATCH_TURNS - 1)));
+}
+
+static void test_an_end_without_activity_hangs(void **state)
+{
+	int polls = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 200 * POLLS_PER_S; i++)
+		assert_false(is_still(i));
+	while (!is_still(200 * POLLS_PER_S - 1))
+		assert_in_range(++polls, 1, WATCH_TURNS);
+	assert_int_equal(polls, WATCH_TURNS - 1);
+}
+
 /* Readers that are not active do not count. */
 static void test_active_readers_make_turns(void **state)
 {
@@ -152,6 +178,8 @@ int main(void)
 		cmocka_unit_test_setup(test_a_thread_that_rests_does_not_hang, begin),
 		cmocka_unit_test_setup(test_a_stopped_process_does_not_hang, begin),
 		cmocka_unit_test_setup(test_a_machine_that_sleeps_hangs_in_the_end, begin),
+		cmocka_unit_test_setup(test_a_long_end_does_not_hang, begin),
+		cmocka_unit_test_setup(test_an_end_without_activity_hangs, begin),
 		cmocka_unit_test_setup(test_active_readers_make_turns, begin),
 	};
 

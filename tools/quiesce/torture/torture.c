@@ -172,14 +172,12 @@ struct end {
 static void *watch_end(void *arg)
 {
 	struct end *end = arg;
-	uint64_t before = 0, now;
+	uint64_t before = 0;
 	struct torture_watch all = { .reads = &before };
 	struct torture_watched one = { 0 };
 
 	while (!quiesce_load_relaxed(&end->over)) {
-		now = activity();
-		torture_watch_poll(&all, &now, 1, 0, now_ns());
-		if (torture_watch_hangs(&all, &one, 0, false)) {
+		if (torture_watch_is_still(&all, &one, activity(), now_ns())) {
 			job_print("!!! HUNG: a thread does not end");
 			give_up(end->begin);
 		}

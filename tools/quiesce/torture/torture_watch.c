@@ -40,3 +40,9 @@ bool torture_watch_hangs(const struct torture_watch *watch, struct torture_watch
 		return true;
 	return watch->silent >= WATCH_TURNS && watch->polls - one->poll >= WATCH_TURNS;
 }
+
+bool torture_watch_is_still(struct torture_watch *watch, struct torture_watched *one, uint64_t activity, uint64_t now_ns)
+{
+	torture_watch_poll(watch, &activity, 1, 0, now_ns);
+	return torture_watch_hangs(watch, one, activity, false);
+}

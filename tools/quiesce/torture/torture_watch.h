@@ -40,4 +40,8 @@ void torture_watch_poll(struct torture_watch *watch, const uint64_t *reads, uint
 /* Returns true if a thread whose progress is now @progress hangs.  A thread that @rests need not make progress. */
 bool torture_watch_hangs(const struct torture_watch *watch, struct torture_watched *one, uint64_t progress, bool rests);
 
+/* Polls a watch without readers, whose reads has one entry; @activity changes as long as a thread does something.  Returns true if
+ * none has for WATCH_TURNS polls or WATCH_MAX_S: an end that takes longer, but goes on, is not a hang. */
+bool torture_watch_is_still(struct torture_watch *watch, struct torture_watched *one, uint64_t activity, uint64_t now_ns);
+
 #endif
