@@ -72,6 +72,26 @@ static void test_one_reader_hangs_too(void **state)
 		assert_in_range(++polls, 1, WATCH_TURNS);
 }
 
+/* The other half goes on, as a starved machine's readers do: there are no turns, and seconds decide. */
+static void test_half_of_the_readers_hang_too(void **state)
+{
+	(void)state;
+	while (!poll_once(READERS, 0, READERS / 2, WATCH_POLL_NS))
+		assert_int_equal(watch.turns, 0);
+	assert_int_equal((now - 1) / 1000000000, WATCH_MAX_S);
+}
+
+/* One more goes on, and there are turns. */
+static void test_less_than_half_hang_too(void **state)
+{
+	int polls = 0;
+
+	(void)state;
+	while (!poll_once(READERS, 0, READERS / 2 + 1, WATCH_POLL_NS))
+		assert_in_range(++polls, 1, WATCH_TURNS);
+	assert_int_equal(polls, WATCH_TURNS);
+}
+
 static void test_all_readers_hang_too(void **state)
 {
 	int polls = 0;
@@ -173,6 +193,8 @@ int main(void)
 		cmocka_unit_test_setup(test_a_starved_machine_is_late, begin),
 		cmocka_unit_test_setup(test_a_starved_machine_hangs_in_the_end, begin),
 		cmocka_unit_test_setup(test_one_reader_hangs_too, begin),
+		cmocka_unit_test_setup(test_half_of_the_readers_hang_too, begin),
+		cmocka_unit_test_setup(test_less_than_half_hang_too, begin),
 		cmocka_unit_test_setup(test_all_readers_hang_too, begin),
 		cmocka_unit_test_setup(test_progress_begins_anew, begin),
 		cmocka_unit_test_setup(test_a_thread_that_rests_does_not_hang, begin),

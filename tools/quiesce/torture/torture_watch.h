@@ -3,9 +3,10 @@
  *
  * A busy machine may let a thread wait for minutes, above all an emulator with more CPUs than its host.  So time is counted in turns:
  * one has passed when more than half of the active readers have finished a section.  A wait that lasts for WATCH_TURNS of them is a
- * hang.  Where readers hang too, there are no turns: then a wait is a hang after WATCH_TURNS polls in which no reader finished a
- * section, and after WATCH_MAX_S in any case.  Seconds are counted from poll to poll, and at most WATCH_STEP_NS for one: a process or
- * a machine that was stopped for minutes has let no thread wait for so long.
+ * hang.  Where half of the readers or more hang too, there are no turns.  If all hang, a wait is a hang after WATCH_TURNS polls in
+ * which no reader finished a section.  If some go on, they cannot be told from those of a machine on which few threads run at a time:
+ * a wait is a hang after WATCH_MAX_S, as it is in any case.  Seconds are counted from poll to poll, and at most WATCH_STEP_NS for one:
+ * a process or a machine that was stopped for minutes has let no thread wait for so long.
  */
 #ifndef QUIESCE_TOOL_TORTURE_WATCH_H
 #define QUIESCE_TOOL_TORTURE_WATCH_H
