@@ -7,6 +7,7 @@
 
 #include <iterator>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -157,6 +158,97 @@ static void many_objects()
 	CHECK(queue.try_pop_many(found.begin(), 2) == 1 && found[0] == "three");
 }
 
+/* A text whose copies and assignments throw when @left has come to 0; -1: never. */
+struct fragile {
+	static int left, alive;
+	std::string text;
+
+	explicit fragile(std::string t) : text(std::move(t)) { ++alive; }
+	fragile(const fragile &from) : text((step(), from.text)) { ++alive; }
+	fragile(fragile &&from) noexcept : text(std::move(from.text)) { ++alive; }
+	fragile &operator=(fragile &&from)
+	{
+		step();
+		text = std::move(from.text);
+		return *this;
+	}
+	~fragile() { --alive; }
+
+private:
+	static void step()
+	{
+		if (left >= 0 && left-- == 0)
+			throw std::runtime_error("no further");
+	}
+};
+int fragile::left = -1, fragile::alive; /* these objects have one thread */
+
+template <class Call> static bool throws(int left, Call call)
+{
+	bool thrown = false;
+
+	fragile::left = left;
+	try {
+		call();
+	} catch (const std::runtime_error &) {
+		thrown = true;
+	}
+	fragile::left = -1;
+	return thrown;
+}
+
+/* The objects before the one whose copy throws have been appended. */
+template <class Queue> static void pushes_that_throw(Queue &queue, const std::vector<fragile> &five)
+{
+	CHECK(throws(2, [&] { queue.push_many(five.begin(), 5); }) && queue.size() == 2);
+	CHECK(throws(0, [&] { queue.push_many(five.data(), 5); }) && queue.size() == 2);
+	CHECK(throws(0, [&] { queue.push(five[4]); }) && queue.size() == 2);
+	CHECK(queue.pop()->text == "0" && queue.pop()->text == "1" && !queue.try_pop() && five[2].text == "2");
+}
+
+/* Those before the one whose assignment throws are at their places, that one is lost, and the others are in the queue. */
+template <class Queue> static void pops_that_throw(Queue &queue, const std::vector<fragile> &five)
+{
+	std::vector<fragile> found(4, fragile("none"));
+
+	CHECK(queue.push_many(five.begin(), 4) == 4);
+	CHECK(throws(1, [&] { static_cast<void>(queue.pop_many(found.begin(), 4)); }) && queue.size() == 2);
+	CHECK(found[0].text == "0" && found[1].text == "none");
+	CHECK(queue.try_push_many(five.begin(), 2) == 2 && queue.size() == 4); /* the cell of the lost one is free */
+	CHECK(queue.pop_many(found.data(), 4) == 4 && found[0].text == "2" && found[1].text == "3" && found[3].text == "1");
+}
+
+static void exceptions()
+{
+	{
+		quiesce::bounded_queue<fragile> few(4);
+		quiesce::unbounded_queue<fragile> many;
+		std::vector<fragile> five;
+
+		five.reserve(5);
+		for (int i = 0; i < 5; i++)
+			five.emplace_back(std::to_string(i));
+		pushes_that_throw(few, five);
+		pushes_that_throw(many, five);
+		pops_that_throw(few, five);
+		pops_that_throw(many, five);
+		CHECK(few.push(five[0]) == conqueue_errc::success && fragile::alive == 6);
+	}
+	CHECK(fragile::alive == 0);
+}
+
+static void too_many()
+{
+	bool thrown = false;
+
+	try {
+		words queue((std::size_t{ 1 } << 32) + 1);
+	} catch (const std::invalid_argument &) {
+		thrown = true;
+	}
+	CHECK(thrown);
+}
+
 template <class Queue> static long long sum_of(Queue &queue, int nr_threads, long nr_each)
 {
 	std::vector<std::thread> pushers, takers;
@@ -193,5 +285,5 @@ static void many_threads()
 int main()
 {
 	return run_tests({ TEST(first_in_first_out), TEST(objects_that_only_move), TEST(objects_in_place), TEST(copies), TEST(many_at_once),
-			   TEST(many_objects), TEST(many_threads) });
+			   TEST(many_objects), TEST(exceptions), TEST(too_many), TEST(many_threads) });
 }

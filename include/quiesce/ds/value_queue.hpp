@@ -20,8 +20,15 @@
  * If a push fails its argument is not moved from.  An argument that is to be copied is copied before
  * the attempt, also by try_push() to a full queue.  A push to a closed queue returns closed and appends
  * nothing: check the result where another thread may close it.
- * Context, cost and order are those of value_queue.h.  Only constructors throw, std::bad_alloc, and
- * what a copy of the argument of a push throws.
+ * Context, cost and order are those of value_queue.h.
+ *
+ * Constructors throw std::bad_alloc, and std::invalid_argument for more than 2^32 objects.  A push
+ * throws what the copy or the construction of its object throws, and appends nothing.  Calls of many
+ * objects throw also what an operation of the iterator or an assignment through it throws; they do
+ * not say how many objects were done then.  push_many() has appended the objects before the one that
+ * threw, and that one too if the increment after it threw.  pop_many() has stored the objects before
+ * the one that threw; that one has left the queue and is lost; the others are still in the queue.
+ * With std::back_inserter(), reserve() first.
  */
 #ifndef QUIESCE_DS_VALUE_QUEUE_HPP
 #define QUIESCE_DS_VALUE_QUEUE_HPP
