@@ -36,6 +36,33 @@ static_assert(emplaces<quiesce::bounded_queue<base *>, derived *> && !emplaces<q
 static_assert(!emplaces<quiesce::bounded_queue<int *>, long> && !emplaces<words, int *>);
 static_assert(!emplaces<quiesce::bounded_queue<colour>, int> && emplaces<quiesce::bounded_queue<colour>, colour>);
 
+/* Arrays of bytes take and give what other iterators do: no copies of an object that only moves, and no casts. */
+template <class Queue, class In, class = void> constexpr bool takes_many = false;
+template <class Queue, class In>
+constexpr bool takes_many<Queue, In, std::void_t<decltype(std::declval<Queue &>().push_many(std::declval<In>(), 1))>> = true;
+template <class Queue, class Out, class = void> constexpr bool gives_many = false;
+template <class Queue, class Out>
+constexpr bool gives_many<Queue, Out, std::void_t<decltype(std::declval<Queue &>().pop_many(std::declval<Out>(), 1))>> = true;
+struct ticket {
+	int number;
+
+	explicit ticket(int n) : number(n) {}
+	ticket(ticket &&) = default;
+	ticket &operator=(ticket &&) = default;
+};
+struct fixed {
+	const int number;
+};
+using tickets = quiesce::bounded_queue<ticket>;
+static_assert(std::is_trivially_copyable_v<ticket> && !std::is_copy_constructible_v<ticket>);
+static_assert(!takes_many<tickets, ticket *> && !takes_many<tickets, std::vector<ticket>::iterator>);
+static_assert(takes_many<tickets, std::move_iterator<ticket *>> && gives_many<tickets, ticket *>);
+static_assert(takes_many<words, const long *> && takes_many<words, std::vector<bool>::iterator> && !takes_many<words, int **>);
+static_assert(!takes_many<quiesce::bounded_queue<int *>, long *> && !takes_many<quiesce::bounded_queue<colour>, int *>);
+static_assert(gives_many<words, long *> && !gives_many<words, const long *> && gives_many<words, std::vector<long>::iterator>);
+static_assert(gives_many<texts, std::back_insert_iterator<std::vector<std::string>>> && !gives_many<texts, const std::string *>);
+static_assert(takes_many<quiesce::bounded_queue<fixed>, fixed *> && !gives_many<quiesce::bounded_queue<fixed>, fixed *>);
+
 /* An object that knows its address, and is counted. */
 struct placed {
 	static int alive;
@@ -138,6 +165,19 @@ static void many_at_once()
 	CHECK(few.pop_many_for(found, 8, std::chrono::milliseconds(1)) == 0);
 	few.close();
 	CHECK(few.push_many(values, 2) == 0 && few.pop_many(found, 8) == 0);
+}
+
+/* Bytes that only move are moved one by one. */
+static void many_tickets()
+{
+	std::vector<ticket> four;
+	ticket found[] = { ticket(0), ticket(0), ticket(0), ticket(0) };
+	tickets few(4);
+
+	for (int i = 1; i <= 4; i++)
+		four.emplace_back(i);
+	CHECK(few.push_many(std::make_move_iterator(four.data()), 4) == 4);
+	CHECK(few.pop_many(found, 4) == 4 && found[0].number == 1 && found[3].number == 4);
 }
 
 static void many_objects()
@@ -285,5 +325,5 @@ static void many_threads()
 int main()
 {
 	return run_tests({ TEST(first_in_first_out), TEST(objects_that_only_move), TEST(objects_in_place), TEST(copies), TEST(many_at_once),
-			   TEST(many_objects), TEST(exceptions), TEST(too_many), TEST(many_threads) });
+			   TEST(many_tickets), TEST(many_objects), TEST(exceptions), TEST(too_many), TEST(many_threads) });
 }

@@ -104,6 +104,10 @@ template <class T> class queue_of_values {
 		      "objects are moved and destroyed in place, where an exception would leave half a cell");
 	static_assert(alignof(T) <= (sizeof(T) < 16 ? 8 : 16), "cells are aligned to 8 bytes, and to 16 from 16 on");
 
+	/* Iterators from which objects can be constructed, and to which they can be moved; the same for arrays, whose bytes are copied. */
+	template <class In> using source = std::enable_if_t<std::is_constructible_v<T, decltype(*std::declval<In &>())>, int>;
+	template <class Out> using sink = std::enable_if_t<std::is_assignable_v<decltype(*std::declval<Out &>()++), T>, int>;
+
 public:
 	using value_type = T;
 	using native_handle_type = struct ::value_queue *;
@@ -154,10 +158,10 @@ public:
 
 	/* Append @nr objects, copies of *@from and its successors, which are moved if @from is a std::move_iterator; wait for space.
 	 * Returns how many were appended: all unless the queue is closed, or there is no memory. */
-	template <class In> size_t push_many(In from, size_t nr) { return put_many(from, nr, UINT64_MAX); }
+	template <class In, source<In> = 0> size_t push_many(In from, size_t nr) { return put_many(from, nr, UINT64_MAX); }
 	/* The same without waiting, or waiting for at most @time. */
-	template <class In> [[__nodiscard__]] size_t try_push_many(In from, size_t nr) { return put_many(from, nr, 0); }
-	template <class In, class Rep, class Period>
+	template <class In, source<In> = 0> [[__nodiscard__]] size_t try_push_many(In from, size_t nr) { return put_many(from, nr, 0); }
+	template <class In, class Rep, class Period, source<In> = 0>
 	[[__nodiscard__]] size_t push_many_for(In from, size_t nr, std::chrono::duration<Rep, Period> time)
 	{
 		return put_many(from, nr, queue_timeout(time));
@@ -165,10 +169,10 @@ public:
 
 	/* Take the oldest objects, at most @max, and move them to *@to and its successors; wait until there is one.
 	 * Returns their number.  0: the queue is closed and empty. */
-	template <class Out> [[__nodiscard__]] size_t pop_many(Out to, size_t max) { return take_many(to, max, UINT64_MAX); }
+	template <class Out, sink<Out> = 0> [[__nodiscard__]] size_t pop_many(Out to, size_t max) { return take_many(to, max, UINT64_MAX); }
 	/* The same without waiting, or waiting for at most @time: 0 if there was none. */
-	template <class Out> [[__nodiscard__]] size_t try_pop_many(Out to, size_t max) { return take_many(to, max, 0); }
-	template <class Out, class Rep, class Period>
+	template <class Out, sink<Out> = 0> [[__nodiscard__]] size_t try_pop_many(Out to, size_t max) { return take_many(to, max, 0); }
+	template <class Out, class Rep, class Period, sink<Out> = 0>
 	[[__nodiscard__]] size_t pop_many_for(Out to, size_t max, std::chrono::duration<Rep, Period> time)
 	{
 		return take_many(to, max, queue_timeout(time));
