@@ -24,7 +24,7 @@ struct workload {
 	void (*enter)(struct actor *a);      /* a section of a reader, for those that do not call op() */
 	void (*leave)(struct actor *a);
 	unsigned int warm, ops;              /* operations of each thread; fewer with many threads */
-	int most_callers;                    /* it has room for so many; 0: any number */
+	int most_callers;                    /* the arrays of the workload end there; 0: any number */
 	bool waits;                          /* by 1, 32 or all callers, among readers */
 };
 
