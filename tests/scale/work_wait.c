@@ -24,7 +24,6 @@ static void setup(void)
 #define NR_ENDED 10000
 
 static struct scale_barrier all_there;
-static int nr_ended;
 
 static void one_of_many(void *arg)
 {
@@ -38,7 +37,6 @@ static void one_of_many(void *arg)
 	slot = hazptr_alloc(NULL);
 	hazptr_free(NULL, slot);
 	scale_barrier(&all_there, NR_ENDED, NULL);
-	nr_ended++;
 }
 
 static void setup_many(void)
@@ -48,8 +46,7 @@ static void setup_many(void)
 		scale_spawn(one_of_many, NULL, i % scale_nr_cpus(), SCALE_SETUP);
 		scale_sleep(5000);
 	}
-	while (nr_ended < NR_ENDED)
-		scale_sleep(1000000);
+	scale_join();
 }
 
 static void rcu_op(struct actor *a)
