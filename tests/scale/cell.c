@@ -12,10 +12,11 @@
 
 static const struct workload *const tables[] = { scale_reads, scale_retires, scale_waits, scale_updates, scale_peers, scale_threads };
 #define NR_TABLES (sizeof tables / sizeof tables[0])
+#define REST_NS 100000u /* between bursts */
 
 static struct cell *cell;
 static struct actor actors[SCALE_THREADS];
-static struct scale_barrier begin_barrier, end_barrier;
+static struct scale_barrier begin_barrier, settle_barrier, end_barrier;
 static bool stopped;
 
 const struct workload *cell_workload(const char *name)
@@ -55,6 +56,28 @@ static unsigned int nr_ops(void)
 	return nr < share ? nr : share > 10 ? share : 10;
 }
 
+/* All objects that the callers have retired are reclaimed, by the library's threads or in the first caller. */
+static void settle(const struct actor *a)
+{
+	if (!cell->workload->settle)
+		return;
+	scale_barrier(&settle_barrier, cell->callers, NULL);
+	if (a->number)
+		return;
+	scale_set_group(SCALE_OTHERS);
+	scale_op();
+	cell->workload->settle();
+	scale_set_group(SCALE_SETUP);
+}
+
+/* The time of the sleep is not that of the operations. */
+static void rest(uint64_t *start)
+{
+	cell->total_ps += scale_now_ps() - *start;
+	scale_sleep(REST_NS);
+	*start = scale_now_ps();
+}
+
 static void caller(struct actor *a)
 {
 	const struct workload *w = cell->workload;
@@ -63,16 +86,20 @@ static void caller(struct actor *a)
 
 	for (unsigned int i = 0; i < w->warm; i++)
 		w->op(a);
+	settle(a);
 	scale_barrier(&begin_barrier, cell->threads, begin_measure);
 	scale_set_group(SCALE_MEASURED);
 	start = scale_now_ps();
 	for (unsigned int i = 0; i < nr; i++) {
 		scale_op();
 		w->op(a);
+		if (w->burst && i % w->burst == w->burst - 1)
+			rest(&start);
 	}
 	cell->total_ps += scale_now_ps() - start;
 	cell->ops += nr;
 	scale_set_group(SCALE_SETUP);
+	settle(a);
 	scale_barrier(&end_barrier, cell->callers, end_measure);
 }
 
@@ -168,6 +195,11 @@ bool cell_run_apart(struct cell *c)
 double cell_per_op(const struct cell *c, enum scale_group group, enum scale_count count)
 {
 	return c->ops ? (double)c->counts[group][count] / (double)c->ops : 0;
+}
+
+double cell_whole(const struct cell *c, enum scale_count count)
+{
+	return cell_per_op(c, SCALE_MEASURED, count) + cell_per_op(c, SCALE_LIBRARY, count) + cell_per_op(c, SCALE_OTHERS, count);
 }
 
 static json_t *counts_of(const struct cell *c, enum scale_group group)

@@ -24,7 +24,7 @@
 	X(ACCESSES, "accesses") X(LOCKED, "locked") X(FENCES, "fences") X(TRANSFERS, "transfers") X(REMOTE, "remote") \
 	X(FILLS, "fills") X(DROPPED, "dropped") X(LINES, "lines") X(MEMBARRIERS, "membarriers")              \
 	X(INTERRUPTS, "interrupts") X(WAITS, "waits") X(WAKES, "wakes") X(SWITCHES, "switches") X(YIELDS, "yields") \
-	X(STARTS, "starts") X(KERNEL, "kernel") X(HEAP, "heap")
+	X(STARTS, "starts") X(KERNEL, "kernel") X(HEAP, "heap") X(FREED, "freed")
 #define SCALE_COUNT_ENUM(name, text) SCALE_##name,
 enum scale_count { SCALE_COUNTS(SCALE_COUNT_ENUM) SCALE_NR_COUNTS };
 extern const char *const scale_count_names[SCALE_NR_COUNTS];

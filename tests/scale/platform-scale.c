@@ -444,6 +444,8 @@ void platform_lines_put(void *start, size_t bytes)
 
 void platform_free(void *object)
 {
+	if (scale.counts)
+		scale.counts[SCALE_FREED]++;
 	heap_put(object);
 }
 

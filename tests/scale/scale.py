@@ -99,6 +99,27 @@ def by_cpus(results, shown):
     return table(rows, head)
 
 
+def whole(r, count):
+    return sum(r[group][count] for group in ("own", "library", "others"))
+
+
+def of_objects(results, shown):
+    """Retired objects: the lines that the call moves, those that the library moves later, and how many have been freed."""
+    found = {(r["group"] + "/" + r["name"], r["cpus"]): r for r in results if r["group"] == "retire"}
+    rows = []
+    for name in dict.fromkeys(name for name, _ in found):
+        row = [name]
+        for cpus in shown:
+            r = found.get((name, cpus))
+            row += [number(r["own"]["transfers"]), number(whole(r, "transfers") - r["own"]["transfers"]),
+                    f"{whole(r, 'freed'):.2f}"] if r else ["", "", ""]
+        rows.append(row)
+    head = ["object"]
+    for cpus in shown:
+        head += [f"call, {cpus} CPUs", "later", "freed"]
+    return table(rows, head)
+
+
 def of_waits(results):
     rows = [[f"{r['name']}", str(r["cpus"]), str(r["callers"]), str(r["threads"]), r["readers"],
              *(number(r["own"][c]) for c in ("transfers", "lines", "locked", "membarriers", "interrupts", "waits")), time(r["ns"])]
@@ -165,7 +186,8 @@ def main():
     if args.picture:
         find_matplotlib()
     results = json.loads(args.earlier.read_text()) if args.earlier else measure_chosen(args)
-    tables = {"operations": by_cpus(results, SHORT if args.short else SHOWN), "waits": of_waits(results)}
+    shown = SHORT if args.short else SHOWN
+    tables = {"operations": by_cpus(results, shown), "objects": of_objects(results, shown), "waits": of_waits(results)}
     for body in tables.values():
         print(body, end="\n\n")
     if args.json:

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* work_retire.c - retire an object of each kind.  Callbacks free it where they run. */
+/* work_retire.c - retire an object of each kind.  Callbacks free it where they run.
+ *
+ * Callers sleep between bursts, so that objects are reclaimed while others are retired; a barrier at the end of the run waits
+ * for the rest.  The work of the library's threads and of the barrier is counted apart from the calls.
+ */
 #include "workload.h"
 
 #include "platform/platform.h"
@@ -72,10 +76,25 @@ static void kfree_hazptr_op(struct actor *a)
 	kfree_hazptr(g, head.hazptr);
 }
 
+static void rcu_settle(void)
+{
+	rcu_barrier();
+}
+
+static void hazptr_settle(void)
+{
+	hazptr_barrier();
+}
+
 static void srcu_setup(void)
 {
 	if (init_srcu_struct(&srcu))
 		scale_fail("init_srcu_struct() has failed");
+}
+
+static void srcu_settle(void)
+{
+	srcu_barrier(&srcu);
 }
 
 static void call_srcu_op(struct actor *a)
@@ -84,13 +103,14 @@ static void call_srcu_op(struct actor *a)
 	call_srcu(&srcu, &fresh()->head.rcu, rcu_drop);
 }
 
-#define RETIRE(what, ...) { .group = "retire", .name = what, __VA_ARGS__ }
+#define RETIRE(what, wait, nr_warm, nr, ...)                                                                      \
+	{ .group = "retire", .name = what, .settle = wait, .warm = nr_warm, .ops = nr, .burst = 50, __VA_ARGS__ }
 const struct workload scale_retires[] = {
-	RETIRE("call_rcu", .op = call_rcu_op, .warm = 400, .ops = 1000),
-	RETIRE("kfree_rcu", .op = kfree_rcu_op, .warm = 400, .ops = 1000),
-	RETIRE("call_hazptr", .op = call_hazptr_op, .warm = 400, .ops = 1000),
-	RETIRE("kfree_hazptr", .op = kfree_hazptr_op, .warm = 400, .ops = 1000),
-	RETIRE("hazptr_retire", .op = hazptr_retire_op, .warm = 400, .ops = 1000),
-	RETIRE("call_srcu", .setup = srcu_setup, .op = call_srcu_op, .warm = 10, .ops = 40),
+	RETIRE("call_rcu", rcu_settle, 400, 1000, .op = call_rcu_op),
+	RETIRE("kfree_rcu", rcu_settle, 400, 1000, .op = kfree_rcu_op),
+	RETIRE("call_hazptr", hazptr_settle, 400, 1000, .op = call_hazptr_op),
+	RETIRE("kfree_hazptr", hazptr_settle, 400, 1000, .op = kfree_hazptr_op),
+	RETIRE("hazptr_retire", hazptr_settle, 400, 1000, .op = hazptr_retire_op),
+	RETIRE("call_srcu", srcu_settle, 10, 40, .setup = srcu_setup, .op = call_srcu_op),
 	{ 0 }
 };

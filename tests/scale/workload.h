@@ -21,9 +21,11 @@ struct workload {
 	void (*begin)(struct actor *a);      /* in each thread, before it is measured */
 	void (*op)(struct actor *a);
 	void (*end)(struct actor *a);
+	void (*settle)(void);                /* waits for what has been retired; measured apart, in the first caller */
 	void (*enter)(struct actor *a);      /* a section of a reader, for those that do not call op() */
 	void (*leave)(struct actor *a);
 	unsigned int warm, ops;              /* operations of each thread; fewer with many threads */
+	unsigned int burst;                  /* after so many operations a caller sleeps for a while; 0: never */
 	int most_callers;                    /* the arrays of the workload end there; 0: any number */
 	bool waits;                          /* by 1, 32 or all callers, among readers */
 };
