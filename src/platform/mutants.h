@@ -94,7 +94,7 @@
 	X(table_line_early) X(table_unlink_full) X(table_walk_twice) X(table_walk_last) X(table_link_protects) X(table_walk_wide) \
 	X(map_try_once) X(map_link_late) X(map_walk_twice) X(wfs_unmarked) X(wfs_link_unseen) X(wfs_section_ends) \
 	X(lfs_section_ends) X(map_zero_first) X(table_lock_moved) X(table_kept_never) X(table_kept_open) X(map_found_early) \
-	X(map_second_unchecked) X(map_link_unchecked)
+	X(map_second_unchecked) X(map_link_unchecked) X(vq_sleeps_behind)
 
 #define QUIESCE_X(name) QUIESCE_L_##name,
 enum quiesce_label { QUIESCE_LABELS(QUIESCE_X) QUIESCE_NR_LABELS };

@@ -54,7 +54,7 @@
 #else
 #define FIRST_CELLS 64u
 #define MAX_CELLS 4096u
-#define SPINS 40u /* a microsecond or two, as a sleep costs: more keeps the CPU from the thread that is waited for */
+#define SPINS 200u /* some microseconds: where each side has a CPU, the other one is there by then, and a sleep and a wake take longer */
 #endif
 #define MIN_CELLS 4u
 #define FIRST_BYTES (1u << 16)
@@ -294,6 +294,8 @@ static int wait_after(struct value_queue *q, int64_t err, struct vq_wait *w, str
 		w->spins++;
 		quiesce_cpu_relax();
 	} else {
+		if (w->slept)
+			vq_runs(sleepers);
 		w->slept = true;
 		sleep(q, ns);
 	}
@@ -310,6 +312,8 @@ QUIESCE_COLD int64_t quiesce__vq_wait_push(struct value_queue *q, uint64_t max, 
 		if (err)
 			return err;
 	}
+	if (w->slept)
+		vq_runs(&q->pushers);
 	return nr;
 }
 
@@ -323,6 +327,8 @@ QUIESCE_COLD int64_t quiesce__vq_wait_pop(struct value_queue *q, uint64_t max, s
 		if (err)
 			return err;
 	}
+	if (w->slept)
+		vq_runs(&q->takers);
 	return nr;
 }
 

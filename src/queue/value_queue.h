@@ -101,6 +101,12 @@ QUIESCE_LOCAL void vq_leave(const struct value_queue *q)
 		rcu_read_unlock();
 }
 
+/* A thread that was woken has run: claims need not wake another one in its place. */
+QUIESCE_LOCAL void vq_runs(struct quiesce__vq_sleepers *sleepers)
+{
+	quiesce_store_relaxed(&sleepers->since, 0); /* Relaxed: a thread that loads the time wakes another one needlessly. */
+}
+
 /* Wake up to @nr sleepers.  The caller has cleared VQ_WAITERS, or has closed the queue, and published what they wait for. */
 void quiesce__vq_wake(struct quiesce__vq_sleepers *sleepers, uint32_t nr);
 /* The claim of @nr cells, which are published, has cleared @flags, VQ_WAITERS, VQ_AGAIN or both: wake as many sleepers, and set

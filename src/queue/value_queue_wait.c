@@ -21,7 +21,10 @@
  * I4. A sleeper loads event before it exchanges the tail.  If it loads the new event, its exchange finds the new tail.
  * I5. A cell that is claimed and not yet published is waited for by pauses (wait_link.h), never by this sleep: no thread
  *     is woken for an element behind it and sleeps again.
- * I6. VQ_AGAIN only adds wakes to these.  since is the time of the last wake until a woken thread has done I1.
+ * I6. VQ_AGAIN only adds wakes to these.  since is the time of the last wake until a woken thread has made its
+ *     claim, or sleeps again.
+ * I7. No claim finds VQ_AGAIN once a queue is full, or empty.  So a thread that is about to sleep does not leave all of the
+ *     other side asleep behind one that does not run: from 1 ms after that one's wake on it wakes them.  A further wake, too.
  *
  * VQ3  see value_queue.c
  * VQ5  see value_queue.c
@@ -68,12 +71,6 @@ void quiesce__vq_wake(struct quiesce__vq_sleepers *sleepers, uint32_t nr)
 	(void)wake_some(sleepers, nr);
 }
 
-/* The caller was woken, and has woken others (I1), so that claims need not. */
-static void runs(struct quiesce__vq_sleepers *sleepers)
-{
-	quiesce_store_relaxed(&sleepers->since, 0); /* Relaxed: a claimer that finds the time wakes a thread needlessly. */
-}
-
 /* A claim found VQ_AGAIN alone: return whether it is to wake a thread, and the flag stays if it is too early for that. */
 static bool wakes_again(struct quiesce__vq_sleepers *sleepers, bool *ret_stays)
 {
@@ -95,6 +92,23 @@ static bool wake_for(struct quiesce__vq_sleepers *sleepers, uint64_t flags, uint
 	if (quiesce_load_relaxed(&sleepers->nr) > nr) /* Relaxed: as in wakes_again(). */
 		quiesce_store_relaxed(&sleepers->since, platform_now_ns()); /* Relaxed: before the wake, which is a full fence. */
 	return wake_some(sleepers, nr < INT32_MAX ? (uint32_t)nr : INT32_MAX) && !QUIESCE_MUTANT(vq_wakes_once);
+}
+
+/* The caller is about to sleep for @ns until one of @others has run.  Wake them if the one that was woken does not run (I7);
+ * returns how long to sleep until it is time to do so.
+ */
+static uint64_t not_behind(struct quiesce__vq_sleepers *others, uint64_t ns)
+{
+	uint64_t since = quiesce_load_relaxed(&others->since), now; /* Relaxed: it only decides about a further wake. */
+
+	if (quiesce_likely(!since || !quiesce_load_relaxed(&others->nr) || QUIESCE_MUTANT(vq_sleeps_behind))) /* Relaxed: the same. */
+		return ns;
+	now = platform_now_ns();
+	if (now < since + AGAIN_NS)
+		return ns < since + AGAIN_NS - now ? ns : since + AGAIN_NS - now;
+	vq_runs(others);
+	(void)wake_some(others, INT32_MAX);
+	return ns;
 }
 
 /* Set @flag in @word, whose value was @value, if that has not changed. */
@@ -209,16 +223,13 @@ void quiesce__vq_sleep_empty(struct value_queue *q, uint64_t ns)
 	sleeps = set_if_empty(q);
 	vq_leave(q);
 	if (sleeps)
-		platform_futex_wait(&q->takers.event, event, ns);
+		platform_futex_wait(&q->takers.event, event, not_behind(&q->pushers, ns));
 	others = awake(&q->takers);
-	if (!sleeps)
-		return;
-	if (others) {
+	if (sleeps && others) {
 		vq_enter(q);
 		pass_on_empty(q);
 		vq_leave(q);
 	}
-	runs(&q->takers);
 }
 
 void quiesce__vq_sleep_full(struct value_queue *q, uint64_t ns)
@@ -227,11 +238,8 @@ void quiesce__vq_sleep_full(struct value_queue *q, uint64_t ns)
 	bool sleeps = set_if_full(q), others;
 
 	if (sleeps)
-		platform_futex_wait(&q->pushers.event, event, ns);
+		platform_futex_wait(&q->pushers.event, event, not_behind(&q->takers, ns));
 	others = awake(&q->pushers);
-	if (!sleeps)
-		return;
-	if (others)
+	if (sleeps && others)
 		pass_on_full(q);
-	runs(&q->pushers);
 }

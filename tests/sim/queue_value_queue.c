@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queue_value_queue.c - value_queue: full and empty rings, their change, sleepers, the end; threads that stop in the midst. */
+/* queue_value_queue.c - value_queue: full and empty rings, their change, sleepers, the end. */
 #include "queue_world.h"
 
 #include <quiesce/ds/value_queue.h>
@@ -485,92 +485,6 @@ static void setup_stop(void)
 	sim_spawn(goes_on, NULL, "goes on");
 }
 
-/* Of two sleepers one stops for good, perhaps when it has been woken: the other one has the second element, or the second free cell. */
-static void takes_and_stops(void *unused)
-{
-	uint64_t id;
-
-	(void)unused;
-	rcu_read_lock(); /* the first section initialises the library, which has locks */
-	rcu_read_unlock();
-	sim_stop_within(40);
-	if (value_queue_pop(&queue, &id) == 0)
-		platform_yield();
-}
-
-static void takes_the_other(void *unused)
-{
-	uint64_t id;
-
-	(void)unused;
-	sim_assert(value_queue_pop(&queue, &id) == 0);
-	sim_saw();
-}
-
-static void puts_two(void *unused)
-{
-	uint64_t id[2] = { 1, 2 };
-
-	(void)unused;
-	if (sim_random(2)) {
-		sim_assert(value_queue_push_many(&queue, id, 2) == 2);
-	} else {
-		sim_assert(value_queue_push_try(&queue, &id[0]) == 0);
-		sim_assert(value_queue_push_try(&queue, &id[1]) == 0);
-	}
-}
-
-static void setup_stopped_taker(void)
-{
-	begin(sim_random(2) ? 4 : 0, false);
-	sim_spawn(takes_and_stops, NULL, "stops");
-	sim_spawn(takes_the_other, NULL, "taker");
-	sim_spawn(puts_two, NULL, "producer");
-}
-
-static void puts_and_stops(void *unused)
-{
-	uint64_t id = 3;
-
-	(void)unused;
-	sim_stop_within(40);
-	if (value_queue_push(&queue, &id) == 0)
-		platform_yield();
-}
-
-static void puts_the_other(void *unused)
-{
-	uint64_t id = 4;
-
-	(void)unused;
-	sim_assert(value_queue_push(&queue, &id) == 0);
-	sim_saw();
-}
-
-static void takes_two(void *unused)
-{
-	uint64_t id[2];
-
-	(void)unused;
-	if (sim_random(2)) {
-		sim_assert(value_queue_pop_many(&queue, id, 2) == 2);
-	} else {
-		sim_assert(value_queue_pop_try(&queue, &id[0]) == 0);
-		sim_assert(value_queue_pop_try(&queue, &id[1]) == 0);
-	}
-}
-
-static void setup_stopped_pusher(void)
-{
-	uint64_t id = 1;
-
-	begin(2, false);
-	sim_assert(value_queue_push_try(&queue, &id) == 0 && value_queue_push_try(&queue, &id) == 0);
-	sim_spawn(puts_and_stops, NULL, "stops");
-	sim_spawn(puts_the_other, NULL, "producer");
-	sim_spawn(takes_two, NULL, "taker");
-}
-
 const struct sim_scenario value_queue_scenarios[] = {
 	{ "vq_one", "two put in, two take, space for one", setup_one, finish, NULL },
 	{ "vq_pairs", "the same, space for two wide values", setup_pairs, finish, NULL },
@@ -591,7 +505,5 @@ const struct sim_scenario value_queue_scenarios[] = {
 	{ "vq_close_full", "a thread closes a full queue", setup_close_full, finish_close, "a push that failed" },
 	{ "vq_memory", "there is no memory for a larger ring", setup_memory, finish, "-ENOMEM" },
 	{ "vq_stop", "a pusher stops for good", setup_stop, NULL, "a claimed cell" },
-	{ "vq_stopped_taker", "of two sleeping takers one stops", setup_stopped_taker, NULL, "the other one" },
-	{ "vq_stopped_pusher", "of two sleeping pushers one stops", setup_stopped_pusher, NULL, "the other one" },
 	{ NULL, NULL, NULL, NULL, NULL },
 };

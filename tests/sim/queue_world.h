@@ -21,6 +21,6 @@ void world_taken(int id, int by);
 /* Return how many items have been taken. */
 int world_nr_taken(void);
 
-extern const struct sim_scenario wfcq_scenarios[], lfq_scenarios[], value_queue_scenarios[];
+extern const struct sim_scenario wfcq_scenarios[], lfq_scenarios[], value_queue_scenarios[], value_queue_stop_scenarios[];
 
 #endif

@@ -35,5 +35,6 @@ int world_nr_taken(void)
 
 int main(int argc, char **argv)
 {
-	return driver_main(argc, argv, (const struct sim_scenario *const[]){ wfcq_scenarios, lfq_scenarios, value_queue_scenarios, NULL });
+	return driver_main(argc, argv, (const struct sim_scenario *const[]){ wfcq_scenarios, lfq_scenarios, value_queue_scenarios,
+									     value_queue_stop_scenarios, NULL });
 }

@@ -31,14 +31,14 @@
  * while it copies delays the pops of later elements, and, if it pops from a bounded queue, the push
  * to its cell one lap later, -EBUSY, also if the queue is empty by then.  One that is killed there
  * blocks them for ever.  A sleeper that was woken and does not run delays the wakes of others by at
- * most 1 ms and 8 pushes: the last of these wakes the next one.
+ * most 1 ms and 8 pushes, the last of which wakes the next one, or until a push has to wait.
  *
- * Sleep.  A call that waits pauses for a microsecond or two, then sleeps on a futex.  Pushes and pops pay
+ * Sleep.  A call that waits pauses for some microseconds, then sleeps on a futex.  Pushes and pops pay
  * nothing for that unless a thread sleeps.  A push of many wakes a thread for each element; pushes
  * that follow leave the rest to the woken thread, which wakes two more if there are further elements,
  * until it has not run for 1 ms.  The same holds for pops and the sleepers of a full queue.
- * Timeouts are in nanoseconds of CLOCK_MONOTONIC from the call on; a wait for a copying thread may
- * take 2 ms longer.
+ * Timeouts are in nanoseconds of CLOCK_MONOTONIC from the call on, and for calls of many values from
+ * their first wait on: they limit waits, not copies; a wait for a copying thread may take 2 ms longer.
  *
  * Memory.  A bounded queue has one array, of a power of two cells.  An unbounded one begins with 64
  * cells, fewer if values are large, and goes on to a larger array when all are in use: of at most 4096
