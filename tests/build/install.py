@@ -42,7 +42,8 @@ def check_tree(tap, root, libdir, headers, series):
 def check_product(tap, build, meson):
     """All that is installed and made by ninja is part of the target `product`, which is what `make install` builds."""
     words = set(execute(["ninja", "-C", build, "-t", "commands", "product"]).stdout.split())
-    made = {line.rpartition(":")[0] for line in execute(["ninja", "-C", build, "-t", "targets", "all"]).stdout.split("\n")}
+    targets = [line.rpartition(": ") for line in execute(["ninja", "-C", build, "-t", "targets", "all"]).stdout.split("\n")]
+    made = {name for name, _, rule in targets if rule != "phony"}
     installed = {os.path.relpath(p, build) for p in json.loads(execute([meson, "introspect", "--installed", build]).stdout)}
     outside = (installed & made) - words
     tap.result(installed & made and not outside, "everything installed is in the target product", outside)
