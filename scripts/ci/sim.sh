@@ -3,7 +3,7 @@
 # The simulator for longer than the suite.  All changes are judged by the same seeds; the long
 # run takes other seeds for every commit.
 . "$(dirname "$0")/lib.sh"
-seconds=0.05 short=0.035 # for sim_srcu and the containers
+seconds=0.035 short=0.025 # for sim_srcu and the containers
 [ -n "${CI_LONG:-}" ] && seconds=76 short=25
 with gcc
 step "build" plain_build --suites sim || finish

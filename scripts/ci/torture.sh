@@ -3,7 +3,7 @@
 # Real threads for longer than the suite: plain, with delays inside every operation, and under AddressSanitizer.
 . "$(dirname "$0")/lib.sh"
 seconds=1.2
-hazptr_seconds=6 # with delays few elements are reused
+hazptr_seconds=4 # with delays few elements are reused
 per_cpu_seconds=2.4
 short=1
 [ -n "${CI_LONG:-}" ] && seconds=3600 hazptr_seconds=3600 per_cpu_seconds=3600 short=1200

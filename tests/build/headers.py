@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Every public header compiles alone, twice in one file, and all of them in every language they promise.
 
-Whether a header has what it needs does not depend on the language's year: alone it is compiled in the oldest by one compiler and
-in the newest, for debugging, by the other; in all the rest all of them are compiled as one file. A header that atomic.h keeps for the library's own builds (platform/...) is not public.
+Whether a header has what it needs does not depend on the language's year: alone it is compiled in the oldest of C by one compiler, and
+in the newest of C++, for debugging, by the other; in all the rest all of them are compiled as one file. A header that atomic.h keeps for the library's own builds (platform/...) is not public.
 Prints TAP.  Compilers that are not installed are reported as skipped.
 """
 import argparse
@@ -91,15 +91,12 @@ def jobs(include, headers):
         for compiler, lang, stds in ((c, "c", C), (cxx, "c++", CXX)):
             if not shutil.which(compiler):
                 continue
-            alone = []
-            if (c, cxx) == found[0]:
-                alone.append((stds[0], ""))
-            if (c, cxx) == found[-1]:
-                alone.append((stds[-1], "-DQUIESCE_DEBUG"))
+            # Alone, C in its oldest year by the first compiler, and C++ in its newest, for debugging, by the last.
+            alone = (stds[0], "") if lang == "c" and (c, cxx) == found[0] else (stds[-1], "-DQUIESCE_DEBUG") if lang == "c++" and (c, cxx) == found[-1] else None
             for std in stds:
                 for debug in ("", "-DQUIESCE_DEBUG"):
                     command = [compiler, "-x", lang, f"-std={std}", *warnings(compiler, lang), *debug.split(), f"-I{include}"]
-                    for group in [[n] for n in names] if (std, debug) in alone else [names]:
+                    for group in [[n] for n in names] if (std, debug) == alone else [names]:
                         yield f"{title_of(group)} {compiler} {std} {debug}".strip(), command, group
 
 

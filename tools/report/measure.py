@@ -20,7 +20,7 @@ PARTS = [
      ["--keys=uniform:1000,uniform:1000000", "--runs=1", "--seconds=0.03"], 100, 15),
     ("bursts", "bursts of writers", "rwscale", "REPORT_BURST", ["--readers=2", "--runs=5", "--seconds=0.5"], ["--readers=2", "--runs=2", "--seconds=0.1"],
      20, 3),
-    ("study", "the case studies", "study", None, ["all"], ["all", "--quick"], 330, 100),
+    ("study", "the case studies", "study", None, ["all"], ["all", "--quick", "--runs=1"], 330, 55),
 ]
 
 
