@@ -6,7 +6,12 @@ variant() {
 	local name=$1
 	shift
 	step "$name builds" setup "$CI_BUILD/variant-$name" unit --werror -Ddebug=false "$@" || return
-	count_suites "$CI_BUILD/variant-$name" unit
+	# A compiler's mistake shows in one form of a test as in another; before a release all of them run.
+	local other='full fences|without rseq|by CPU' tests
+	[ -z "${CI_LONG:-}" ] || other='none of them'
+	mapfile -t tests < <(meson test -C "$CI_BUILD/variant-$name" --no-rebuild --list --suite unit 2>/dev/null |
+		sed -n 's/^[^/]* \/ //p' | grep -vE ", ($other)\$")
+	count_meson "$CI_BUILD/variant-$name" --no-rebuild "${tests[@]}"
 }
 with gcc
 variant O0 -Doptimization=0 -Dtool=disabled -Dpeers=disabled

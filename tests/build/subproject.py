@@ -16,6 +16,7 @@ import tempfile
 from tap import Tap, execute
 
 HERE = pathlib.Path(__file__).resolve().parent
+QUICK = ["-Doptimization=0", "-Ddebug=false"] # what is compiled does not matter here
 MESON = """project('consumer', 'c', default_options: 'c_std=gnu11')
 executable('consumer', 'consumer.c', dependencies: dependency('quiesce', fallback: 'quiesce'))
 """
@@ -60,7 +61,7 @@ def check_meson(tap, root, meson, tmp, kind):
     (top / "subprojects/quiesce.wrap").write_text(WRAP)
     (top / "subprojects/quiesce").symlink_to(root)
     shutil.copy(HERE / "consumer/consumer.c", top)
-    if built(tap, name, [meson, "setup", f"-Ddefault_library={kind}", top / "b", top], ["ninja", "-C", top / "b", "consumer"]):
+    if built(tap, name, [meson, "setup", *QUICK, f"-Ddefault_library={kind}", top / "b", top], ["ninja", "-C", top / "b", "consumer"]):
         works(tap, name, top / "b/consumer", kind == "shared")
 
 
@@ -76,7 +77,7 @@ def check_cmake(tap, root, tmp, kind):
 
 def check_static_only(tap, root, meson, tmp):
     build, prefix = tmp / "only", tmp / "prefix"
-    if not built(tap, "static only", [meson, "setup", "-Ddefault_library=static", "-Dtests=false", "-Dtool=disabled", f"--prefix={prefix}", build, root],
+    if not built(tap, "static only", [meson, "setup", *QUICK, "-Ddefault_library=static", "-Dtests=false", "-Dtool=disabled", f"--prefix={prefix}", build, root],
                  [meson, "install", "-C", build]):
         return
     found = sorted(str(p.relative_to(prefix)) for p in prefix.rglob("*.so*"))
