@@ -111,6 +111,19 @@ static void continue_line(void *unused)
 	world_insert(key[0]);
 }
 
+/* The same, and few enough are left for the second line to be given away. */
+static void give_line_away(void *unused)
+{
+	(void)unused;
+	world_insert(key[8]);
+	world_insert(key[9]);
+	world_remove(key[0]);
+	world_remove(key[8]);
+	world_remove(key[1]);
+	world_remove(key[2]);
+	world_insert(key[0]);
+}
+
 static void change_last(void *unused)
 {
 	(void)unused;
@@ -136,7 +149,7 @@ static void table_walk_lines(void)
 	prepare(TABLE, FULL, 1);
 	key[8] = world_key(0, 0, -1);
 	key[9] = world_key(0, 0, -1);
-	world_spawn(continue_line, NULL, "owner 0");
+	world_spawn(give_line_away, NULL, "owner 0");
 	world_spawn(world_iterator, NULL, "iterator");
 	world_spawn(world_iterator, NULL, "iterator");
 }
