@@ -14,7 +14,7 @@ SHORT = ["--seconds=0.01", "--runs=1"]
 OURS = {"wfcqueue": "liburcu_wfcq", "lfqueue": "liburcu_lfq", "lfqueue_slab": "liburcu_lfq", "wfstack": "liburcu_wfs", "lfstack": "liburcu_lfs"}
 IN_SECTIONS = ("lfqueue", "lfstack", "liburcu_lfq", "liburcu_lfs")
 SHAPES = {"1": (1, 0), "3": (3, 0), "1:1": (1, 1), "2:1": (2, 1), "1:4": (1, 4)}
-MESSAGE_SHAPES = {"1": (1, 0), "1:4": (1, 4)} # of messages a pair and the most threads show what the rest would
+MESSAGE_SHAPES = {"1": (1, 0), "1:4": (1, 4)} # A pair and the most threads show of messages what the other shapes would.
 BURSTS = {"0": None, "1": 1, "1000": 1000}
 MAY_MISS = ("ck_fifo", "moodycamel", "value_queue", "value_queue_bounded")
 NO_MESSAGES, NO_NODES = ("ck_fifo", "ck_stack"), ("moodycamel_bulk", "lfqueue_slab", "value_queue_many")

@@ -111,7 +111,7 @@ static void continue_line(void *unused)
 	world_insert(key[0]);
 }
 
-/* The same, and few enough are left for the second line to be given away. */
+/* The object in the last word of a full line moves to another line, and then so few are left that the bucket gives that line away. */
 static void give_line_away(void *unused)
 {
 	(void)unused;
