@@ -93,6 +93,19 @@ plain_build() {
 	return 1
 }
 
+# count_guests ARGS...: run the runner of guests, which prints its own counts, and add those to the totals.
+count_guests() {
+	local out=$CI_BUILD/$stage-run.log line p f s
+	python3 tests/kernel/run.py "$@" --build "$CI_BUILD/$stage" --logs "$CI_BUILD/$stage/logs" 2>&1 | tee "$out"
+	if [ "${PIPESTATUS[0]}" -eq 77 ]; then
+		skip "$(tail -n 1 "$out")"
+		return
+	fi
+	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$out" | tail -n 1)
+	read -r p f s <<<"$(sed -E 's/^([0-9]+) passed, ([0-9]+) failed(, ([0-9]+) skipped)?$/\1 \2 \4/' <<<"$line")"
+	passed=$((passed + ${p:-0})) failed=$((failed + ${f:-1})) skipped=$((skipped + ${s:-0}))
+}
+
 finish() {
 	echo "$stage: $passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ]
