@@ -1,24 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_value_queue.c - value_queue: order, sizes, limits, sleeps and the end; under load no value is lost, or taken twice, or overtaken. */
-#include <quiesce/ds/value_queue.h>
-
-#include "testing.h"
+#include "value_queues.h"
 
 #define BOUNDED 64u
-
-static void begin(struct value_queue *q, size_t size, size_t capacity)
-{
-	assert_int_equal(value_queue_init(q, size, capacity), 0);
-}
-
-static int put(struct value_queue *q, uint64_t value) { return value_queue_push_try(q, &value); }
-
-static uint64_t take(struct value_queue *q)
-{
-	uint64_t value = 0;
-
-	return value_queue_pop_try(q, &value) == 0 ? value : 0;
-}
 
 /* ---- one thread ---- */
 
