@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <span>
 #include <string_view>
 #include <type_traits>
 
@@ -71,8 +72,27 @@ struct rcu_hash_retire {
 
 namespace detail {
 
-/* The number of keys that are looked up at once. */
-inline constexpr std::size_t hash_many = 64;
+/* Looks up as many keys as both spans have, 64 at once: @word makes a Word of a key, @search finds a Found
+ * for each of n words and returns how many there are, @value makes the result for the key of that.
+ * Returns the number of keys that were found. */
+template<class Word, class Found, class K, class V, class ToWord, class Search, class ToValue>
+std::size_t hash_find_many(std::span<const K> keys, std::span<V> ret_values, ToWord word, Search search, ToValue value) noexcept
+{
+	constexpr std::size_t at_once = 64;
+	Word words[at_once];
+	Found found[at_once];
+	std::size_t nr = keys.size() < ret_values.size() ? keys.size() : ret_values.size(), nr_found = 0;
+
+	for (std::size_t begin = 0, n; begin < nr; begin += n) {
+		n = nr - begin < at_once ? nr - begin : at_once;
+		for (std::size_t i = 0; i < n; i++)
+			words[i] = word(keys[begin + i]);
+		nr_found += search(words, n, found);
+		for (std::size_t i = 0; i < n; i++)
+			ret_values[begin + i] = value(found[i]);
+	}
+	return nr_found;
+}
 
 /* True if Drop can dispose of a T. */
 template<class Drop, class T> inline constexpr bool hash_droppable = true;

@@ -107,18 +107,12 @@ public:
 	}
 	size_type find_many(std::span<const K> keys, std::span<std::optional<V>> ret_values, const rcu_reader &) const noexcept
 	{
-		std::uint64_t words[detail::hash_many], values[detail::hash_many];
-		size_type nr = keys.size() < ret_values.size() ? keys.size() : ret_values.size(), found = 0;
-
-		for (size_type begin = 0, n; begin < nr; begin += n) {
-			n = nr - begin < detail::hash_many ? nr - begin : detail::hash_many;
-			for (size_type i = 0; i < n; i++)
-				words[i] = word_of_key(keys[begin + i]);
-			found += ::hashmap_lookup_many(&map_, words, n, values);
-			for (size_type i = 0; i < n; i++)
-				ret_values[begin + i] = value_of(values[i]);
-		}
-		return found;
+		return detail::hash_find_many<std::uint64_t, std::uint64_t>(
+			keys, ret_values, [](const K &key) { return word_of_key(key); },
+			[this](const std::uint64_t *words, size_type n, std::uint64_t *values) {
+				return ::hashmap_lookup_many(&map_, words, n, values);
+			},
+			[](std::uint64_t value) { return value_of(value); });
 	}
 	bool contains(const K &key) const noexcept { return find(key).has_value(); }
 

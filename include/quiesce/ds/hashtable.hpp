@@ -115,20 +115,13 @@ public:
 	 * Returns the number of keys that have one.  In a section. */
 	size_type find_many(std::span<const query> keys, std::span<T *> ret_objects) const noexcept
 	{
-		const void *addresses[detail::hash_many];
-		void *objects[detail::hash_many];
-		size_type nr = keys.size() < ret_objects.size() ? keys.size() : ret_objects.size(), found = 0;
-
 		QUIESCE_IN_SECTION("rcu_hash_table::find_many()");
-		for (size_type begin = 0, n; begin < nr; begin += n) {
-			n = nr - begin < detail::hash_many ? nr - begin : detail::hash_many;
-			for (size_type i = 0; i < n; i++)
-				addresses[i] = std::addressof(keys[begin + i]);
-			found += ::quiesce__many(&table_, &lookups, addresses, n, objects);
-			for (size_type i = 0; i < n; i++)
-				ret_objects[begin + i] = static_cast<T *>(objects[i]);
-		}
-		return found;
+		return detail::hash_find_many<const void *, void *>(
+			keys, ret_objects, [](const query &key) { return std::addressof(key); },
+			[this](const void *const *addresses, size_type n, void **objects) {
+				return ::quiesce__many(&table_, &lookups, addresses, n, objects);
+			},
+			[](void *object) { return static_cast<T *>(object); });
 	}
 	bool contains(const query &key) const noexcept
 	{

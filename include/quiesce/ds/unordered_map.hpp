@@ -144,20 +144,13 @@ public:
 	 * the number of keys that have one.  In a section.  Of strings, keys are std::string_view. */
 	size_type find_many(std::span<const query> keys_of, std::span<const V *> ret_values) const noexcept
 	{
-		const void *addresses[detail::hash_many];
-		void *nodes[detail::hash_many];
-		size_type nr = keys_of.size() < ret_values.size() ? keys_of.size() : ret_values.size(), found = 0;
-
 		QUIESCE_IN_SECTION("rcu_unordered_map::find_many()");
-		for (size_type begin = 0, n; begin < nr; begin += n) {
-			n = nr - begin < detail::hash_many ? nr - begin : detail::hash_many;
-			for (size_type i = 0; i < n; i++)
-				addresses[i] = std::addressof(keys_of[begin + i]);
-			found += ::quiesce__many(&table_, &node::template lookups<keys, query>, addresses, n, nodes);
-			for (size_type i = 0; i < n; i++)
-				ret_values[begin + i] = nodes[i] ? std::addressof(node::in(nodes[i])->second) : nullptr;
-		}
-		return found;
+		return detail::hash_find_many<const void *, void *>(
+			keys_of, ret_values, [](const query &key) { return std::addressof(key); },
+			[this](const void *const *addresses, size_type n, void **nodes) {
+				return ::quiesce__many(&table_, &node::template lookups<keys, query>, addresses, n, nodes);
+			},
+			[](void *found) { return found ? std::addressof(node::in(found)->second) : nullptr; });
 	}
 	template<class Q = query>
 		requires(keys::template accepts<Q>)
