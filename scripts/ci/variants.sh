@@ -11,7 +11,7 @@ variant() {
 	[ -z "${CI_LONG:-}" ] || other='none of them'
 	mapfile -t tests < <(meson test -C "$CI_BUILD/variant-$name" --no-rebuild --list --suite unit 2>/dev/null |
 		sed -n 's/^[^/]* \/ //p' | grep -vE ", ($other)\$")
-	count_meson "$CI_BUILD/variant-$name" --no-rebuild "${tests[@]}"
+	count_meson "$CI_BUILD/variant-$name" --no-rebuild --suite unit "${tests[@]}"
 }
 with gcc
 variant O0 -Doptimization=0 -Dtool=disabled -Dpeers=disabled
