@@ -100,17 +100,6 @@ static void hazard_first(void)
 	setup_first(HAZARD);
 }
 
-/* The object in the last word of a full line moves to another line. */
-static void continue_line(void *unused)
-{
-	(void)unused;
-	world_insert(key[8]);
-	world_insert(key[9]);
-	world_remove(key[0]);
-	world_remove(key[8]);
-	world_insert(key[0]);
-}
-
 /* The object in the last word of a full line moves to another line, and then so few are left that the bucket gives that line away. */
 static void give_line_away(void *unused)
 {
@@ -134,10 +123,10 @@ static void change_last(void *unused)
 
 static void setup_lines(enum world_kind kind)
 {
-	prepare(kind, FULL, 1);
+	prepare(kind, FULL, 3);
 	key[8] = world_key(0, 0, key[FULL - 1]);
 	key[9] = world_key(0, 0, -1);
-	world_spawn(continue_line, NULL, "owner 0");
+	world_spawn(give_line_away, NULL, "owner 0");
 	world_spawn(change_last, NULL, "owner 1");
 	world_readers();
 }

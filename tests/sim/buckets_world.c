@@ -19,6 +19,7 @@ struct owner {
 	struct op op[MAX_OPS];
 	int begun;
 	uint64_t done; /* published by a release */
+	int thread;    /* 1 + the thread of the operations; 0: none has begun yet */
 };
 
 enum world_kind world_kind;
@@ -176,11 +177,17 @@ void world_check(const struct item *item, int key)
 static void begin(int key, struct item *value)
 {
 	struct owner *o = &owners[owner_of[key]];
+	int thread = sim_self() + 1; /* 0 before the threads start */
 
 	if (o->begun == MAX_OPS) {
 		sim_fail("scenario: more than %d operations", MAX_OPS);
 		return;
 	}
+	if (thread && o->thread && o->thread != thread) {
+		sim_fail("scenario: two threads change keys of owner %d, whose history has no order then", owner_of[key]);
+		return;
+	}
+	o->thread = thread;
 	o->op[o->begun] = (struct op){ key, value };
 	o->begun++;
 }
