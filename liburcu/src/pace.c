@@ -10,27 +10,36 @@
 
 #define MOST_PACE_MS 10000u
 
-#ifdef QUIESCE_URCU_SEM_CLOCKWAIT
-#define CLOCK CLOCK_MONOTONIC
-static int wait_until(sem_t *sem, const struct timespec *until) { return sem_clockwait(sem, CLOCK_MONOTONIC, until); }
-#else
-#define CLOCK CLOCK_REALTIME
-static int wait_until(sem_t *sem, const struct timespec *until) { return sem_timedwait(sem, until); }
-#endif
-
-uint64_t urcu_now_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t urcu_now_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+static struct timespec time_of(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
 }
 
 bool urcu_await_until(sem_t *sem, uint64_t ns)
 {
-	struct timespec until = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+#ifdef QUIESCE_URCU_SEM_CLOCKWAIT
+	struct timespec until = time_of(ns);
 
-	return !wait_until(sem, &until);
+	return !sem_clockwait(sem, CLOCK_MONOTONIC, &until);
+#else
+	uint64_t now = urcu_now_ns();
+	struct timespec until = time_of(read_clock(CLOCK_REALTIME) + (ns > now ? ns - now : 0));
+
+	return !sem_timedwait(sem, &until); /* It returns early or late if this clock is set meanwhile. */
+#endif
 }
 
 uint64_t urcu_pace_ns = 10000000u;
