@@ -18,12 +18,12 @@ from measured import Tool
 from tap import Tap, execute, tool_options
 
 SHORT = ["--seconds=0.002", "--runs=1", "--threads=2", "--keys=uniform:1000"]
-OURS = ["hashmap", "hashmap_update", "hashtable", "hashtable_update", "hashtable_slab", "hashtable_hazptr", "xarray", "rcu", "hazptr"]
+OURS = ["hashmap", "hashmap_many", "hashmap_update", "hashtable", "hashtable_many", "hashtable_update", "hashtable_slab", "hashtable_hazptr", "xarray", "rcu", "hazptr"]
 DOCUMENT = {"spinlock": 0.57, "refcnt": 0.54, "rwlock": 0.39}
 
 
 # Their removed elements wait for readers, and are counted: by this library, or by the type.
-COUNTED = ("rcu", "hazptr", "hashtable", "hashtable_update", "hashtable_slab", "hashtable_hazptr", "liburcu_lfht", "liburcu_lfht_fixed",
+COUNTED = ("rcu", "hazptr", "hashtable", "hashtable_many", "hashtable_update", "rcu_unordered_map", "hashtable_slab", "hashtable_hazptr", "liburcu_lfht", "liburcu_lfht_fixed",
            "liburcu_lfht_qsbr", "liburcu_lfht_qsbr_fixed")
 
 

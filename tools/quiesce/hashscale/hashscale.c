@@ -442,9 +442,9 @@ static const struct option_row own[] = {
 /* Variants are measured only on request, so that a default run takes a minute. */
 static bool is_variant(const char *name)
 {
-	static const char *const variants[] = { "xarray", "std_map_shared_mutex", "hashmap_update", "hashtable_update",
-						"hashtable_hazptr", "brlock_atomic",
-						"liburcu_lfht_fixed", "liburcu_lfht_qsbr_fixed",
+	static const char *const variants[] = { "xarray", "std_map_shared_mutex", "hashmap_update", "hashmap_many",
+						"hashtable_update", "hashtable_many", "hashtable_hazptr", "rcu_unordered_map",
+						"brlock_atomic", "liburcu_lfht_fixed", "liburcu_lfht_qsbr_fixed",
 						"libcds_split_rcu", "tbb_unordered_map", "std_mutex" };
 
 	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++)

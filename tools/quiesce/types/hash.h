@@ -115,6 +115,19 @@ static inline void hash_judge(struct hash_tally *tally, uint64_t key, uint64_t v
 #define HASH_RUN(name, TABLE) HASH_RUN_BY(name, name, TABLE)
 /* The same with other functions, by_lookup(), by_insert() and by_remove(). */
 #define HASH_RUN_BY(name, by, TABLE)                                                                                            \
+	HASH_LOOKUPS(name, by, TABLE)                                                                                           \
+	HASH_OPERATIONS(name, by, TABLE)
+
+/* The same with
+ *	void by_lookup_many(TABLE *table, const uint64_t *key, size_t nr, uint64_t *ret_value);
+ * in place of by_lookup(): the lookups up to the next update, at most HASH_BATCH at once. */
+#define HASH_RUN_MANY(name, by, TABLE)                                                                                          \
+	HASH_LOOKUPS_MANY(name, by, TABLE)                                                                                      \
+	HASH_OPERATIONS(name, by, TABLE)
+
+#define HASH_BATCH 32
+
+#define HASH_LOOKUPS(name, by, TABLE)                                                                                           \
 	/* Look up from @i on, up to an update, and return its place.  This is a function by itself: beside calls, even those   \
 	 * that are never made, the loop has less registers, and so less lookups are under way in the CPU. */                   \
 	static __attribute__((noinline)) uint64_t name##_lookups(TABLE *table, const uint64_t *word, uint64_t i,                \
@@ -131,8 +144,31 @@ static inline void hash_judge(struct hash_tally *tally, uint64_t key, uint64_t v
 		}                                                                                                               \
 		tally->sum += sum;                                                                                              \
 		return i;                                                                                                       \
-	}                                                                                                                       \
+	}
+
+#define HASH_LOOKUPS_MANY(name, by, TABLE)                                                                                      \
+	static __attribute__((noinline)) uint64_t name##_lookups(TABLE *table, const uint64_t *word, uint64_t i,                \
+								 uint64_t nr, struct hash_tally *tally)                         \
+	{                                                                                                                       \
+		uint64_t value[HASH_BATCH];                                                                                     \
                                                                                                                                 \
+		while (i < nr && word[i] <= HASH_KEY) {                                                                         \
+			uint64_t n = 1;                                                                                         \
+                                                                                                                                \
+			while (n < HASH_BATCH && i + n < nr && word[i + n] <= HASH_KEY)                                         \
+				n++;                                                                                            \
+			by##_lookup_many(table, word + i, n, value);                                                            \
+			for (uint64_t j = 0; j < n; j++) {                                                                      \
+				tally->sum += value[j];                                                                         \
+				if (quiesce_unlikely(value[j] != hash_value(word[i + j])))                                      \
+					hash_judge(tally, word[i + j], value[j]);                                               \
+			}                                                                                                       \
+			i += n;                                                                                                 \
+		}                                                                                                               \
+		return i;                                                                                                       \
+	}
+
+#define HASH_OPERATIONS(name, by, TABLE)                                                                                        \
 	static void name##_run(void *arg, const uint64_t *word, uint64_t nr, struct hash_tally *tally)                          \
 	{                                                                                                                       \
 		TABLE *table = (TABLE *)arg;                                                                                    \

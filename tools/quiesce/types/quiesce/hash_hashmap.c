@@ -41,6 +41,21 @@ TYPE(hashmap, .rank = 300, .groups = RUN_TABLE | REPORT, .peers = PEER_TABLE,
 	.what = "hashmap of quiesce, grown by itself: pairs in the buckets; its own hash",
 	.hash = &(const struct hash_op){ MAP, .run = map_run, .resize = resize }, OP);
 
+/* ---- hashmap with lookups in batches ---- */
+
+static inline void map_lookup_many(struct hashmap *map, const uint64_t *key, size_t nr, uint64_t *ret_value)
+{
+	rcu_read_lock();
+	hashmap_lookup_many(map, key, nr, ret_value);
+	rcu_read_unlock();
+}
+
+HASH_RUN_MANY(map_many, map, struct hashmap)
+
+TYPE(hashmap_many, .rank = 305,
+	.what = "hashmap of quiesce, up to 32 lookups at once: hashmap_lookup_many()",
+	.hash = &(const struct hash_op){ MAP, .run = map_many_run }, OP);
+
 /* ---- hashmap updated by functions ---- */
 
 static uint64_t put(uint64_t there, void *value)

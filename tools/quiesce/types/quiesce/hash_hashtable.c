@@ -49,6 +49,29 @@ TYPE(hashtable, .rank = 320, .groups = RUN_SIX | RUN_TABLE | REPORT, .peers = PE
 	.what = "hashtable of quiesce, grown by itself: objects without an rcu_head, RCU, kfree_rcu_mightsleep()",
 	OURS, .hash = &hashtable_hash, .thread_enter = rcu_first_section);
 
+/* ---- hashtable with lookups in batches ---- */
+
+static inline void hashtable_rcu_lookup_many(struct hashtable *t, const uint64_t *key, size_t nr, uint64_t *ret_value)
+{
+	const void *address[HASH_BATCH];
+	void *found[HASH_BATCH];
+
+	for (size_t i = 0; i < nr; i++)
+		address[i] = key + i;
+	rcu_read_lock();
+	hashtable_lookup_many(t, &object_type, address, nr, found);
+	for (size_t i = 0; i < nr; i++)
+		ret_value[i] = found[i] ? ((const struct object *)found[i])->value : 0;
+	rcu_read_unlock();
+}
+
+HASH_RUN_MANY(hashtable_many, hashtable_rcu, struct hashtable)
+
+static const struct hash_op hashtable_many_hash = { TABLE, .run = hashtable_many_run, .barrier = rcu_end, .waiting = op_rcu_waiting };
+TYPE(hashtable_many, .rank = 325,
+	.what = "hashtable of quiesce, up to 32 lookups at once: hashtable_lookup_many()",
+	OURS, .hash = &hashtable_many_hash, .thread_enter = rcu_first_section);
+
 /* ---- hashtable updated by functions ---- */
 
 struct offer {
