@@ -390,6 +390,34 @@ uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint6
 	return sum(base, entered) + sum_shared(shared, entered) - nr;
 }
 
+static uint64_t load(const uint64_t *word)
+{
+	/* PC2: acquire, pairs with PC2 in quiesce__percpu_add() */
+	return quiesce_load_acquire(PC2, word);
+}
+
+void quiesce__percpu_sums(const struct quiesce_percpu *percpu, const uint64_t *shared, uint64_t ret[4])
+{
+	/* PC1: acquire, pairs with PC1 in quiesce__percpu_open() */
+	const char *base = quiesce_load_acquire(PC1, &percpu->base);
+	uint64_t start = base ? nr_ids * QUIESCE_PERCPU_START : 0;
+	uint64_t a = sum_shared(shared, 0) - start, b = sum_shared(shared, 1) - start;
+	uint64_t c = sum_shared(shared, 2) - start, d = sum_shared(shared, 3) - start;
+
+	for (size_t id = 0; base && id < nr_ids; id++) {
+		const uint64_t *words = (const uint64_t *)(const void *)(base + id * SET_BYTES);
+
+		a += load(&words[0]);
+		b += load(&words[1]);
+		c += load(&words[2]);
+		d += load(&words[3]);
+	}
+	ret[0] = a;
+	ret[1] = b;
+	ret[2] = c;
+	ret[3] = d;
+}
+
 void quiesce__percpu_count_all_left(struct quiesce_percpu *percpu, uint64_t *shared, uint32_t entered, uint32_t left)
 {
 	if (QUIESCE_MUTANT(percpu_lost_stay))

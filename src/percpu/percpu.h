@@ -67,6 +67,10 @@ static inline uint64_t quiesce__percpu_tick_open(const uint64_t *open, uint32_t 
  * call. */
 uint64_t quiesce__percpu_inside(const struct quiesce_percpu *percpu, const uint64_t *shared, uint32_t entered, uint32_t left);
 
+/* Return in @ret the sums of the four words since the start, in one pass over the sets.  Counts made during the call may be missed in one
+ * word and included in another. */
+void quiesce__percpu_sums(const struct quiesce_percpu *percpu, const uint64_t *shared, uint64_t ret[4]);
+
 /* Number of sets that a sum reads; 0 if there are none. */
 uint64_t quiesce__percpu_nr_sets(const struct quiesce_percpu *percpu);
 

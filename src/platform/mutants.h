@@ -64,8 +64,8 @@
 	X(later_now_no_wait) X(helper_start_lost) X(helper_job_dropped) X(helper_step_twice) X(helper_back_unwoken) \
 	X(helper_back_unwatched) X(helper_blocks_unwatched) X(helper_start_unwatched) X(helper_child_blocked) \
 	X(helper_stops_first) X(helper_stop_trusts_state) X(shutdown_counts_running) X(shutdown_counts_ending) X(thread_ends_unsettled) \
-	X(helper_sleep_unchecked) X(srcu_one_index) X(srcu_trusts_leader) X(srcu_completes_older) X(srcu_no_flip) \
-	X(srcu_shares_running) X(srcu_cookie_now) X(urcu_gp_first) X(urcu_others_unfenced) X(urcu_alone_unlocked) \
+	X(helper_sleep_unchecked) X(srcu_one_index) X(srcu_trusts_leader) X(srcu_completes_older) X(srcu_no_flip) X(srcu_one_pass) \
+	X(srcu_check_late) X(srcu_shares_running) X(srcu_cookie_now) X(urcu_gp_first) X(urcu_others_unfenced) X(urcu_alone_unlocked) \
 	X(urcu_no_wait) X(urcu_sleeps_unfenced) X(urcu_cookie_now)
 
 /* Guards of per-CPU counters. */

@@ -5,7 +5,7 @@
  *   entered[idx]++     (light fence)      unlink                              (the caller)
  *   ... section ...                       heavy fence                         SR1
  *   left[idx]++        (release)          for each index, once, in any order:
- *                                            sum left, then entered: equal    (acquire, PC2)
+ *                                            sum left, then entered: equal    (acquire, PC2); see srcu_check.c
  *
  * The leader is the thread that runs the grace periods of a domain.
  *
@@ -43,7 +43,7 @@
 #include "runtime/wait_policy.h"
 #include "runtime/waitq.h"
 
-#define LEFT 2u /* place of the counts of sections that have left, behind those of sections that have entered */
+#define LEFT QUIESCE_SRCU_LEFT
 #define FORCE_NORMAL_NS 50000u
 #define PAUSE_RATIO 4u /* readers yield at most a fifth of the time for normal waits */
 
@@ -58,7 +58,7 @@ struct wait {
 	struct srcu_struct *ssp;
 	struct quiesce__srcu_usage *u;
 	const char *call;
-	uint64_t inside; /* number of holdouts at the last check of progress */
+	uint64_t left; /* sections of the awaited index that had left at the last check of progress */
 	struct quiesce__wait_policy policy;
 };
 
@@ -158,11 +158,6 @@ void quiesce__srcu_wake_leader(const struct srcu_struct *ssp)
 
 /* ---- domains ---- */
 
-uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx)
-{
-	return quiesce__percpu_inside(&ssp->percpu, quiesce__srcu_usage(ssp)->shared, idx, LEFT + idx);
-}
-
 void quiesce__srcu_request_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits)
 {
 	uint64_t leave = bits ? 0 : open_at(quiesce__percpu_open_word(&ssp->percpu), LEFT + idx);
@@ -189,6 +184,7 @@ static void forget_parent(struct srcu_struct *ssp, struct quiesce__srcu_usage *u
 	quiesce_store_relaxed(&u->expedite, 0);
 	quiesce_store_relaxed(&u->no_memory, 0);
 	u->seen = 0;
+	u->left[0] = u->left[1] = 0; /* a fork does not copy all counters at one moment: the sums may include counts that these do not */
 	u->force_not_before = 0;
 	inside = quiesce__srcu_inside(ssp, 0) + quiesce__srcu_inside(ssp, 1);
 	/* Relaxed: a hint. */
@@ -303,9 +299,7 @@ static uint32_t awaited_index(const struct srcu_struct *ssp, const struct quiesc
 /* Check the counts once; true if the grace period is over. */
 static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_usage *u)
 {
-	for (uint32_t i = 0; i < 2; i++)
-		if (!(u->seen & 1u << i) && !quiesce__srcu_inside(ssp, i))
-			u->seen |= 1u << i;
+	u->seen = (uint8_t)quiesce__srcu_check(ssp, u->seen, u->left);
 	if (u->seen == QUIESCE_SRCU_SEEN_BOTH || (QUIESCE_MUTANT(srcu_one_index) && u->seen))
 		return true;
 	/* New sections are flipped to an index that has been seen empty (I2). */
@@ -339,10 +333,10 @@ static void force_yield(bool on)
 static bool made_progress(void *arg)
 {
 	struct wait *w = arg;
-	uint64_t before = w->inside;
+	uint64_t before = w->left;
 
-	w->inside = quiesce__srcu_inside(w->ssp, awaited_index(w->ssp, w->u));
-	return w->inside < before;
+	w->left = w->u->left[awaited_index(w->ssp, w->u)];
+	return (int64_t)(w->left - before) > 0;
 }
 
 static void check_stall(struct srcu_struct *ssp, const char *call, struct quiesce__wait_policy *p, uint64_t now)
@@ -388,7 +382,7 @@ static void wait_for_readers(struct srcu_struct *ssp, struct quiesce__srcu_usage
 		.not_before = &u->force_not_before,
 		.pause = PAUSE_RATIO, .force_after_ns = FORCE_NORMAL_NS, .expedited = expedited, .start = platform_now_ns(),
 	};
-	w.inside = quiesce__srcu_inside(ssp, awaited_index(ssp, u));
+	w.left = u->left[awaited_index(ssp, u)];
 	while (!sleep_once(&w))
 		;
 	quiesce__wait_policy_end(&w.policy);

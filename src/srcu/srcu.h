@@ -12,6 +12,7 @@
 #include "runtime/yield.h"
 
 #define QUIESCE_SRCU_WORDS 4u /* entered[0], entered[1], left[0], left[1] */
+#define QUIESCE_SRCU_LEFT 2u  /* place of left[0] */
 
 /* A waiter has this on its own stack. */
 struct quiesce__srcu_waiter {
@@ -43,7 +44,10 @@ struct quiesce__srcu_usage {
 	/* Leaders and waiters share the state of grace periods. */
 	struct quiesce__lock lock; /* guards @led, @waiters and the increment of @begun; innermost */
 	bool led;                  /* a thread leads, or has been chosen to */
+	bool fenced;               /* the leader's: the heavy fence of its grace period is over */
+	uint8_t seen;              /* the leader's: indexes seen empty since the fence */
 	uint32_t generation;       /* process generation that initialised it (I6); 0: not yet used */
+	uint32_t inherited;        /* open sections may be of threads that this process does not have: I7 of srcu.c */
 	struct quiesce__srcu_waiter *waiters; /* stack of waiters, the newest first */
 	uint64_t begun, completed; /* grace periods: newest number taken, newest number that is over */
 	uint32_t wake_seq[2];      /* futexes: change when a waiter for an even, or an odd, number is completed */
@@ -52,11 +56,9 @@ struct quiesce__srcu_usage {
 	uint64_t shared[QUIESCE_SRCU_WORDS]; /* counts of threads that have no set */
 	uint32_t no_memory;        /* allocation of sets has failed; until the next grace period */
 	uint32_t expedite;         /* a waiter wants the grace period expedited */
-	/* The leader owns the following fields, except @inherited. */
+	/* The leader owns the following fields. */
 	uint64_t number;           /* number of its grace period */
-	bool fenced;               /* the heavy fence of that grace period is over */
-	uint32_t inherited;        /* open sections may be of threads that this process does not have: I7 of srcu.c */
-	uint32_t seen;             /* indexes seen empty since the fence */
+	uint64_t left[2];          /* sections of each index that had left, as of an earlier pass over the counters */
 	uint64_t force_not_before;
 	uint64_t stuck_at, stall_at, checked_at; /* tries that find holdouts: as in struct quiesce__wait_policy */
 	/* State of callbacks; see srcu_callbacks.c. */
@@ -132,6 +134,9 @@ void quiesce__srcu_wait_alone(struct srcu_struct *ssp, struct quiesce__srcu_usag
 bool quiesce__srcu_try_alone(struct srcu_struct *ssp, struct quiesce__srcu_usage *u);
 /* Request @bits from readers that leave index @idx; 0: no request, and readers leave inline. */
 void quiesce__srcu_request_one(struct srcu_struct *ssp, uint32_t idx, uint64_t bits);
+/* Check the counts of both indexes; returns @seen and the indexes that are empty.  @left: for each index a sum of the sections that had
+ * left as of an earlier check, or 0; it becomes that of this check. */
+uint32_t quiesce__srcu_check(struct srcu_struct *ssp, uint32_t seen, uint64_t *left);
 /* Returns the number of open sections of index @idx. */
 uint64_t quiesce__srcu_inside(struct srcu_struct *ssp, uint32_t idx);
 /* Publish that @number and all older grace periods are over, and complete their waiters. */

@@ -129,10 +129,9 @@ static void begin(struct quiesce__srcu_usage *u, struct quiesce__srcu_alone *a)
 static bool check_readers(struct srcu_struct *ssp, struct quiesce__srcu_alone *a, bool may_flip)
 {
 	uint64_t active = quiesce_load_relaxed(&ssp->idx); /* Relaxed: readers may see the flip late. */
+	uint64_t left[2] = { 0, 0 }; /* the leader's sums are its own */
 
-	for (uint32_t i = 0; i < 2; i++)
-		if (!(a->seen & 1u << i) && !quiesce__srcu_inside(ssp, i))
-			a->seen |= 1u << i;
+	a->seen = quiesce__srcu_check(ssp, a->seen, left);
 	if (may_flip && a->seen == 1u << !active)
 		quiesce_store_relaxed(&ssp->idx, !active); /* Relaxed: readers may see the flip late. */
 	return a->seen == QUIESCE_SRCU_SEEN_BOTH;

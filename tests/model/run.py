@@ -62,7 +62,7 @@ RUNS = [
                    ("BACKS_OUT", ""), ("SLEEPS", ""), ("CLEARS_BLOCK", ""), ("UNCOUNTED", "rwsem_grant_uncounted")]),
     ("rwsem", "TIMEOUT", [("KEEPS_BLOCK", "rwsem_keeps_block"), ("GIVES_UP", "")]),
     ("rwsem", "TIMEOUT NR=1 NLOOP=2", []),
-    ("srcu", "", [("NO_HEAVY", "SR1:heavy"), ("ONE_INDEX", "srcu_one_index"), ("ENTERED_FIRST", "percpu_entered_first"),
+    ("srcu", "", [("NO_HEAVY", "SR1:heavy"), ("ONE_INDEX", "srcu_one_index"), ("ENTERED_FIRST", "srcu_one_pass"),
                   ("SHARES_RUNNING", "srcu_shares_running"), ("FENCE_FIRST", ""), ("LOSES_HEAD", "")]),
     ("srcu", "NU=1 NLOOP=2", []),
     ("srcu", "LIVE NU=1 NR=1", [("NO_FLIP", "srcu_no_flip"), ("FLIPS_EARLY", "")]),

@@ -11,7 +11,7 @@
  * Wrong forms, each of which must fail (label or guard of src/platform/mutants.h):
  *   NO_HEAVY        SR1:heavy
  *   ONE_INDEX       srcu_one_index
- *   ENTERED_FIRST   percpu_entered_first
+ *   ENTERED_FIRST   srcu_one_pass
  *   SHARES_RUNNING  srcu_shares_running
  *   FENCE_FIRST     the number is taken after the fence
  *   LOSES_HEAD      a leader that stops forgets the waiters
@@ -19,7 +19,8 @@
  *   FLIPS_EARLY     sections are turned to an index that has not been seen empty (with LIVE)
  *
  * Source: src/srcu/srcu.c begin u->begun + 1 ; quiesce_store_relaxed(&u->begun ; u->seen = 0 ; quiesce_fence_heavy_shared(SR1)
- * Source: src/srcu/srcu.c check_readers quiesce__srcu_inside(ssp, i) ; u->seen |= 1u << i ; quiesce_store_relaxed(&ssp->idx, !active_index(ssp))
+ * Source: src/srcu/srcu.c check_readers quiesce__srcu_check(ssp, u->seen, u->left) ; quiesce_store_relaxed(&ssp->idx, !active_index(ssp))
+ * Source: src/srcu/srcu_check.c quiesce__srcu_check pass(ssp, left, &balanced) ; sum_entered(ssp, i) == left[i]
  * Source: src/srcu/srcu.c lead begin(u) ; quiesce__wait_spin_for(is_over, ssp ; wait_for_readers( ; complete(ssp, u)
  */
 #ifndef NR

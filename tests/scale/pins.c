@@ -52,6 +52,8 @@ static const struct pin pins[] = {
 	ONE("synchronize_rcu_after_10000", 64, IDLE, LOCKED, 26), /* entries of ended threads cost a load */
 	ONE("synchronize_shazptr", 64, IDLE, LOCKED, 5), ONE("synchronize_shazptr", 64, BUSY, LINES, 160),
 	ONE("synchronize_srcu", 64, IDLE, MEMBARRIERS, 1), ONE("synchronize_srcu", 64, IDLE, LOCKED, 16),
+	/* Each pass over the counters loads the lines of all CPUs: three or four passes, and some lines move twice in one. */
+	ONE("synchronize_srcu", 64, BUSY, TRANSFERS, 320), ONE("synchronize_srcu", 256, BUSY, TRANSFERS, 1600),
 	ONE("percpu_down_write", 64, IDLE, LOCKED, 10), ONE("percpu_down_write", 64, IDLE, LINES, 290),
 	ALL("thread/first_use", 64, LOCKED, 16), ALL("thread/first_use", 64, TRANSFERS, 40), /* the registry's lock */
 	ALL("thread/exit", 64, LOCKED, 8), ALL("thread/exit", 64, TRANSFERS, 10),
