@@ -4,7 +4,8 @@
  * Proxies come in magazines, linked by their heads: a thread has one that it takes proxies from and returns them to,
  * and at most one full spare.  The other magazines are in the depot, a lock-free list like those of retired objects,
  * from which all are taken at once into the stock, under the lock.  Memory comes in chunks of pages, which are never
- * returned: enough for the peak number of retiring threads and waiting objects.
+ * returned: enough for the peak number of retiring threads and waiting objects.  The proxies of a chunk are written first
+ * by the threads that take its magazines.
  *
  * I1. A proxy is in a queue or in a magazine, never in both.
  * I2. A thread that takes its last proxy fetches the next magazine at once: so a call that finds no proxy comes
@@ -26,6 +27,7 @@
 #define MAGAZINE_SIZE 512u
 #define CHUNK_PROXIES 2048u
 #endif
+#define NEW 0u /* in place of the number of proxies: they are in one piece, and the thread that takes the magazine writes them */
 
 /* The first proxy of each magazine, which has a pointer to the others. */
 static struct hazptr_head *depot;
@@ -33,6 +35,7 @@ static struct hazptr_head *depot;
 static struct hazptr_head *stock;
 static struct quiesce__lock lock;
 
+/* @nr: NEW for a magazine of new proxies, of which the caller has written none. */
 static void push_magazine(struct quiesce__proxy *first, uint32_t nr)
 {
 	if (!first)
@@ -40,6 +43,14 @@ static void push_magazine(struct quiesce__proxy *first, uint32_t nr)
 	first->others = first->head.next;
 	first->nr = nr;
 	quiesce__hazptr_push_chain(&depot, &first->head, &first->head);
+}
+
+/* Link the proxies of a new magazine, which is in one piece. */
+static void link_new(struct quiesce__proxy *first, uint32_t *ret_nr)
+{
+	for (uint32_t i = 0; i < MAGAZINE_SIZE; i++)
+		first[i].head.next = i + 1 < MAGAZINE_SIZE ? &first[i + 1].head : NULL;
+	*ret_nr = MAGAZINE_SIZE;
 }
 
 static struct quiesce__proxy *take_magazine(uint32_t *ret_nr)
@@ -53,25 +64,26 @@ static struct quiesce__proxy *take_magazine(uint32_t *ret_nr)
 	if (first)
 		stock = stock->next;
 	quiesce__unlock(&lock);
-	if (first) {
-		first->head.next = first->others;
-		*ret_nr = first->nr;
-	}
+	if (!first)
+		return NULL;
+	first->head.next = first->others;
+	*ret_nr = first->nr;
+	if (first->nr == NEW)
+		link_new(first, ret_nr);
 	return first;
 }
 
-/* Allocate a chunk of new proxies: returns one magazine, and pushes the others to the depot. */
+/* Allocate a chunk of new proxies: returns one magazine, and pushes the others to the depot.  Of these only the first proxy is written
+ * here: a thread that retires would miss each line that this thread had written. */
 static struct quiesce__proxy *new_magazines(uint32_t *ret_nr)
 {
 	struct quiesce__proxy *proxy = platform_pages_get(CHUNK_PROXIES * sizeof *proxy);
 
 	if (!proxy)
 		return NULL;
-	for (uint32_t i = 0; i < CHUNK_PROXIES; i++)
-		proxy[i].head.next = (i + 1) % MAGAZINE_SIZE ? &proxy[i + 1].head : NULL;
 	for (uint32_t i = MAGAZINE_SIZE; i < CHUNK_PROXIES; i += MAGAZINE_SIZE)
-		push_magazine(proxy + i, MAGAZINE_SIZE);
-	*ret_nr = MAGAZINE_SIZE;
+		push_magazine(proxy + i, NEW);
+	link_new(proxy, ret_nr);
 	return proxy;
 }
 

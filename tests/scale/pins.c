@@ -39,7 +39,8 @@ static const struct pin pins[] = {
 	ALL("retire/kfree_rcu", 256, TRANSFERS, 0.1), OBJECT("retire/kfree_rcu", 256, 1.3),
 	ALL("retire/call_hazptr", 64, TRANSFERS, 0.1), ALL("retire/call_hazptr", 64, LOCKED, 0.1), OBJECT("retire/call_hazptr", 64, 2),
 	ALL("retire/kfree_hazptr", 64, TRANSFERS, 0.1), ALL("retire/kfree_hazptr", 64, LOCKED, 0.1), OBJECT("retire/kfree_hazptr", 64, 1.3),
-	ALL("retire/hazptr_retire", 64, TRANSFERS, 0.4), OBJECT("retire/hazptr_retire", 64, 2), /* proxies move between threads */
+	ALL("retire/hazptr_retire", 64, TRANSFERS, 0.1), OBJECT("retire/hazptr_retire", 64, 2),
+	ALL("retire/hazptr_retire", 256, TRANSFERS, 0.1),
 	ALL("retire/call_srcu", 64, TRANSFERS, 2), OBJECT("retire/call_srcu", 64, 3),           /* all threads push to one list */
 	ALL("update/hashmap_set", 64, TRANSFERS, 2), ALL("update/hashtable_set", 64, TRANSFERS, 2),
 	ALL("update/hashmap_insert", 64, TRANSFERS, 2),
