@@ -26,9 +26,9 @@ BLIND = {"order", "chunk", "mmap", "no duplicates, long chains"}
 CALLBACKS = ("perthread", "percpu", "global")
 
 
-def torture(program, short):
+def torture(program, short, cpus):
     """Yield runs: liburcu's own have every mode with every kind of callback thread, in C and C++; short is stress of each in C only."""
-    cpus = str(os.cpu_count() or 1)
+    cpus = str(cpus or os.cpu_count() or 1)
     for mode in ("perf", "rperf", "uperf", "stress"):
         for callbacks in CALLBACKS:
             if short and mode != "stress" and (program.cxx or callbacks != "perthread"):
@@ -66,10 +66,10 @@ def benchmark(program, short):
         yield run("", [2, 2, seconds], True)
 
 
-def of(program, short):
-    """Return the runs of a program."""
+def of(program, short, cpus=None):
+    """Return the runs of a program.  cpus: of the machine that it will run on, if not of this one."""
     if program.name.startswith("rcutorture"):
-        yield from torture(program, short)
+        yield from torture(program, short, cpus)
     elif program.directory == "benchmark":
         yield from benchmark(program, short)
     elif program.name.startswith("get_"):

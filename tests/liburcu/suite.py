@@ -17,6 +17,7 @@ Exit status: 0 nothing failed; 1 something did; 2 wrong usage; 77 the package ca
 import argparse
 import concurrent.futures
 import fnmatch
+import json
 import os
 import pathlib
 import re
@@ -122,7 +123,7 @@ class Suite:
 
     def work(self):
         programs = [p for d in ("unit", "regression", "benchmark") for p in self.library.source.programs(d)]
-        table = {(p.directory, p.name): [r for r in runs.of(p, self.options.short) if self.wanted(r)] for p in programs}
+        table = {(p.directory, p.name): [r for r in runs.of(p, self.options.short, self.options.cpus) if self.wanted(r)] for p in programs}
         programs = [self.library.adapt(p) for p in programs if table[p.directory, p.name]]
         start = time.monotonic()
         built = self.library.compile_all(programs, lambda n: self.status(f"compiled {n} of {len(programs)}"))
@@ -141,7 +142,19 @@ class Suite:
                     self.say(PASSED, run.name, 0)
                 else:
                     to_run.append((run, path))
-        self.run_all(to_run)
+        if self.options.plan:
+            self.write_plan(to_run)
+        else:
+            self.run_all(to_run)
+
+    def write_plan(self, to_run):
+        """Another machine is to run them, which has no bash."""
+        def environment(run):
+            return {k: v for k, v in self.library.environment(run.most).items() if os.environ.get(k) != v and v}
+        plan = [{"name": run.name, "argv": [str(path), *run.arguments], "env": environment(run), "timeout": run.timeout}
+                for run, path in to_run if not run.script]
+        self.options.plan.write_text(json.dumps(plan), encoding="utf-8")
+        self.counts[PASSED] = len(plan)
 
     def run_all(self, to_run):
         """Run some programs at a time, because no speed is measured and more threads than CPUs find more."""
@@ -177,6 +190,8 @@ def arguments():
     parser.add_argument("--only", metavar="PATTERNS", help="runs whose names match one of these, separated by commas")
     parser.add_argument("--compile-only", action="store_true", help="compile the programs and run none")
     parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1), help="runs at a time (default: two for each CPU)")
+    parser.add_argument("--plan", type=pathlib.Path, metavar="FILE", help="compile the programs and write what would run, as JSON")
+    parser.add_argument("--cpus", type=int, help="of the machine that runs the plan (default: of this one)")
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--short", action="store_true", default=True, help="seconds for each run, 4 minutes in all (default)")
     length.add_argument("--long", dest="short", action="store_false", help="liburcu's own lengths, and every mode of its torture")
