@@ -98,6 +98,17 @@ def module(root, name):
     return found
 
 
+def arm_kinds(root):
+    """label: the kinds whose weakening Arm's model shows, and the others after "not"."""
+    shown = {}
+    for line in (root / "tests/litmus/arm.list").read_text().split("\n"):
+        if line and not line.startswith("#"):
+            mutant, name, _ = line.split("\t")
+            label, kind = mutant.split(":")
+            shown.setdefault(label, ([], []))[name == "-"].append(kind)
+    return {label: yes + [f"not {kind}" for kind in no] for label, (yes, no) in shown.items()}
+
+
 def tests_part(root, _):
     """A label's own litmus files, and further ones whose outcome a mutant of the label changes."""
     own, others, guards, models = {}, {}, {}, {}
@@ -111,14 +122,15 @@ def tests_part(root, _):
     for model, _settings, wrong in module(root, "tests/model/run.py").RUNS:
         for form, mutant in wrong:
             models.setdefault(mutant, []).append(f"{model} {form}")
-    listed, rows = {name: stage for name, stage, _ in mutants(root)}, []
+    listed, arm, rows = {name: stage for name, stage, _ in mutants(root)}, arm_kinds(root), []
     for label in sorted(ledger.labels(root)):
         kinds = [name for name in listed if name.startswith(label + ":")]
         more = [name for name in dict.fromkeys(guards.get(label, [])) if name in listed]
         shown = dict.fromkeys(m for name in kinds + more for m in models.get(name, []))
         rows.append([[label], [f"`{line}`" for line in pack(own.get(label, []) + others.get(label, []), 58)],
-                     pack([f"{name.partition(':')[2] or name} {listed[name]}" for name in kinds + more], 50), pack(shown, 24)])
-    return table(["label", "litmus files", "mutants, each with the stage that kills it", "models"], rows)
+                     pack([f"{name.partition(':')[2] or name} {listed[name]}" for name in kinds + more], 50), pack(shown, 24),
+                     pack(arm.get(label, []), 20)])
+    return table(["label", "litmus files", "mutants, each with the stage that kills it", "models", "AArch64"], rows)
 
 
 def equivalent_part(root, _):

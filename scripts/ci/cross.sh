@@ -17,4 +17,5 @@ for ini in cross/*.ini; do
 	step "$name builds" setup "$CI_BUILD/cross-$name" "unit linear" --cross-file "$ini" "${more[@]}" --werror -Dtool=disabled || continue
 	count_suites "$CI_BUILD/cross-$name" "unit linear" --timeout-multiplier 10
 done
+step "the litmus files' AArch64 code is the compilers'" python3 tests/litmus/check_a64.py --include include
 finish
