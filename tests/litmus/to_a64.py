@@ -10,6 +10,7 @@ an interrupt to each thread that has a light fence, and a full fence.  An interr
 its thread, between two loads and stores that order it with the caller.  It may come at any
 place, so a file becomes one program for each combination of places; in full mode, one program."""
 import itertools
+import math
 import re
 
 PLACES = 700  # programs of one file at most
@@ -75,11 +76,15 @@ class Compiler:
 
     def group(self, thread, tokens):
         """The statement, or the block, after an if or an else."""
+        heavies = self.heavies
         if tokens[0] != "{":
-            return self.statement(thread, tokens)
-        end = tokens.index("}")
-        inner, tokens[:end + 1] = tokens[1:end], []
-        self.block(thread, inner)
+            self.statement(thread, tokens)
+        else:
+            end = tokens.index("}")
+            inner, tokens[:end + 1] = tokens[1:end], []
+            self.block(thread, inner)
+        if self.heavies != heavies:  # the condition demands that each interrupt takes place
+            raise ValueError("a heavy fence in a branch")
 
     def statement(self, thread, tokens):
         if thread.code[-1:] != [None]:
@@ -241,25 +246,20 @@ class Compiler:
     # ---- programs ----
 
     def programs(self):
-        """Yield the programs, one for each combination of places of the interrupts."""
-        owners = {}
-        for thread in self.threads:
-            for name in thread.address:
-                m = re.fullmatch(r"ipi(\d)\d", name)
-                if m:
-                    owners[int(m[1])] = thread
+        """Yield the programs, one for each combination of places of the interrupts, and for each order of those at one place."""
+        owners = {int(name[3]): t for t in self.threads for name in t.address if re.fullmatch(r"ipi\d\d", name)}
         pairs = [(t, h) for h in owners for t in self.threads if t.light and t is not owners[h]]
-        handlers = [self.interrupt(t, h) for t, h in pairs]
+        handlers = [(t, self.interrupt(t, h)) for t, h in pairs]
         choices = [[i for i, line in enumerate(t.code) if line is None] for t, _ in pairs]
-        count = 1
-        for c in choices:
-            count *= len(c)
-        if count > PLACES:
-            raise ValueError("%d programs" % count)
-        for number, places in enumerate(itertools.product(*choices)):
-            yield self.render(number, [(t, place, handler) for (t, _), place, handler in zip(pairs, places, handlers)])
+        if math.prod(map(len, choices)) * math.factorial(len(pairs)) > PLACES:
+            raise ValueError("too many programs")
+        programs = {}  # a set in the order of its making
+        for places in itertools.product(*choices):
+            interrupts = [(t, place, lines) for (t, lines), place in zip(handlers, places)]
+            programs.update(dict.fromkeys(map(self.render, itertools.permutations(interrupts))))
+        yield from ("AArch64 T%d\n%s" % (number, program) for number, program in enumerate(programs))
 
-    def render(self, number, interrupts):
+    def render(self, interrupts):
         columns = []
         for thread in self.threads:
             lines = []
@@ -268,7 +268,7 @@ class Compiler:
                 lines += [l for t, place, handler in interrupts if t is thread and place == i for l in handler]
             columns.append(lines)
         flags = sorted({name for t in self.threads for name in t.address if re.fullmatch(r"(ipi|ack)\d\d", name)})
-        out = ["AArch64 T%d" % number, "{" + self.start + " ".join("%s=0;" % f for f in flags)]
+        out = ["{" + self.start + " ".join("%s=0;" % f for f in flags)]
         out += [" ".join("%d:X%d=%s;" % (t.number, n, name) for name, n in t.address.items()) for t in self.threads]
         out += ["}", " " + " | ".join("P%d" % t.number for t in self.threads) + " ;"]
         for row in range(max(map(len, columns))):
