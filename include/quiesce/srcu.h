@@ -283,14 +283,18 @@ QUIESCE_PLAIN unsigned long srcu_batches_completed(struct srcu_struct *ssp) { re
  *
  * Context: any thread, also in a section, with any lock held; not in a signal handler.  Does not
  *   sleep or wait, and runs no callback; the first call of a process starts a thread.
- * Callbacks of a domain run in the order of the calls, one at a time.
+ * Callbacks that one thread queues for a domain run in the order of its calls; all callbacks of a
+ * domain run one at a time.
  * Objects that wait are garbage in struct quiesce_stats and count towards the ceiling, as
  * QUIESCE_OBJECT_BYTES each: see quiesce_set_garbage_ceiling().  Above that the domain's readers
  * yield the CPU as they leave; a program bounds its garbage by rcu_throttle() (rcu.h), or by
  * quiesce_set_throttle().
  * Cost: two additions and a compare-and-exchange on a line of the domain, and one addition to a
- *   word of this CPU.  If no helper thread can be created, callbacks wait for a call that may run
- *   them (see the table above), or for the next thread that can be created.
+ *   word of this CPU.  Once calls of several threads have met there, there is such a line
+ *   for each possible CPU: a thread uses one of them, in most cases alone, and then only the
+ *   compare-and-exchange is a locked instruction.  If no helper thread can be created,
+ *   callbacks wait for a call that may run them (see the table above), or for the next thread that
+ *   can be created.
  * Return: nothing; cannot fail.
  */
 QUIESCE_PLAIN void call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head))

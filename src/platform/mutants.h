@@ -73,7 +73,8 @@
 	X(rwsem_wake_lost) X(rwsem_timed_counts) X(rwsem_plain_fence) X(rwsem_grant_uncounted) X(rwsem_keeps_block) \
 	X(rwsem_ops_unset) X(rwsem_many_twice) X(rwsem_many_kept) X(rwsem_exit_late) X(rwsem_no_drain) \
 	X(srcu_reversal_lost) X(srcu_request_stays) X(srcu_wake_lost) X(srcu_no_gp) X(srcu_bytes_kept) X(shutdown_srcu_left) \
-	X(srcu_barrier_early) X(ref_sum_before_fence) X(ref_no_restart) X(ref_two_adds) X(ref_unbiased) X(ref_base_kept) \
+	X(srcu_barrier_early) X(srcu_barrier_this_take) X(srcu_own_first) X(srcu_start_kept) X(srcu_untaken_done) \
+	X(srcu_take_partial) X(srcu_owner_any) X(ref_sum_before_fence) X(ref_no_restart) X(ref_two_adds) X(ref_unbiased) X(ref_base_kept) \
 	X(ref_dead_by_state) X(slab_released_now) X(slab_no_restart) X(slab_opened_late) X(slab_link_kept) \
 	X(ref_words_open) X(ref_words_open_early) X(percpu_closed_changes) \
 	X(ref_live_apart) X(ref_revived) X(ref_confirm_early) X(ref_many_put_early) X(ref_confirm_unlocked)

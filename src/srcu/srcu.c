@@ -556,6 +556,7 @@ void quiesce_cleanup_srcu_struct(struct srcu_struct *ssp)
 				(unsigned long long)nr);
 		return;
 	}
+	quiesce__srcu_shards_close(u);
 	quiesce__percpu_close(&ssp->percpu);
 	*ssp = (struct srcu_struct){ .name = ssp->name };
 }

@@ -39,8 +39,46 @@ struct quiesce__srcu_alone {
 	uint32_t seen;   /* indexes seen empty since its fence */
 };
 
+/* Number of callbacks queued so far, and of their bytes: see srcu_garbage.c. */
+struct quiesce__srcu_sums {
+	uint64_t queued, bytes_in;
+};
+
+/* A list of callbacks that threads push to, with its sums; see srcu_lists.c. */
+struct quiesce__srcu_list {
+	struct rcu_head *first; /* the newest callback */
+	struct quiesce__srcu_sums sums;
+};
+
+/* Where a thread pushes. */
+struct quiesce__srcu_place {
+	struct quiesce__srcu_list *list;
+	struct quiesce__srcu_sums *sums;
+	bool mine; /* no other thread adds to @sums */
+};
+
+/* Add @delta to a word of the sums of @place; returns the value before. */
+static inline uint64_t quiesce__srcu_add(const struct quiesce__srcu_place *place, uint64_t *word, uint64_t delta)
+{
+	uint64_t before;
+
+	if (!place->mine)
+		return quiesce_fetch_add_relaxed(word, delta); /* Relaxed: the exchange of push() follows. */
+	before = quiesce_load_relaxed(word);           /* Relaxed: the thread's own. */
+	quiesce_store_relaxed(word, before + delta);   /* Relaxed: the exchange of push() follows. */
+	return before;
+}
+
+struct quiesce__srcu_shards;
+
 /* The part of a domain that updaters use: grace periods, waiters, and callbacks. */
 struct quiesce__srcu_usage {
+	/* Written by the holder of @step_lock. */
+	struct quiesce__srcu_shards *shards; /* further lists; NULL: all threads push to @own */
+	uint64_t takes, done;      /* number of takes of the lists that have begun, and of those whose callbacks have all run */
+	uint32_t taking;           /* list that is being taken, plus one: I4 of srcu_lists.c */
+	uint32_t starting;         /* a pusher has started the job since the last take, or is about to; the pusher writes it, too */
+	uint64_t delay_ns;         /* delay until the next step */
 	/* Leaders and waiters share the state of grace periods. */
 	struct quiesce__lock lock; /* guards @led, @waiters and the increment of @begun; innermost */
 	bool led;                  /* a thread leads, or has been chosen to */
@@ -62,23 +100,23 @@ struct quiesce__srcu_usage {
 	uint64_t force_not_before;
 	uint64_t stuck_at, stall_at, checked_at; /* tries that find holdouts: as in struct quiesce__wait_policy */
 	/* State of callbacks; see srcu_callbacks.c. */
-	struct rcu_head *list;     /* callbacks pushed by any thread, the newest first */
-	uint64_t queued, nr_run;   /* number of callbacks queued and run so far */
-	uint64_t bytes_in;         /* bytes of all callbacks queued so far; see srcu_garbage.c */
-	uint64_t bytes_reported;   /* bytes of @bytes_in already added to the process-wide sum */
-	uint64_t bytes_taken;      /* value of @bytes_in when @taken was taken */
+	struct quiesce__srcu_list own; /* the list of all threads, or of those that have not found the shards yet */
+	uint32_t last;             /* number of the thread that has pushed to @own last */
+	uint32_t meets;            /* pushes to @own since the last take that followed one of another thread */
+	uint64_t nr_run;           /* number of callbacks run so far */
+	uint64_t bytes_reported;   /* bytes of all callbacks queued that were already added to the process-wide sum */
+	uint64_t bytes_taken;      /* bytes of all callbacks queued when @taken was taken */
 	uint64_t bytes_out;        /* bytes already taken off that sum */
 	struct quiesce__lock step_lock; /* held by the thread that takes a step, callbacks included */
 	const struct quiesce_tls_v1 *runner; /* the thread that runs a callback */
 	struct rcu_head *taken;    /* callbacks that wait for @cookie, the oldest first */
-	struct rcu_head *rest, *rest_next, *reversed; /* callbacks on the way to @taken: I6 of srcu_callbacks.c */
+	struct rcu_head *rest, *rest_next, *reversed; /* callbacks on the way to @taken: I4 of srcu_lists.c */
 	uint64_t nr_taken;         /* number of taken callbacks whose bytes have not been taken off the sum */
 	uint64_t cookie;
 	uint64_t wanted;           /* the newest grace period that start_poll_synchronize_srcu() requested */
 	uint64_t wanted_due;       /* time from which @wanted is overdue and the next poller takes part */
 	uint32_t done_word;        /* futex: changes when callbacks have run */
 	uint32_t waiting;          /* number of callers that sleep on @done_word */
-	uint64_t delay_ns;         /* delay until the next step */
 	struct quiesce__srcu_alone alone; /* grace period of the thread that takes steps, if the leader does not run */
 	struct quiesce__overdue late;
 	struct quiesce__job job;
@@ -179,8 +217,27 @@ void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_usage *u);
 /* Start the job of the domain, so that a step is taken. */
 void quiesce__srcu_start_job(struct quiesce__srcu_usage *u);
 
+/* srcu_lists.c: where the calling thread pushes callbacks. */
+struct quiesce__srcu_place quiesce__srcu_place_of_thread(struct quiesce__srcu_usage *u);
+/* Lists are numbered from 0, which is @own. */
+uint32_t quiesce__srcu_nr_lists(const struct quiesce__srcu_usage *u);
+struct quiesce__srcu_list *quiesce__srcu_list_at(struct quiesce__srcu_usage *u, uint32_t i);
+/* Sums over all lists. */
+uint64_t quiesce__srcu_queued(const struct quiesce__srcu_usage *u);
+uint64_t quiesce__srcu_bytes_in(const struct quiesce__srcu_usage *u);
+/* Under @step_lock: allocate shards if pushes have met often since the last take. */
+void quiesce__srcu_shards_open(struct quiesce__srcu_usage *u);
+/* Free them; no thread pushes any more. */
+void quiesce__srcu_shards_close(struct quiesce__srcu_usage *u);
+/* Under @step_lock: take all lists, and a cookie; false: callbacks of the last take are left. */
+bool quiesce__srcu_take(struct quiesce__srcu_usage *u);
+/* ... the callbacks of all takes have run. */
+void quiesce__srcu_end_take(struct quiesce__srcu_usage *u);
+/* In the child of a fork: complete a take, and take all lists. */
+void quiesce__srcu_take_inherited(struct quiesce__srcu_usage *u);
+
 /* srcu_garbage.c: garbage of all domains.  Count a callback of @bytes before it is queued; true: there is too much. */
-bool quiesce__srcu_count_queued(struct quiesce__srcu_usage *u, size_t bytes);
+bool quiesce__srcu_count_queued(struct quiesce__srcu_usage *u, const struct quiesce__srcu_place *place, size_t bytes);
 /* Request that readers yield, for part of the time, if there is too much garbage; true if so. */
 bool quiesce__srcu_request_yields(struct quiesce__srcu_usage *u);
 /* Count a callback that has returned. */
@@ -188,8 +245,8 @@ void quiesce__srcu_count_run(void);
 /* Under @step_lock: add to the process-wide sum all bytes of the domain that it does not include yet. */
 void quiesce__srcu_report_bytes(struct quiesce__srcu_usage *u);
 /* Under @step_lock: account for the bytes of @nr callbacks that were taken, or that have run and may be the last
- * ones. */
-void quiesce__srcu_bytes_taken(struct quiesce__srcu_usage *u, uint64_t nr);
+ * ones.  @bytes_in: the bytes of all callbacks queued so far, among them all taken ones. */
+void quiesce__srcu_bytes_taken(struct quiesce__srcu_usage *u, uint64_t nr, uint64_t bytes_in);
 void quiesce__srcu_bytes_run(struct quiesce__srcu_usage *u, uint64_t nr);
 /* In the child of a fork, once for each domain.  @pending: callbacks that are queued, or running in the thread that
  * forked. */

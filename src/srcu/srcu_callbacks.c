@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* srcu_callbacks.c - call_srcu(), srcu_barrier(), and polling: the helper's work for a domain.
  *
- *   call_srcu():  queued++, push to the list; a caller that finds the list empty starts the job
- *   a step:       take the list -> a cookie -> try the grace period -> run, oldest first -> nr_run++ each
+ *   call_srcu():  queued++, push to the thread's list; a caller that finds it empty starts the job
+ *   a step:       take all lists -> a cookie -> try the grace period -> run, those of a list oldest first -> nr_run++ each
  *   Without a helper the job stays listed, and callers that may wait take the steps: see quiesce__jobs_take_steps().
  *
  * I1. A callback is removed before it runs and counted after it has returned.  The callbacks to run next are in @taken
  *     alone, so after a fork no callback runs twice.
- * I2. One thread at a time takes a step (@step_lock).  The list is empty, or the job is listed, or a step of it is being
- *     taken, or the caller that found the list empty is about to list it.  In call_srcu() no thread waits, and no callback
- *     runs.
- * I3. srcu_barrier() waits until @nr_run has reached the value that @queued had.  That is enough, although a callback is
- *     counted before it is pushed: let C be pushed before the call.  Either all callbacks that have run were counted
- *     before the call: they are as many as those, so C is among them.  Or one of them, D, was counted after that; then D
- *     was pushed after C, and callbacks run in the order in which they were pushed, so C has run as well.
- * I4. The cookie is taken after the list: the objects of the list were unlinked before.
+ * I2. One thread at a time takes a step (@step_lock).  All lists are empty, or the job is listed, or a step of it is being
+ *     taken, or a caller that found a list empty is about to list it.  Such callers of shards start the job once for each
+ *     take: @starting is cleared before the lists are loaded (SL1), so that a caller whose callback this take misses starts
+ *     it again.  A step that has not taken the lists is followed by one that does.  In call_srcu() no thread waits, and no
+ *     callback runs.
+ * I3. Takes are numbered.  One begins when no taken callback is left, so @done is the number of the last one all of whose callbacks
+ *     have run.  srcu_barrier() waits until @done exceeds the value that @takes had: of the callbacks pushed before, the next take
+ *     finds all that no earlier one took (SL1).  Or until all callbacks of the domain have run: @nr_run is loaded first, and each
+ *     callback in it was counted in @queued before it was pushed.
+ * I4. The cookie is taken after the lists: their objects were unlinked before.
  * I5. A callback that ends its thread counts as run; the rest stays in @taken, for the next step of the job.
- * I6. The child of a fork without handlers may find a thread's reversal of the list half done: each object is in @list, or
- *     is reached from @rest, or from @reversed.  @rest_next is @rest, and the links are as they were, or it is the successor
- *     of @rest, whose own link may have been reversed already.
  *
- * SR7  object written, then pushed         | list taken, then read
- * SR8  a callback has run, then counted    | srcu_barrier() returns
+ * SR7  see srcu_lists.c
+ * SR8  a callback has run, then counted | srcu_barrier() returns
+ * SL1  see srcu_lists.c
  * SR3  see srcu.c
  */
 #include "srcu.h"
@@ -40,57 +40,11 @@
 
 /* ---- steps; under the lock @step_lock ---- */
 
-/* Reverse the chain in @rest (newest first) into @reversed (oldest first); returns its length.  I6 needs this order. */
-static uint64_t reverse(struct quiesce__srcu_usage *u)
-{
-	struct rcu_head *head;
-	uint64_t nr = 0;
-
-	/* Relaxed throughout: under the lock; atomic for the child of a fork. */
-	for (; (head = quiesce_load_relaxed(&u->rest)); nr++) {
-		quiesce_store_relaxed(&u->rest_next, head->next);
-		quiesce_fence_compiler();
-		quiesce_store_relaxed(&head->next, u->reversed);
-		quiesce_fence_compiler();
-		quiesce_store_relaxed(&u->reversed, head);
-		quiesce_fence_compiler();
-		quiesce_store_relaxed(&u->rest, u->rest_next);
-		quiesce_fence_compiler();
-	}
-	return nr;
-}
-
-static void take_reversed(struct quiesce__srcu_usage *u)
-{
-	quiesce_store_relaxed(&u->taken, u->reversed); /* Relaxed: atomic for the child of a fork. */
-	quiesce_fence_compiler();
-	quiesce_store_relaxed(&u->reversed, NULL);     /* Relaxed: atomic for the child of a fork. */
-}
-
-/* Relaxed throughout: under the lock; other threads only test whether there is a callback. */
-static void take(struct quiesce__srcu_usage *u)
-{
-	struct rcu_head *list = quiesce_load_relaxed(&u->list);
-	uint64_t nr;
-
-	if (u->taken || !list)
-		return;
-	do {
-		quiesce_store_relaxed(&u->rest_next, list); /* the links stay as I6 describes */
-		quiesce_fence_compiler();
-		quiesce_store_relaxed(&u->rest, list);
-	/* SR7: full, pairs with SR7 in push() */
-	} while (!quiesce_cmpxchg(SR7, &u->list, &list, NULL));
-	u->cookie = quiesce__srcu_cookie(u);
-	nr = reverse(u);
-	take_reversed(u);
-	quiesce__srcu_bytes_taken(u, nr);
-}
-
 /* The holder of @step_lock has the state of its step here, on its stack. */
 struct step {
 	struct quiesce__run run;
 	struct quiesce__srcu_usage *u;
+	bool took;   /* the lists were taken in this step */
 	uint32_t nr; /* number of callbacks of this chunk that have been called */
 	uint64_t ns; /* return value of the step */
 };
@@ -108,8 +62,10 @@ static void count_run(struct step *s, bool last)
 		quiesce__srcu_bytes_run(u, s->nr);
 	quiesce__srcu_count_run();
 	run = quiesce_load_relaxed(&u->nr_run); /* Relaxed: written under the lock. */
-	/* SR8: release, pairs with SR8 in all_run() and quiesce__srcu_pending() */
+	/* SR8: release, pairs with SR8 in quiesce__srcu_pending() */
 	quiesce_store_release(SR8, &u->nr_run, run + !QUIESCE_MUTANT(srcu_barrier_early));
+	if (!u->taken)
+		quiesce__srcu_end_take(u);
 }
 
 static void run_one(struct step *s)
@@ -164,7 +120,9 @@ static bool advance(struct step *s, bool may_request)
 	struct quiesce__srcu_usage *u = s->u;
 	struct srcu_struct *ssp = quiesce__srcu_domain(u);
 
-	take(u);
+	s->took = quiesce__srcu_take(u);
+	if (s->took && !u->taken)
+		wake_barriers(u);
 	if (u->taken) {
 		if (!QUIESCE_MUTANT(srcu_no_gp) && !quiesce__srcu_try(ssp, u->cookie, may_request))
 			return false;
@@ -173,9 +131,14 @@ static bool advance(struct step *s, bool may_request)
 	return wanted_is_over(u) || quiesce__srcu_try(ssp, quiesce_load_relaxed(&u->wanted), may_request); /* Relaxed: a hint. */
 }
 
-static bool has_callbacks(const struct quiesce__srcu_usage *u)
+/* True if lists may have callbacks for which no caller will start the job (I2). */
+static bool must_take(const struct step *s)
 {
-	return u->taken || quiesce_load_relaxed(&u->list); /* Relaxed: the next pusher starts the job. */
+	const struct quiesce__srcu_usage *u = s->u;
+
+	if (u->taken || s->took || QUIESCE_MUTANT(srcu_untaken_done))
+		return false;
+	return quiesce_load_relaxed(&u->own.first) || quiesce_load_relaxed(&u->shards); /* Relaxed: hints. */
 }
 
 /* Delay until the next step: doubled while there are holdouts; short if there is too much garbage. */
@@ -195,15 +158,17 @@ static void step_locked(struct quiesce__run *run)
 	struct step *s = (struct step *)run;
 	struct quiesce__srcu_usage *u = s->u;
 	uint64_t ns;
+	bool over;
 
 	/* If there is a helper, holdouts are requested to wake it. */
-	if (!advance(s, quiesce__helper_running())) {
-		ns = retry_ns(u);
-		if (!quiesce__srcu_pending(u) || quiesce__srcu_inherits(u))
-			ns |= QUIESCE_JOB_OPTIONAL;
-	} else {
+	over = advance(s, quiesce__helper_running());
+	if (over || must_take(s)) {
 		u->delay_ns = 0;
-		ns = has_callbacks(u) ? QUIESCE_JOB_AT_ONCE : QUIESCE_JOB_DONE;
+		ns = u->taken || must_take(s) ? QUIESCE_JOB_AT_ONCE : QUIESCE_JOB_DONE;
+	} else {
+		ns = retry_ns(u);
+		if (!u->taken || quiesce__srcu_inherits(u))
+			ns |= QUIESCE_JOB_OPTIONAL;
 	}
 	if (ns != QUIESCE_JOB_DONE)
 		quiesce__srcu_check_garbage(quiesce__srcu_domain(u));
@@ -243,18 +208,42 @@ void quiesce__srcu_start_job(struct quiesce__srcu_usage *u)
 	quiesce__job_start(&u->job);
 }
 
-/* Returns true if the list was empty. */
-static bool push(struct quiesce__srcu_usage *u, struct rcu_head *head)
+/* Count a push to @own that follows one of another thread.  Relaxed throughout: hints. */
+static void note_push(struct quiesce__srcu_usage *u)
 {
-	struct rcu_head *old = quiesce_load_relaxed(&u->list); /* Relaxed: the exchange decides. */
+	uint32_t tid = quiesce__tid();
 
-	/* Relaxed: the exchange follows; I3. */
-	quiesce_fetch_add_relaxed(&u->queued, (uint64_t)1);
+	if (quiesce_likely(quiesce_load_relaxed(&u->last) == tid))
+		return;
+	quiesce_store_relaxed(&u->last, tid);
+	quiesce_store_relaxed(&u->meets, quiesce_load_relaxed(&u->meets) + 1);
+}
+
+/* Returns true if the list was empty. */
+static bool push(struct quiesce__srcu_usage *u, const struct quiesce__srcu_place *place, struct rcu_head *head)
+{
+	struct quiesce__srcu_list *list = place->list;
+	struct rcu_head *old = quiesce_load_relaxed(&list->first); /* Relaxed: the exchange decides. */
+
+	quiesce__srcu_add(place, &place->sums->queued, 1); /* I3 */
+	if (list == &u->own)
+		note_push(u);
 	do
 		head->next = old;
-	/* SR7: full, pairs with SR7 in take() */
-	while (!quiesce_cmpxchg(SR7, &u->list, &old, head));
+	/* SR7: full, pairs with SR7 in take_list() */
+	while (!quiesce_cmpxchg(SR7, &list->first, &old, head));
 	return !old;
+}
+
+/* A caller that found @list empty: true if it is to start the job (I2). */
+static bool claim_start(struct quiesce__srcu_usage *u, const struct quiesce__srcu_list *list)
+{
+	if (list == &u->own)
+		return true;
+	if (quiesce_load_relaxed(&u->starting)) /* Relaxed: the exchange in push() is a full fence, as is SL1 in begin_take(). */
+		return false;
+	quiesce_store_relaxed(&u->starting, 1); /* Relaxed: two callers may start the job. */
+	return true;
 }
 
 /* The process has too much garbage: expedite, and throttle the caller where that is allowed. */
@@ -273,6 +262,7 @@ static QUIESCE_COLD void expedite(struct quiesce__srcu_usage *u)
 void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*func)(struct rcu_head *head), size_t bytes)
 {
 	struct quiesce__srcu_usage *u;
+	struct quiesce__srcu_place place;
 	bool above;
 
 	if (!quiesce__srcu_exists(ssp, "call_srcu"))
@@ -283,8 +273,9 @@ void quiesce_call_srcu(struct srcu_struct *ssp, struct rcu_head *head, void (*fu
 		return;
 	}
 	head->func = func;
-	above = quiesce__srcu_count_queued(u, bytes);
-	if (push(u, head))
+	place = quiesce__srcu_place_of_thread(u);
+	above = quiesce__srcu_count_queued(u, &place, bytes);
+	if (push(u, &place, head) && claim_start(u, place.list))
 		quiesce__srcu_start_job(u);
 	else if (quiesce_unlikely(!quiesce__helper_running()))
 		quiesce__helper_ensure();
@@ -297,19 +288,21 @@ uint64_t quiesce__srcu_pending(const struct quiesce__srcu_usage *u)
 	/* SR8: acquire, pairs with SR8 in count_run() */
 	uint64_t run = quiesce_load_acquire(SR8, &u->nr_run);
 
-	return quiesce_load_relaxed(&u->queued) - run; /* Relaxed: callbacks that the caller knows of are included. */
+	return quiesce__srcu_queued(u) - run;
 }
 
+/* For callbacks that have not been taken the job is due at once (I2). */
 void quiesce__srcu_schedule(struct quiesce__srcu_usage *u)
 {
-	if (quiesce__srcu_pending(u) || !wanted_is_over(u))
+	/* Relaxed: hints. */
+	if (quiesce_load_relaxed(&u->takes) != quiesce_load_relaxed(&u->done) || quiesce_load_relaxed(&u->own.first) || !wanted_is_over(u))
 		quiesce__srcu_start_job(u);
 }
 
-static bool all_run(const struct quiesce__srcu_usage *u, uint64_t queued)
+static bool all_run(const struct quiesce__srcu_usage *u, uint64_t take)
 {
-	/* SR8: acquire, pairs with SR8 in count_run() */
-	return (int64_t)(quiesce_load_acquire(SR8, &u->nr_run) - queued) >= 0;
+	/* SR8: acquire, pairs with SR8 in quiesce__srcu_end_take() */
+	return (int64_t)(quiesce_load_acquire(SR8, &u->done) - take) >= 0 || !quiesce__srcu_pending(u);
 }
 
 static bool barrier_is_misuse(struct srcu_struct *ssp, const struct quiesce__srcu_usage *u)
@@ -329,7 +322,7 @@ static bool barrier_is_misuse(struct srcu_struct *ssp, const struct quiesce__src
 struct wait {
 	struct quiesce__run run;
 	struct srcu_struct *ssp;
-	uint64_t queued;
+	uint64_t take; /* number of the take after which all callbacks that the caller knows of have been taken */
 };
 
 /* quiesce__srcu_wait() requests wake-ups from readers, so the grace period is as short as it can be. */
@@ -338,20 +331,20 @@ static void wait_until_run(struct quiesce__run *run)
 	const struct wait *w = (const struct wait *)run;
 	struct srcu_struct *ssp = w->ssp;
 	struct quiesce__srcu_usage *u = quiesce__srcu_usage(ssp);
-	uint64_t queued = w->queued;
+	uint64_t take = w->take;
 	struct quiesce__wait_policy stalls = { .start = platform_now_ns() };
 
-	for (uint64_t ns = RETRY_NS; !all_run(u, queued); ns = ns < CHECK_MAX_NS / 2 ? 2 * ns : CHECK_MAX_NS) {
+	for (uint64_t ns = RETRY_NS; !all_run(u, take); ns = ns < CHECK_MAX_NS / 2 ? 2 * ns : CHECK_MAX_NS) {
 		/* SR8: acquire, pairs with SR8 in wake_barriers() */
 		uint32_t word = quiesce_load_acquire(SR8, &u->done_word);
 
 		quiesce__srcu_start_job(u);
 		quiesce__jobs_take_steps();
-		if (all_run(u, queued))
+		if (all_run(u, take))
 			return;
 		quiesce__srcu_wait(ssp, "srcu_barrier", false); /* this starts the job, too */
 		quiesce__jobs_take_steps();
-		if (!all_run(u, queued))
+		if (!all_run(u, take))
 			platform_futex_wait(&u->done_word, word, ns);
 		if (quiesce__wait_policy_take_report(&stalls, platform_now_ns()))
 			quiesce__srcu_report_barrier(ssp, platform_now_ns() - stalls.start);
@@ -373,9 +366,11 @@ void quiesce_srcu_barrier(struct srcu_struct *ssp)
 	if (!quiesce__srcu_exists(ssp, "srcu_barrier"))
 		return;
 	u = quiesce__srcu_prepare(ssp);
-	w.queued = quiesce_load_relaxed(&u->queued); /* Relaxed: callbacks that the caller knows of are included. */
-	if (barrier_is_misuse(ssp, u) || all_run(u, w.queued))
+	if (barrier_is_misuse(ssp, u) || !quiesce__srcu_pending(u))
 		return;
+	/* SL1: full, pairs with SL1 in begin_take() */
+	quiesce_fence_full(SL1);
+	w.take = quiesce_load_relaxed(&u->takes) + !QUIESCE_MUTANT(srcu_barrier_this_take); /* Relaxed: SL1. */
 	/* SR8: full, pairs with SR8 in wake_barriers() */
 	quiesce_fetch_add(SR8, &u->waiting, 1u);
 	quiesce__run(&w.run, wait_until_run, uncount_waiter);
@@ -442,25 +437,6 @@ void quiesce__srcu_callbacks_stop(struct quiesce__srcu_usage *u)
 	quiesce__job_cancel(&u->job);
 }
 
-/* Complete the reversal that the fork interrupted (I6). */
-static void reverse_rest(struct quiesce__srcu_usage *u)
-{
-	struct rcu_head *head = u->rest;
-
-	if (head && quiesce__heads_have(quiesce_load_relaxed(&u->list), head)) /* Relaxed: only this thread knows the domain. */
-		u->rest = NULL;
-	if (u->rest && u->rest_next != head) {
-		if (u->reversed != head) {
-			head->next = u->reversed;
-			u->reversed = head;
-		}
-		u->rest = u->rest_next;
-	}
-	reverse(u);
-	if (u->reversed)
-		take_reversed(u);
-}
-
 /* A callback that is in no list has run, or was being run or queued by a thread that the child does not have. */
 void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_usage *u)
 {
@@ -473,13 +449,15 @@ void quiesce__srcu_callbacks_fork_child(struct quiesce__srcu_usage *u)
 	if (!mine)
 		u->runner = NULL;
 	u->waiting = 0;
-	if (!QUIESCE_MUTANT(srcu_reversal_lost))
-		reverse_rest(u);
-	/* Relaxed: only this thread knows the domain. */
-	left += quiesce__heads_count(quiesce_load_relaxed(&u->list)) + quiesce__heads_count(u->taken);
-	/* Relaxed: only this thread knows the domain. */
-	quiesce_store_relaxed(&u->nr_run, quiesce_load_relaxed(&u->queued) - left);
+	quiesce__srcu_take_inherited(u);
+	u->nr_taken = quiesce__heads_count(u->taken);
+	left += u->nr_taken;
+	/* Relaxed throughout: only this thread knows the domain. */
+	quiesce_store_relaxed(&u->nr_run, quiesce__srcu_queued(u) - left);
 	quiesce__srcu_garbage_fork_child(u, quiesce__srcu_pending(u));
+	quiesce_store_relaxed(&u->starting, 0);
+	quiesce_store_relaxed(&u->takes, quiesce_load_relaxed(&u->takes) + 1);
+	quiesce_store_relaxed(&u->done, quiesce_load_relaxed(&u->takes) - (left != 0));
 	if (u->taken)
 		u->cookie = u->begun + 1;
 	if (!u->job.step)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* srcu_garbage.c - callbacks of all domains: their number, their bytes, and a wait until none is pending.
  *
- *   call_srcu():  queued++ in the set of this id; bytes_in += bytes in the domain; on passing a multiple of 64 KiB add
- *                 to the process-wide sum
+ *   call_srcu():  queued++ in the set of this id; bytes_in += bytes in the thread's list; on passing a multiple of 64 KiB
+ *                 add to the process-wide sum
  *   a step:       takes callbacks and adds the rest to the sum; after some have run, takes their share off
  *
  * I1. A callback is counted as queued before it is pushed, and as run after it has returned and before its domain counts
  *     it.  So when the difference is 0, all callbacks that the caller can know of have run, and a caller that has waited
  *     for a domain finds its callbacks counted.
  * I2. The sum includes @bytes_reported less @bytes_out of each domain.  A caller reports before it pushes.  The holder of
- *     @step_lock corrects the error, also downwards, as the sum may include a part of what callers report later.  After the
- *     last callback is taken no caller reports, so @bytes_reported is @bytes_in then, and @bytes_out once it has run.
+ *     @step_lock corrects the error, also downwards, as the sum may include a part of what callers report later: less than
+ *     64 KiB of each sum.  After the last callback is taken no caller reports, so @bytes_reported is the sum of @bytes_in
+ *     of the lists then, and @bytes_out once it has run.
  * I3. The size of a single callback is not stored: each of a batch counts as the batch's average, the last one as the rest.
  * I4. In a forked child both sums begin at zero, and each domain adds its own share when it is reinitialised: at once if
  *     its job is listed.
@@ -89,14 +90,14 @@ static void report(struct quiesce__srcu_usage *u, int64_t bytes)
 	quiesce__garbage_add_srcu(bytes);
 }
 
-bool quiesce__srcu_count_queued(struct quiesce__srcu_usage *u, size_t bytes)
+bool quiesce__srcu_count_queued(struct quiesce__srcu_usage *u, const struct quiesce__srcu_place *place, size_t bytes)
 {
 	uint64_t before, after;
 
 	/* Relaxed: the exchange of push() follows. */
 	if (quiesce_unlikely(!quiesce_count_relaxed(&counts.percpu, 8 * QUEUED)))
 		count_slow(QUEUED);
-	before = quiesce_fetch_add_relaxed(&u->bytes_in, (uint64_t)bytes); /* Relaxed: the exchange of push() follows. */
+	before = quiesce__srcu_add(place, &place->sums->bytes_in, bytes);
 	after = before + bytes;
 	if (quiesce_likely(before / REPORT_BYTES == after / REPORT_BYTES))
 		return false;
@@ -104,21 +105,25 @@ bool quiesce__srcu_count_queued(struct quiesce__srcu_usage *u, size_t bytes)
 	return quiesce__garbage_above_ceiling();
 }
 
-void quiesce__srcu_report_bytes(struct quiesce__srcu_usage *u)
+/* Correct the reported bytes to @bytes_in. */
+static void report_all(struct quiesce__srcu_usage *u, uint64_t bytes_in)
 {
-	/* Relaxed: sums. */
-	int64_t bytes = (int64_t)(quiesce_load_relaxed(&u->bytes_in) - quiesce_load_relaxed(&u->bytes_reported));
+	int64_t bytes = (int64_t)(bytes_in - quiesce_load_relaxed(&u->bytes_reported)); /* Relaxed: a sum. */
 
 	if (bytes)
 		report(u, bytes);
 }
 
-void quiesce__srcu_bytes_taken(struct quiesce__srcu_usage *u, uint64_t nr)
+void quiesce__srcu_report_bytes(struct quiesce__srcu_usage *u)
+{
+	report_all(u, quiesce__srcu_bytes_in(u));
+}
+
+void quiesce__srcu_bytes_taken(struct quiesce__srcu_usage *u, uint64_t nr, uint64_t bytes_in)
 {
 	u->nr_taken = nr;
-	/* Relaxed: the list was taken before, so at least its bytes are included. */
-	u->bytes_taken = quiesce_load_relaxed(&u->bytes_in);
-	quiesce__srcu_report_bytes(u);
+	u->bytes_taken = bytes_in;
+	report_all(u, bytes_in);
 }
 
 void quiesce__srcu_bytes_run(struct quiesce__srcu_usage *u, uint64_t nr)
@@ -182,14 +187,12 @@ bool quiesce__srcu_drain_until(uint64_t deadline)
 
 void quiesce__srcu_garbage_fork_child(struct quiesce__srcu_usage *u, uint64_t pending)
 {
-	/* Relaxed throughout: only this thread knows the domain. */
-	uint64_t bytes_in = quiesce_load_relaxed(&u->bytes_in);
+	uint64_t bytes_in = quiesce__srcu_bytes_in(u);
 
 	if (!pending)
 		u->bytes_out = bytes_in;
-	if (!quiesce_load_relaxed(&u->list))
-		u->bytes_taken = bytes_in; /* this includes bytes of callers that were about to push */
-	quiesce_store_relaxed(&u->bytes_reported, bytes_in);
+	u->bytes_taken = bytes_in; /* this includes bytes of callers that were about to push */
+	quiesce_store_relaxed(&u->bytes_reported, bytes_in); /* Relaxed: only this thread knows the domain. */
 	if (!pending)
 		return;
 	quiesce__garbage_add_srcu((int64_t)(bytes_in - u->bytes_out));

@@ -22,7 +22,7 @@ static void report_domain(struct quiesce__report *r, struct srcu_struct *ssp, ui
 /* Estimate of the bytes of callbacks that have not run. */
 static uint64_t bytes_pending(const struct quiesce__srcu_usage *u)
 {
-	return quiesce_load_relaxed(&u->bytes_in) - quiesce_load_relaxed(&u->bytes_out); /* Relaxed: a report. */
+	return quiesce__srcu_bytes_in(u) - quiesce_load_relaxed(&u->bytes_out); /* Relaxed: a report. */
 }
 
 static void report_behind(struct quiesce__report *r, struct quiesce__srcu_usage *u)

@@ -41,7 +41,8 @@ static const struct pin pins[] = {
 	ALL("retire/kfree_hazptr", 64, TRANSFERS, 0.1), ALL("retire/kfree_hazptr", 64, LOCKED, 0.1), OBJECT("retire/kfree_hazptr", 64, 1.3),
 	ALL("retire/hazptr_retire", 64, TRANSFERS, 0.1), OBJECT("retire/hazptr_retire", 64, 2),
 	ALL("retire/hazptr_retire", 256, TRANSFERS, 0.1),
-	ALL("retire/call_srcu", 64, TRANSFERS, 2), OBJECT("retire/call_srcu", 64, 3),           /* all threads push to one list */
+	ALL("retire/call_srcu", 64, TRANSFERS, 0.1), ALL("retire/call_srcu", 64, LOCKED, 1.1), OBJECT("retire/call_srcu", 64, 1.6),
+	ALL("retire/call_srcu", 256, TRANSFERS, 0.1), ALL("retire/call_srcu", 256, LOCKED, 1.1),
 	ALL("update/hashmap_set", 64, TRANSFERS, 2), ALL("update/hashtable_set", 64, TRANSFERS, 2),
 	ALL("update/hashmap_insert", 64, TRANSFERS, 2),
 	ALL("update/slab_alloc_free_8", 64, TRANSFERS, 0), ALL("update/slab_alloc_free_8", 64, LOCKED, 0),

@@ -111,6 +111,6 @@ const struct workload scale_retires[] = {
 	RETIRE("call_hazptr", hazptr_settle, 400, 1000, .op = call_hazptr_op),
 	RETIRE("kfree_hazptr", hazptr_settle, 400, 1000, .op = kfree_hazptr_op),
 	RETIRE("hazptr_retire", hazptr_settle, 400, 1000, .op = hazptr_retire_op),
-	RETIRE("call_srcu", srcu_settle, 10, 40, .setup = srcu_setup, .op = call_srcu_op),
+	RETIRE("call_srcu", srcu_settle, 400, 1000, .setup = srcu_setup, .op = call_srcu_op),
 	{ 0 }
 };

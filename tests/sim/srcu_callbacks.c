@@ -36,58 +36,67 @@ static void setup_slow_queue(void)
 	sim_spawn(world_updater, NULL, "updater");
 }
 
-/* Callbacks run in the order of the calls of a thread, and of two threads if the second knows of the first one's call. */
-static uint64_t ticket, last_run;
+/* Callbacks of a thread run in the order of its calls, whatever lists they are in. */
+#define NR_ORDERED 5
+#define NR_QUEUERS 3 /* two of them may have the same shard */
+static struct item ordered[NR_QUEUERS][NR_ORDERED];
+static int last_run[NR_QUEUERS];
+static void through(void);
 
 static void in_order(struct rcu_head *head)
 {
 	struct item *item = (struct item *)head;
+	intptr_t thread = item->domain;
 
-	if (item->id != last_run + 1)
-		sim_fail("callback %llu runs after %llu", (unsigned long long)item->id, (unsigned long long)last_run);
-	last_run = item->id;
+	if (item != &ordered[thread][last_run[thread]])
+		sim_fail("callback %d of a thread runs after %d", (int)(item - ordered[thread]), last_run[thread] - 1);
 	sim_assert(sim_data_read(SIM_MAX_OBJECTS / 2 + (int)item->id) == 500);
+	last_run[thread]++;
+	world_nr_run++;
 }
 
-static struct item ordered[8];
-static void through(void);
-
-/* The thread that has the ticket queues the next callback. */
-static void ordered_queuer(void *odd)
+static void order_one(intptr_t thread, int i)
 {
-	for (uint64_t n = odd ? 1 : 0; n < 6; n += 2) {
-		struct item *item = &ordered[n];
+	struct item *item = &ordered[thread][i];
 
-		while (quiesce_load_acquire(RU3, &ticket) != n)
-			platform_yield();
-		item->id = n + 1;
-		sim_data_write(SIM_MAX_OBJECTS / 2 + (int)item->id, 500);
-		call_srcu(world_domain[0], &item->head, in_order);
-		quiesce_store_release(RU3, &ticket, n + 1);
+	item->domain = thread;
+	item->id = (uint64_t)(NR_ORDERED * thread + i);
+	sim_data_write(SIM_MAX_OBJECTS / 2 + (int)item->id, 500);
+	world_nr_queued++;
+	call_srcu(world_domain[0], &item->head, in_order);
+}
+
+static void ordered_queuer(void *thread)
+{
+	for (int i = 0; i < NR_ORDERED; i++) {
+		order_one((intptr_t)thread, i);
+		if (sim_random(2))
+			world_stay(20);
 	}
 	through();
-}
-
-static void finish_order(void)
-{
-	world_finish();
-	if (last_run != 6)
-		sim_fail("callbacks have run up to %llu of 6", (unsigned long long)last_run);
 }
 
 static void setup_order(void)
 {
 	world_begin(ANY);
-	world_readers(1);
-	sim_spawn(ordered_queuer, NULL, "queuer");
-	sim_spawn(ordered_queuer, &ticket, "queuer");
+	nr_inside = NR_QUEUERS - sim_random(2);
+	if (nr_inside < NR_QUEUERS)
+		world_readers(1);
+	for (intptr_t i = 0; i < nr_inside; i++)
+		sim_spawn(ordered_queuer, (void *)i, "queuer");
 }
 
 static void setup_order_no_helper(void)
 {
 	setup_order();
-	nr_inside = 2;
 	sim_config()->thread_start_failures = -1;
+}
+
+/* The first attempts to allocate shards fail. */
+static void setup_order_no_memory(void)
+{
+	setup_order();
+	sim_config()->lines_failures = 1 + (int)sim_random(3);
 }
 
 /* ---- srcu_barrier() ---- */
@@ -402,7 +411,8 @@ const struct sim_scenario srcu_callback_scenarios[] = {
 	SCENARIO(callbacks, "call_srcu() and the helper"),
 	SCENARIO(full_callbacks, "... without membarrier"),
 	SCENARIO(slow_queue, "the helper sleeps in between"),
-	{ .name = "order", .what = "callbacks run in the order of the calls", .setup = setup_order, .finish = finish_order },
+	SCENARIO(order, "callbacks of a thread run in the order of its calls"),
+	SCENARIO(order_no_memory, "... where the domain has no memory for shards at first"),
 	SCENARIO(barrier, "srcu_barrier() of two threads"),
 	SCENARIO(full_barrier, "... without membarrier"),
 	SCENARIO(barrier_no_idling, "... and no caller sleeps longer than it must"),
@@ -416,7 +426,7 @@ const struct sim_scenario srcu_callback_scenarios[] = {
 	SCENARIO(no_helper_barrier, "srcu_barrier() without a helper"),
 	SCENARIO(no_helper_synchronize, "synchronize_srcu() runs callbacks without a helper"),
 	SCENARIO(no_helper_locked, "call_srcu() under a lock that callbacks take"),
-	{ .name = "order_no_helper", .what = "in order without a helper", .setup = setup_order_no_helper, .finish = finish_order },
+	SCENARIO(order_no_helper, "in order without a helper"),
 	SCENARIO(helper_late, "the helper cannot be started at first"),
 	SCENARIO(chain, "callbacks queue callbacks, of both domains"),
 	SCENARIO(chain_no_helper, "... without a helper"),

@@ -93,6 +93,7 @@ static void forker(void *unused)
 static void fork_threads(enum world_mode mode)
 {
 	fork_begin(mode);
+	sim_config()->max_steps = 80000; /* many threads, whose sequences restart at each switch */
 	sim_spawn(forker, NULL, "forker");
 	sim_spawn(parents_queuer, (void *)0, "queuer");
 	sim_spawn(parents_queuer, (void *)1, "queuer");
@@ -137,6 +138,43 @@ static void setup_fork_taking(void)
 {
 	fork_begin(ANY);
 	sim_spawn(forks_while_taken, NULL, "forker");
+}
+
+/* In the child, too, the callbacks of the thread that forks run in the order of its calls: those queued before shards were found, those in
+ * shards, and the child's. */
+static uint64_t last_run;
+
+static void in_order(struct rcu_head *head)
+{
+	struct item *item = (struct item *)head;
+
+	if (item->id < last_run)
+		sim_fail("item %llu runs after %llu", (unsigned long long)item->id, (unsigned long long)last_run);
+	last_run = item->id;
+	world_free_head(head);
+}
+
+static void forks_in_order(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 6; i++) {
+		world_retire(world_replace(0), in_order);
+		if (sim_random(2))
+			world_stay(10);
+	}
+	for (uint32_t n = sim_random(100); n; n--)
+		sim_point("before the fork");
+	sim_fork();
+	may_be_lost = 1;
+	quiesce_store_relaxed(&forked, 1);
+	world_retire(world_replace(0), in_order);
+	srcu_barrier(world_domain[0]);
+}
+
+static void setup_fork_order(void)
+{
+	fork_begin(ANY);
+	sim_spawn(forks_in_order, NULL, "forker");
 }
 
 /* The child uses one domain only; callbacks pending in the other must not delay the helper. */
@@ -299,6 +337,7 @@ const struct sim_scenario srcu_fork_scenarios[] = {
 	{ .name = "fork_unannounced", .what = "... of a bare system call", .setup = setup_fork_unannounced, .finish = finish_forked },
 	{ .name = "fork_no_helper", .what = "... without a helper", .setup = setup_fork_no_helper, .finish = finish_forked },
 	FORK(fork_taking, "... while the helper takes what is queued"),
+	FORK(fork_order, "... and the callbacks of the thread that forks stay in order"),
 	FORK(fork_callback, "... that began in a callback"),
 	{ .name = "fork_stuck", .what = "... whose sections the child does not have", .setup = setup_fork_stuck,
 	  .finish = finish_forked, .must_see = "a callback that cannot run" },

@@ -86,6 +86,8 @@ static void domains_begin(void)
 		world_domain[i]->name = "a";
 		if (sim_random(4))
 			sim_assert(quiesce_init_srcu_struct(QUIESCE_LAYOUT, world_domain[i], i ? "b" : "a") == 0);
+		if (sim_random(2))
+			quiesce__srcu_usage(world_domain[i])->meets = 1000; /* the next take allocates shards */
 		current[i] = world_new(i);
 	}
 }
@@ -223,8 +225,10 @@ static void check_domain(struct srcu_struct *ssp)
 			sim_fail("requests[%u] is %llu, but no caller waits", i, (unsigned long long)ssp->requests[i]);
 	}
 	sim_assert(!u->led && !u->waiters && !u->lock.word && !u->step_lock.word && !u->waiting);
-	sim_assert(!u->list && !u->taken && u->queued == u->nr_run);
-	sim_assert(u->bytes_in == u->bytes_reported && u->bytes_in == u->bytes_out);
+	for (uint32_t i = 0; i < quiesce__srcu_nr_lists(u); i++)
+		sim_assert(!quiesce__srcu_list_at(u, i)->first);
+	sim_assert(!u->taken && quiesce__srcu_queued(u) == u->nr_run && u->takes == u->done);
+	sim_assert(quiesce__srcu_bytes_in(u) == u->bytes_reported && u->bytes_reported == u->bytes_out);
 }
 
 void world_nothing_is_garbage(void)

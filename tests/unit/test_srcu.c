@@ -480,6 +480,63 @@ static void under_load(void **state)
 	assert_int_equal(nr_freed, nr_queued);
 }
 
+/* Threads whose calls meet push to lists of their own: the callbacks of each thread run in the order of its calls, and its
+ * barrier waits for them. */
+#define NR_QUEUERS 4
+#define NR_QUEUED 3000
+
+static struct srcu_struct met;
+static int nr_late;
+
+struct queued {
+	struct rcu_head head;
+	int number;
+	int *nr_of_thread;
+};
+
+static void run_in_turn(struct rcu_head *head)
+{
+	struct queued *q = (struct queued *)head;
+
+	if (q->number != flag_get(q->nr_of_thread))
+		flag_set(&out_of_order);
+	count_up(q->nr_of_thread);
+}
+
+static void *queuer_main(void *unused)
+{
+	struct queued *all = calloc(NR_QUEUED, sizeof *all);
+	int nr = 0;
+
+	(void)unused;
+	for (int i = 0; all && i < NR_QUEUED; i++) {
+		all[i].number = i;
+		all[i].nr_of_thread = &nr;
+		call_srcu(&met, &all[i].head, run_in_turn);
+		if (i % 1000 != 999)
+			continue;
+		srcu_barrier(&met);
+		if (flag_get(&nr) != i + 1)
+			flag_set(&nr_late);
+	}
+	free(all);
+	return NULL;
+}
+
+static void queuers_meet(void **state)
+{
+	pthread_t queuer[NR_QUEUERS];
+
+	(void)state;
+	out_of_order = 0;
+	assert_int_equal(init_srcu_struct(&met), 0);
+	threads_begin(queuer, NR_QUEUERS, queuer_main, NULL);
+	threads_end(queuer, NR_QUEUERS);
+	assert_false(flag_get(&out_of_order));
+	assert_false(flag_get(&nr_late));
+	cleanup_srcu_struct(&met);
+}
+
 /* The domain is freed as soon as the wait is over, while the reader may not have returned yet. */
 static void *short_reader(void *arg)
 {
@@ -533,7 +590,7 @@ int main(int argc, char **argv)
 #if !QUIESCE_TSAN
 		TEST(forks),
 #endif
-		TEST(under_load), TEST(domains_come_and_go),
+		TEST(under_load), TEST(queuers_meet), TEST(domains_come_and_go),
 	};
 
 	testing_choose(argc, argv);
