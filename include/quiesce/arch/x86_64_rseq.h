@@ -3,6 +3,8 @@
 #ifndef QUIESCE_ARCH_X86_64_RSEQ_H
 #define QUIESCE_ARCH_X86_64_RSEQ_H
 
+#include <quiesce/arch/pin.h>
+
 #include <stdbool.h>
 
 /* The torture build replaces these: it stays inside the sequence for a while, and can leave it
@@ -14,29 +16,6 @@
 #define QUIESCE_RSEQ_CLOBBERS
 #define QUIESCE_COUNT(word) "inc{q} " word "\n"
 #define QUIESCE_COUNT_CLOBBERS
-#endif
-
-#if defined(QUIESCE_UNPINNED) /* the library itself, which has a constructor of its own */
-QUIESCE_LOCAL void quiesce__pin(void) {}
-#else
-__attribute__((__unused__)) static inline void quiesce__keep_this_loaded(void)
-{
-	static const char here = 0;
-
-	quiesce__keep_loaded(&here);
-}
-
-/* The kernel keeps a pointer to each thread's last sequence, and kills a process where the pointer
- * is no longer valid.  So a shared object that contains a sequence stays loaded, even after
- * dlclose(): this adds an entry to the constructors of the object, and no instruction to the
- * caller.  Volatile, as a constant would have a section of another type.  Local: a variable of an
- * inline function would be that of another shared object. */
-QUIESCE_LOCAL void quiesce__pin(void)
-{
-	static void (*volatile entry)(void) __attribute__((__section__(".init_array"))) = quiesce__keep_this_loaded;
-
-	__asm__ __volatile__("" : : "m"(entry));
-}
 #endif
 
 /* A sequence is the code from 1 to 2.  If the thread is preempted, moved or interrupted by a signal there, the kernel sends it to 4,
