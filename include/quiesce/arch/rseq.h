@@ -4,7 +4,9 @@
  *   quiesce__claim_rseq()      if the thread has the id of @cached and its slot is empty: put @value in
  *                              the slot, and return the slot
  *   quiesce__claim_rseq_own()  quiesce__claim_rseq() of the thread's own block, by segment
- *   QUIESCE_COUNT_RSEQ()       the body of a function that adds one to a word, if QUIESCE_HAVE_RSEQ
+ *   QUIESCE_COUNT_RSEQ()       the body of a function that adds one to a word, if QUIESCE_HAVE_RSEQ: an
+ *                              acquire of "open"
+ *   QUIESCE_COUNT_RELEASE_RSEQ()  the body of one whose count is a release
  *   QUIESCE_SEQUENCES_INLINE   1: inline code may use these
  */
 #ifndef QUIESCE_ARCH_RSEQ_H
@@ -34,6 +36,10 @@ QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *c
 	(void)cached, (void)value;
 	return NULL;
 }
+#endif
+
+#ifndef QUIESCE_COUNT_RELEASE_RSEQ /* a count is both on this CPU */
+#define QUIESCE_COUNT_RELEASE_RSEQ(word) QUIESCE_COUNT_RSEQ(word)
 #endif
 
 #endif

@@ -53,9 +53,11 @@ struct quiesce_percpu {
  * _acquire: the check is an acquire.  _release: the count is a release, and the check orders
  * nothing.  On x86 both are always both. */
 #define quiesce_count_acquire(label, open, offset) QUIESCE__COUNT(offset)(open)
-#define quiesce_count_release(label, open, offset) QUIESCE__COUNT(offset)(open)
+#define quiesce_count_release(label, open, offset) QUIESCE__COUNT_LEFT(offset)(open)
 #define QUIESCE__COUNT(offset) QUIESCE__COUNT_OF(offset)
 #define QUIESCE__COUNT_OF(offset) quiesce__count_##offset
+#define QUIESCE__COUNT_LEFT(offset) QUIESCE__COUNT_LEFT_OF(offset)
+#define QUIESCE__COUNT_LEFT_OF(offset) quiesce__count_release_##offset
 
 #if defined(QUIESCE_SIM)
 
@@ -79,10 +81,22 @@ QUIESCE_FAST bool quiesce__count_8(const uint64_t *open)
 	QUIESCE_COUNT_RSEQ(QUIESCE_COUNT_WORD(8));
 }
 
+QUIESCE_FAST bool quiesce__count_release_0(const uint64_t *open)
+{
+	QUIESCE_COUNT_RELEASE_RSEQ(QUIESCE_COUNT_WORD(0));
+}
+
+QUIESCE_FAST bool quiesce__count_release_8(const uint64_t *open)
+{
+	QUIESCE_COUNT_RELEASE_RSEQ(QUIESCE_COUNT_WORD(8));
+}
+
 #else
 
 #define quiesce__count_0(open) ((void)(open), false)
 #define quiesce__count_8(open) ((void)(open), false)
+#define quiesce__count_release_0(open) ((void)(open), false)
+#define quiesce__count_release_8(open) ((void)(open), false)
 
 #endif
 
