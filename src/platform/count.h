@@ -39,7 +39,7 @@ static inline bool quiesce__count_if_any(const struct quiesce_percpu *percpu, si
 {
 	return quiesce__sequences.area && quiesce__count_call(percpu, offset, closed);
 }
-#define quiesce_count_relaxed(percpu, offset) quiesce__count_if_any((percpu), (offset), NULL) /* Relaxed: x86 stores are releases. */
+#define quiesce_count_relaxed(percpu, offset) quiesce__count_if_any((percpu), (offset), NULL) /* Relaxed: a release is more. */
 #define quiesce_count_release_always(label, percpu, offset) quiesce__count_if_any((percpu), (offset), NULL)
 #define quiesce_count_unless(label, percpu, offset, closed) quiesce__count_if_any((percpu), (offset), (closed))
 #define quiesce_count_release_unless(label, percpu, offset, closed) quiesce__count_if_any((percpu), (offset), (closed))

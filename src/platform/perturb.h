@@ -88,11 +88,16 @@ int quiesce__perturb_stay(void);
 			QUIESCE_PERTURB_FENCE();      \
 	} while (0)
 
-/* Restartable sequences of quiesce/arch/x86_64_rseq.h: a random stay inside, and the mutant that leaves them
- * without protection.  A stay ends at zero, so that the flags say again that the slot was empty. */
+/* Restartable sequences of quiesce/arch/: a random stay inside, and the mutant that leaves them without
+ * protection.  On x86-64 a stay ends at zero, so that the flags say again that the slot was empty. */
+#define QUIESCE_RSEQ_INPUTS , [stay] "r"(quiesce__perturb_stay()), [bare] "r"(QUIESCE_MUTANT(claim_unprotected))
+#if defined(__aarch64__)
+#define QUIESCE_RSEQ_STAY "mov w14, %w[stay]\n6: subs w14, w14, #1\nb.gt 6b\n"
+#define QUIESCE_RSEQ_GUARD "cbz %w[bare], 7f\nstr xzr, [%[area], #8]\n7:\n"
+#define QUIESCE_RSEQ_CLOBBERS , "x14", "cc"
+#else
 #define QUIESCE_RSEQ_STAY "movl %k[stay], %%ecx\n6: decl %%ecx\njg 6b\n"
 #define QUIESCE_RSEQ_GUARD "testl %k[bare], %k[bare]\nje 7f\nmovq $0, %%fs:8(%[area])\n7:\n"
-#define QUIESCE_RSEQ_INPUTS , [stay] "r"(quiesce__perturb_stay()), [bare] "r"(QUIESCE_MUTANT(claim_unprotected))
 #define QUIESCE_RSEQ_CLOBBERS , "rcx"
 /* Counts in two steps with a stay between them, so that the mutant without protection loses counts. */
 #define QUIESCE_COUNT(word)                                 \
@@ -101,5 +106,6 @@ int quiesce__perturb_stay(void);
 	"leaq 1(%%rdx), %%rdx\n"                            \
 	"movq %%rdx, (%%rax)\n"
 #define QUIESCE_COUNT_CLOBBERS , "rdx"
+#endif
 
 #endif

@@ -24,7 +24,7 @@ FACES["clang++-19"] = FACES["clang++"]
 # The faces that need C++20, and report that in older ones.
 NEWER = ("hashmap.hpp", "hashtable.hpp", "hashtable_hazptr.hpp", "unordered_map.hpp")
 NEWER_PARTS = ("hash_key.hpp", "hash_range.hpp", "map_node.hpp")
-CPU_FILES = ("x86_64.h", "x86_64_rseq.h", "arm64.h", "pin.h", "riscv64.h", "s390x.h")
+CPU_FILES = ("x86_64.h", "x86_64_rseq.h", "arm64.h", "arm64_rseq.h", "pin.h", "riscv64.h", "s390x.h")
 COMPILERS = [("gcc", "g++"), ("clang-19", "clang++-19"), ("clang", "clang++")]
 # Programs ask for these warnings, and get them from headers that they include by -I.
 WARN = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wcast-qual", "-Wcast-align",

@@ -26,7 +26,7 @@ ASSEMBLY = [
     (RSEQ, "#define QUIESCE_SHEAF_OF_ID", "#define QUIESCE_SHEAF_POP", ["mov %%fs:24(%[area])", "sub %[open]", "mov (%[at])"]),
     (RSEQ, "#define QUIESCE_SHEAF_POP", "#define QUIESCE_SHEAF_PUSH", ["mov 16(%[at], %[nr], 8)", "mov (%[at])"]),
     (RSEQ, "#define QUIESCE_SHEAF_PUSH", "#endif", ["cmp %[limit]", "mov 16(%[at], %[nr], 8)", "mov (%[at])"]),
-    (COUNT, "bool quiesce__count_call", "#else", ["cmpq (%[closed])", "movl %%fs:(%[id])", "cmpq %[limit]", "count word"]),
+    (COUNT, "bool quiesce__count_call", "#el", ["cmpq (%[closed])", "movl %%fs:(%[id])", "cmpq %[limit]", "count word"]),
     (SHEAF, "#define MOVE", "uint64_t quiesce__sheaf_take",
      ["movq field closed", "cmpq (%[at])", "movl %%fs:(%[id])", "cmpq %[limit]", "addq field base", "movq (%[at])", "movq (%[to], %[done], 8)",
       "movq (%[at])"]),

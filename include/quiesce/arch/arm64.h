@@ -22,4 +22,9 @@
 		quiesce__offset;                                        \
 	})
 
+#define QUIESCE_HAVE_RSEQ 1
+#if defined(__GLIBC_PREREQ)
+#define QUIESCE_RSEQ_OFFSET __GLIBC_PREREQ(2, 35)
+#endif
+
 #endif

@@ -15,8 +15,8 @@ __attribute__((__unused__)) static inline void quiesce__keep_this_loaded(void)
 
 /* The kernel keeps a pointer to each thread's last sequence, and kills a process where the pointer
  * is no longer valid.  So a shared object that contains a sequence stays loaded, even after
- * dlclose(): this adds an entry to the constructors of the object, and no instruction to the
- * caller.  Volatile, as a constant would have a section of another type.  Local: a variable of an
+ * dlclose(): this adds an entry to the constructors of the object, and to the caller no instruction
+ * on x86-64, and two on its unlikely way on arm64.  Volatile, as a constant would have a section of another type.  Local: a variable of an
  * inline function would be that of another shared object. */
 QUIESCE_LOCAL void quiesce__pin(void)
 {

@@ -30,6 +30,8 @@ QUIESCE_END_DECLS
 #if defined(QUIESCE_SIM) /* the simulator has its own */
 #elif defined(__x86_64__)
 #include <quiesce/arch/x86_64_rseq.h>
+#elif defined(__aarch64__)
+#include <quiesce/arch/arm64_rseq.h>
 #else
 QUIESCE_FAST uintptr_t *quiesce__claim_rseq(const struct quiesce__cached_slot *cached, uintptr_t value)
 {

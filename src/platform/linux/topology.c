@@ -4,12 +4,14 @@
 #include "platform/platform.h"
 #include "file.h"
 #include "renew.h"
+#include "restarts.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #ifndef AT_RSEQ_FEATURE_SIZE
@@ -17,7 +19,13 @@
 #endif
 
 #define RSEQ_BYTES 32 /* the length that every kernel accepts */
-#define RSEQ_SIGNATURE 0x53053053 /* precedes the addresses where interrupted sequences begin anew, x86-64 */
+/* The word that precedes the addresses where interrupted sequences begin anew.  On arm64 it is an instruction, whose bytes have one
+ * order on every such CPU. */
+#if defined(__aarch64__)
+#define RSEQ_SIGNATURE (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 0x00bc28d4u : 0xd428bc00u)
+#else
+#define RSEQ_SIGNATURE 0x53053053u
+#endif
 
 /* The kernel's struct rseq, as far as the library uses it. */
 struct rseq_area {
@@ -132,11 +140,23 @@ uint32_t platform_cpu_of(int64_t distance)
 	return cpu < 0 ? PLATFORM_NO_CPU : (uint32_t)cpu;
 }
 
+/* Returns true if the kernel restarts every sequence that it interrupts. */
+static bool kernel_restarts(void)
+{
+#if defined(__aarch64__)
+	struct utsname kernel;
+
+	return uname(&kernel) == 0 && release_restarts_on_arm64(kernel.release);
+#else
+	return true;
+#endif
+}
+
 static bool sequences_used; /* the library has read the offset of the area */
 
 int64_t platform_rseq_area(void)
 {
-	sequences_used = platform_rseq_kind() != PLATFORM_RSEQ_NONE;
+	sequences_used = platform_rseq_kind() != PLATFORM_RSEQ_NONE && kernel_restarts();
 	return sequences_used ? (int64_t)__rseq_offset : 0;
 }
 
