@@ -29,41 +29,81 @@ struct race {
 	struct rseq_result result; /* sums over the threads that have ended */
 };
 
+/* The body of claim(), which goes on if it has claimed the slot, and otherwise leaves by a label. */
+#if defined(__aarch64__)
+#define CLAIM                                                                                           \
+	__asm__ goto(".pushsection __rseq_cs, \"aw\"\n\t"                                              \
+		     ".balign 32\n"                                                                     \
+		     "3:\n\t"                                                                           \
+		     ".long 0, 0\n\t"                                                                   \
+		     ".quad 1f, 2f - 1f, 4f\n\t"                                                        \
+		     ".popsection\n\t"                                                                  \
+		     "adrp x16, 3b\n\t"                                                                 \
+		     "add x16, x16, :lo12:3b\n\t"                                                       \
+		     "str x16, [%[area], #8]\n\t"                                                       \
+		     "cbz %w[bare], 1f\n\t"                                                             \
+		     "str xzr, [%[area], #8]\n"                                                         \
+		     "1:\n\t"                                                                           \
+		     "ldr x16, [%[slot]]\n\t"                                                           \
+		     "cbnz x16, 6f\n\t"                                                                 \
+		     "mov w17, %[stay]\n"                                                               \
+		     "5:\n\t"                                                                           \
+		     "subs w17, w17, #1\n\t"                                                            \
+		     "b.gt 5b\n\t"                                                                      \
+		     "str %[value], [%[slot]]\n"                                                        \
+		     "2:\n\t"                                                                           \
+		     "b 7f\n"                                                                           \
+		     "6:\n\t"                                                                           \
+		     "b %l[taken]\n\t"                                                                  \
+		     ".inst 0xd428bc00\n"                                                               \
+		     "4:\n\t"                                                                           \
+		     "b %l[aborted]\n"                                                                  \
+		     "7:"                                                                               \
+		     :                                                                                  \
+		     : [area] "r"((char *)__builtin_thread_pointer() + __rseq_offset), [slot] "r"(&race->slot), [value] "r"(value), \
+		       [bare] "r"(race->bare), [stay] "i"(STAY)                                         \
+		     : "memory", "cc", "x16", "x17"                                                     \
+		     : taken, aborted)
+#else
+#define CLAIM                                                                                           \
+	__asm__ goto(".pushsection __rseq_cs, \"aw\"\n\t"                                               \
+		     ".balign 32\n"                                                                     \
+		     "3:\n\t"                                                                           \
+		     ".long 0, 0\n\t"                                                                   \
+		     ".quad 1f, 2f - 1f, 4f\n\t"                                                        \
+		     ".popsection\n\t"                                                                  \
+		     "leaq 3b(%%rip), %%rax\n\t"                                                        \
+		     "movq %%rax, %%fs:8(%[area])\n\t"                                                  \
+		     "testl %[bare], %[bare]\n\t"                                                       \
+		     "jz 1f\n\t"                                                                        \
+		     "movq $0, %%fs:8(%[area])\n"                                                       \
+		     "1:\n\t"                                                                           \
+		     "cmpq $0, (%[slot])\n\t"                                                           \
+		     "jne %l[taken]\n\t"                                                                \
+		     "movl %[stay], %%ecx\n"                                                            \
+		     "5:\n\t"                                                                           \
+		     "decl %%ecx\n\t"                                                                   \
+		     "jg 5b\n\t"                                                                        \
+		     "movq %[value], (%[slot])\n"                                                       \
+		     "2:\n\t"                                                                           \
+		     ".pushsection __rseq_failure, \"ax\"\n\t"                                          \
+		     ".byte 0x0f, 0xb9, 0x3d\n\t"                                                       \
+		     ".long 0x53053053\n"                                                               \
+		     "4:\n\t"                                                                           \
+		     "jmp %l[aborted]\n\t"                                                              \
+		     ".popsection"                                                                      \
+		     :                                                                                  \
+		     : [area] "r"(__rseq_offset), [slot] "r"(&race->slot), [value] "r"(value), [bare] "r"(race->bare), \
+		       [stay] "i"(STAY)                                                                 \
+		     : "memory", "cc", "rax", "rcx"                                                     \
+		     : taken, aborted)
+#endif
+
 /* Returns true if the slot was empty and is now the caller's. */
 static __attribute__((noinline)) bool claim(struct race *race, uint64_t value, struct rseq_result *r)
 {
 again:
-	__asm__ goto(".pushsection __rseq_cs, \"aw\"\n\t"
-		     ".balign 32\n"
-		     "3:\n\t"
-		     ".long 0, 0\n\t"
-		     ".quad 1f, 2f - 1f, 4f\n\t"
-		     ".popsection\n\t"
-		     "leaq 3b(%%rip), %%rax\n\t"
-		     "movq %%rax, %%fs:8(%[area])\n\t"
-		     "testl %[bare], %[bare]\n\t"
-		     "jz 1f\n\t"
-		     "movq $0, %%fs:8(%[area])\n"
-		     "1:\n\t"
-		     "cmpq $0, (%[slot])\n\t"
-		     "jne %l[taken]\n\t"
-		     "movl %[stay], %%ecx\n"
-		     "5:\n\t"
-		     "decl %%ecx\n\t"
-		     "jg 5b\n\t"
-		     "movq %[value], (%[slot])\n"
-		     "2:\n\t"
-		     ".pushsection __rseq_failure, \"ax\"\n\t"
-		     ".byte 0x0f, 0xb9, 0x3d\n\t"
-		     ".long 0x53053053\n"
-		     "4:\n\t"
-		     "jmp %l[aborted]\n\t"
-		     ".popsection"
-		     :
-		     : [area] "r"(__rseq_offset), [slot] "r"(&race->slot), [value] "r"(value), [bare] "r"(race->bare),
-		       [stay] "i"(STAY)
-		     : "memory", "cc", "rax", "rcx"
-		     : taken, aborted);
+	CLAIM;
 	return true;
 aborted:
 	r->aborted++;

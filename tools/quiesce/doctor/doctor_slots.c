@@ -50,6 +50,8 @@ static void find_claims(struct findings *f)
 		{ quiesce_fence() == QUIESCE_FENCE_FULL, "compare-and-exchange",
 		  "full fences: the locked instruction is the fence as well" },
 		{ quiesce_slots() == QUIESCE_SLOTS_THREAD, "load and store, each thread in its own line", NULL },
+		{ QUIESCE_HAVE_RSEQ && !quiesce_shazptr_v1.rseq, "load and store in own lines; compare-and-exchange in blocks",
+		  "this kernel is not known to restart all that it interrupts (arm64: 6.19 and 7.0 do not)" },
 		{ QUIESCE_HAVE_RSEQ, "load and store in own lines; restartable sequence in blocks", NULL },
 		{ true, "load and store in own lines; compare-and-exchange in blocks",
 		  "no claim under rseq is written for this architecture" },
@@ -112,7 +114,7 @@ static void try_rseq(struct findings *f)
 	if (!find_threads(f, "rseq in practice", 2))
 		return;
 	if (!rseq_race(true, &bare) || !rseq_race(false, &guarded)) {
-		finding(f, "rseq in practice", NULL, "not tried: needs x86-64 and a C library that registers rseq");
+		finding(f, "rseq in practice", NULL, "not tried: needs x86-64 or arm64, and a C library that registers rseq");
 		return;
 	}
 	finding(f, "claims without protection", NULL, "%llu of %llu lost", (unsigned long long)bare.lost,
