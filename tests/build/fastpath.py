@@ -15,7 +15,8 @@ enters no sequence, and the shortest one that does.  Hazard pointers whose slots
 call_hazptr() in the library, are checked in the same way; they enter no sequence.  Counters per CPU always enter one.
 The find of an idr and the load of an xarray are loops: there is no call, lock or fence in the whole function.  Nor in lookups of tables, but for the one
 call where a bucket has moved; counted are the instructions of the shortest way that finds something in the first line.
-The assembly of x86-64 is written for both of the assembler's syntaxes, which have to give the same instructions.
+The sequences of arm64 find the thread by an instruction of its own, branch around the word that the kernel demands, and load a counter before they store
+it, which x86-64 does in one.  The assembly of x86-64 is written for both of the assembler's syntaxes, which have to give the same instructions.
 """
 import argparse
 import pathlib
@@ -34,7 +35,7 @@ LIMITS = {"x86": (6, 5, 14), "x86-got": (7, 5, 15), "arm64": (11, 9, 23)}
 # The number of these instructions that have an operand in memory, for x86.
 OPERANDS = {"x86": (4, 3, 8), "x86-got": (5, 3, 9)}
 # In the own line: acquire, clear, whole section; by a restartable sequence: acquire, whole section.
-SHAZPTR_LIMITS = {"x86": (11, 6, 18, 23, 31), "x86-got": (11, 7, 19, 24, 32), "arm64": (12, 6, 22)}
+SHAZPTR_LIMITS = {"x86": (11, 6, 18, 23, 31), "x86-got": (11, 7, 19, 24, 32), "arm64": (12, 6, 22, 28, 36)}
 SHAZPTR_OPERANDS = {"x86": (4, 2, 9, 10, 15), "x86-got": (4, 3, 10, 11, 16)}
 # Slots that readers own: protect and tryprotect, and a section, with a slot in hand; with one taken and freed, the thread's
 # own and a context's.
@@ -50,10 +51,12 @@ WALK_LIMITS = {"x86": ((24, 8, 2), (14, 4, 0), (12, 5, 0)), "x86-got": ((25, 9, 
 WALK_NEEDS = {"hazptr_walk": ("set", "set"), "hazptr_set_walk": ("set",), "hazptr_try_walk": ("set",)}
 # Counters per CPU, always by a restartable sequence: down and up of percpu_rwsem and a section, the same of srcu, get, put and
 # tryget of percpu_ref, an allocation and a free.  Where there are no sequences there is a call.
-COUNTED_LIMITS = {"x86": (9, 9, 22, 11, 10, 24, 9, 9, 10, 15, 17), "x86-got": (10, 10, 24, 12, 11, 26, 10, 10, 11, 17, 18), "arm64": None}
+COUNTED_LIMITS = {"x86": (9, 9, 22, 11, 10, 24, 9, 9, 10, 15, 17), "x86-got": (10, 10, 24, 12, 11, 26, 10, 10, 11, 17, 18),
+                  "arm64": (18, 18, 38, 22, 20, 43, 17, 17, 18, 22, 26)}
 # The number of these instructions that have a memory operand: the C library's word with the offset of the rseq area, once in each
 # function; in each sequence the store of its descriptor, the id, the object's word, and the counter; and the caller's loads.
-COUNTED_OPERANDS = {"x86": (5, 5, 11, 6, 5, 12, 5, 5, 5, 7, 8), "x86-got": (6, 6, 13, 7, 6, 14, 6, 6, 6, 8, 9)}
+COUNTED_OPERANDS = {"x86": (5, 5, 11, 6, 5, 12, 5, 5, 5, 7, 8), "x86-got": (6, 6, 13, 7, 6, 14, 6, 6, 6, 8, 9),
+                    "arm64": (7, 7, 21, 8, 7, 22, 7, 7, 7, 8, 9)}
 COUNTED_NEEDS = {"fast_percpu_down_read": 1, "fast_percpu_up_read": 1, "fast_percpu_rwsem_section": 2, "fast_srcu_read_lock": 1,
                  "fast_srcu_read_unlock": 1, "fast_srcu_section": 2, "fast_percpu_ref_get": 1, "fast_percpu_ref_put": 1,
                  "fast_percpu_ref_tryget_live": 1, "fast_kmem_cache_alloc": 1, "fast_kmem_cache_free": 1}
@@ -72,7 +75,7 @@ UPDATE_CALL = r"call\s+(?!\s|\*|\w+ <find[.>])"
 WHOLE_LIMITS = {"x86": (27, 27), "x86-got": (27, 27), "arm64": (19, 19)}
 WHOLE_NAMES = ("fast_idr_find", "fast_xa_load")
 # Where the last word of a line is read nothing was found in it; what follows, five or so, is for lookups that find nothing.
-TABLE_LIMITS = {"x86": (48, 41), "x86-got": (48, 41), "arm64": (50, 47)}
+TABLE_LIMITS = {"x86": (48, 41), "x86-got": (48, 41), "arm64": (50, 48)}
 TABLE_NAMES = ("fast_hashmap_lookup", "fast_hashtable_lookup")
 TABLE_CALL = re.compile(r"quiesce__(hashtable_search|hashmap_search)|\.text\.unlikely") # a section: what is cold
 LAST_WORD = re.compile(r".*(0x38\(|#0x38\b|#56\])")
@@ -95,7 +98,7 @@ X86 = {
     "frame": re.compile(r"(push|pop|endbr64|nop[wl]?|data16|cs|leave)\b|(add|sub)\s+\$\w+,%rsp|mov\s+%rsp,%rbp"),
     "set": re.compile(r"movq?\s+(%r\w+|\$0x[1-9a-f]\w*),(0x0)?\(%r\w+\)"), "clear": re.compile(r"movq\s+\$0x0,(0x0)?\(%r\w+\)"),
     "sequence": re.compile(r"mov\s+%r\w+,%fs:0x8\(%r\w+\)"), "count": re.compile(r"incq\s+(0x\w+)?\(%r\w+\)"),
-    "memory": re.compile(r"(?!lea|nop|cs nop|data16).*(\(%|%fs:)"),
+    "commit": re.compile(r"movq?\s+%r\w+,(0x0)?\(%r\w+\)"), "memory": re.compile(r"(?!lea|nop|cs nop|data16).*(\(%|%fs:)"),
     "stack": re.compile(r"\(%rsp"),
     "call": re.compile(r"call|syscall|cmpxchg"), "fence": re.compile(r"lock\b|mfence"),
     "bad": re.compile(r"call|lock\b|[lms]fence|xchg\s.*\(|cmpxchg|syscall|int\b"),
@@ -103,7 +106,8 @@ X86 = {
 ARM64 = {
     "stop": re.compile(r"ret"), "jump": re.compile(r"b$|b\s"), "branch": re.compile(r"b\.|cbn?z|tbn?z"),
     "frame": re.compile(r"(stp|ldp)\s|mov\s+x29, sp|nop|bti|paciasp|autiasp|(str|ldr)\s.*\[sp"),
-    "set": re.compile(r"stlr\s+x\d+,"), "clear": re.compile(r"stlr\s+xzr,"), "sequence": re.compile(r"(?!)"),
+    "set": re.compile(r"stlr\s+x\d+,"), "clear": re.compile(r"stlr\s+xzr,"), "sequence": re.compile(r"str\s+x\d+, \[x\d+, #8\]"), "count": re.compile(r"(str|stlr)\s+x17, \[x16"),
+    "commit": re.compile(r"(str|stlr)\s+x\d+, \[x\d+\]"),
     "stack": re.compile(r"\[sp"), "memory": re.compile(r"(ld|st)\w*\s"),
     "call": re.compile(r"blr?\b|svc|ldx|stx"), "fence": re.compile(r"dmb"),
     "bad": re.compile(r"blr?\b|dmb|dsb|isb|ldx|stx|ldax|stlx|cas|swp|ld(add|set|clr)|svc"),
@@ -133,7 +137,7 @@ def disassemble(objdump, obj):
             current[-1][3] = code.group(2)
         elif code:
             target = re.search(r"\s([0-9a-f]+) <", code.group(2))
-            current.append([int(code.group(1), 16), code.group(2).split("#")[0].strip(),
+            current.append([int(code.group(1), 16), re.sub(r"# .*", "", code.group(2)).strip(),
                             int(target.group(1), 16) if target else None, ""])
         elif re.match(r"\t+[0-9a-f]+: R_", line):
             current[-1][3] = line
@@ -210,7 +214,7 @@ def examine_shazptr(functions, arch, limits, operands):
     operands = operands or [None] * len(limits)
     own = dict(zip(SHAZPTR_NAMES, zip(limits, operands)))
     near = dict(zip(("fast_shazptr_acquire", "fast_shazptr_section"), zip(limits[3:], operands[3:])))
-    for sequence, table in ((False, own), (True, near if arch is X86 else {})):
+    for sequence, table in ((False, own), (True, near)):
         for name, (limit, most) in table.items():
             best = shortest(functions[name], arch, needs[name], sequence)
             title = f"{name}, {'by a sequence' if sequence else 'own line'}: "
@@ -286,7 +290,7 @@ def examine_walk(functions, arch, limits):
 
 def examine_counted(functions, arch, limits, operands):
     for (name, counts), limit, most in zip(COUNTED_NEEDS.items(), limits, operands):
-        commit = "set" if "kmem" in name else "count" # a sequence on a sheaf ends with the store of its number of objects
+        commit = "commit" if "kmem" in name else "count" # a sequence on a sheaf ends with the store of its number of objects
         best = shortest(functions[name], arch, (commit,) * counts, True)
         if best is None:
             yield False, f"{name}: only ways with a call, lock or fence", [text for _, text, *_ in functions[name]]
