@@ -37,7 +37,9 @@ class Row:
         self.suites = ()  # suites of the library's tests, which form the script
         self.source = ""  # a program here, which the script calls PROGRAM
         self.before, self.cases, self.product = "", (), ()  # see smp.py; files of the library's build
-        self.arguments, self.left_out = "", ""  # the kernel gets these arguments besides append; tests of suites that match
+        self.arguments = ""  # the kernel gets these arguments besides append
+        self.left_out = ()  # tests of suites that do not run, see userspace.py
+        self.liburcu = None  # if liburcu's own programs run besides the suites: those that do not
         for key, value in more.items():
             assert hasattr(self, key), key
             setattr(self, key, value)

@@ -146,18 +146,26 @@ class Runner:
             row.script, row.programs = smp.script(where, row.before, row.cases), [os.path.join(where, name) for name in row.product]
             return all(map(os.path.exists, row.programs))
         if row.suites:
-            tests, left = userspace.tests(where, row.suites, row.left_out)
-            row.script, row.programs = userspace.script(where, tests), userspace.programs(where, tests)
-            if left:
-                self.skipped += left
-                print(f"\rskipped: {left} tests of {row.title()} need what the guest has not" +
-                      (f", or are named {row.left_out}" if row.left_out else ""))
+            self.prepare_suites(row, where)
         else:
             program = os.path.join(where, row.source + "-program")
             if not userspace.build_program(program, os.path.join(HERE, row.source + ".c"), where, ROOT):
                 return False
             row.programs, row.script = (program,), row.script.replace("PROGRAM", program)
         return True
+
+    def prepare_suites(self, row, where):
+        """Tests that a guest cannot run, or need not, are counted with the reason."""
+        tests, left = userspace.tests(where, row.suites, row.left_out)
+        runs = []
+        if row.liburcu is not None:
+            runs, more = userspace.liburcu(where, os.path.join(self.kernels.work, "liburcu"), ROOT, row.smp, row.liburcu)
+            left.update({"of liburcu's own programs, " + why: nr for why, nr in more.items()})
+        row.script = userspace.script(where, tests, runs)
+        row.programs = userspace.programs(where, tests + [{"cmd": run["argv"], "env": run["env"]} for run in runs])
+        for why, nr in left.items():
+            self.skipped += nr
+            print(f"\rskipped: {nr} tests of {row.title()}: {why}")
 
     @staticmethod
     def judge_pass(row, outcome):
@@ -178,7 +186,10 @@ class Runner:
         if own and outcome.taints == ["warning"]:
             outcome.taints = []
         trouble = outcome.trouble()
-        print("\n".join(f"\r  {case.name}: {'ok' if case.good else 'not ok'}" for case in cases))
+        for line in outcome.log:
+            if " note: " in line:
+                print("\r  " + line.partition(" note: ")[2])
+        print("\n".join(f"\r  {case.name}: {'skipped: ' + case.skip if case.skip else 'ok' if case.good else 'not ok'}" for case in cases))
         return cases + [ktap.Case(f"the guest ends well{': ' + trouble if trouble else ''}", not trouble),
                         ktap.Case("the kernel does not complain" + (": " + complaints[0] if complaints else ""), not complaints)]
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Tests of the parts of the kernel runner that need no kernel: the readers of logs, and the changes of sources."""
 import os
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -83,10 +84,21 @@ def check_userspace():
     test = {"name": "torture", "cmd": ["tool", "torture", "--seconds=1.2"], "env": {"QUIESCE_FENCE": "full"}, "timeout": 60}
     assert userspace.command(test) == "env TEST_SLOWER=10 QUIESCE_FENCE=full tool torture --seconds=12", userspace.command(test)
     assert "run torture 600 env" in userspace.script("/", [test])
+    assert userspace.reason("torture, full fences", ((r"^linear", "no"), (r"full", "yes"))) == "yes"
+
+
+def check_judge():
+    """A program of liburcu's is good by its status, its stress test's counts, its warnings and its TAP."""
+    for said, status, good in (("1..2\nok 1\nok 2", 0, True), ("1..2\nok 1", 0, False), ("fine", 0, True), ("fine", 1, False),
+                               ("rcu_stress_count: 9 4 0 0", 0, True), ("rcu_stress_count: 9 4 0 1", 0, False),
+                               ("WARNING! Discrepancy between 1 and 2", 0, False)):
+        done = subprocess.run(["sh", "-c", userspace.JUDGE, "judge", "sh", "-c", f"printf '{said}\\n'; exit {status}"],
+                              stdout=subprocess.PIPE, text=True, check=False)
+        assert (done.returncode == 0) == good and done.stdout.strip() == said, (said, status, done)
 
 
 def main():
-    for check in (check_tc, check_slices, check_convert, check_userspace):
+    for check in (check_tc, check_slices, check_convert, check_userspace, check_judge):
         check()
         print(f"ok {check.__name__}")
     return 0

@@ -95,9 +95,15 @@ GROUPS = "mkdir -p /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && ech
 PRODUCT = ("tools/quiesce", "tools/quiesce-torture", "tests/torture/many_threads")
 TYPES = ("rcu", "srcu", "percpu_rwsem", "percpu_ref", "slab", "shazptr", "hazptr")
 BUSTED = ("busted", "busted_percpu_rwsem", "busted_shazptr")
-# Suites of the library's tests, and the tests of them that a guest runs: those of full fences and of perturbed builds run elsewhere, and take as long.
-SUITES = ("unit", "conformance")
-LEFT_OUT = r"full fences|perturbed|without rseq|memcheck"
+# Suites of the library's tests; names of those that no guest with many CPUs runs, with the reason, which is printed; the same of the
+# programs of liburcu's short form.
+SUITES = ("unit", "conformance", "faults", "linear", "torture", "liburcu")
+LEFT_OUT = ((r"full fences", "full fences do not depend on the number of CPUs"),
+            (r"perturbed|debug|memcheck|without rseq|[, ]clang", "other builds, and the library without sequences, run on the host"),
+            (r"^torture( |,|$)|ten thousand threads|threads notice", "the other guests torture each type"))
+LIBURCU_LEFT_OUT = ((r" [ru]?perf ", "they measure"),
+                    (r"dynlink|dynamic_link", "they test what the same programs with inlined calls test"))
+
 
 
 class Case:
@@ -181,4 +187,9 @@ def full(seconds):
     yield sparse(128, (127, 70, 100), seconds)
     yield sparse(255, (254, 128, 200), seconds)
     yield many(16, seconds, 2000)
-    yield Row("userspace suites", "standard", (), "", kind="smp", smp=16, arguments=APPEND, suites=SUITES, left_out=LEFT_OUT, memory=4096, seconds=7200)
+    yield suites(16)
+
+
+def suites(cpus):
+    return Row("userspace suites", "standard", (), "", kind="smp", smp=cpus, arguments=APPEND, suites=SUITES, left_out=LEFT_OUT,
+               liburcu=LIBURCU_LEFT_OUT, memory=4096, seconds=14400)

@@ -8,9 +8,11 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 
 # An emulator is slower than this machine by about so much.
 SLOWER = 10
+INTERPRETER = "they need a compiler or an interpreter"
 
 HEAD = """[ -n "$(ls /tmp)" ] || mount -t tmpfs tmp /tmp
 mkdir -p /dev/shm /dev/pts /usr/bin
@@ -30,7 +32,7 @@ run() { # NAME SECONDS COMMAND...
 	timeout -s KILL $seconds "$@" >/tmp/out 2>&1
 	status=$?
 	if [ $status -eq 77 ]; then
-		say "ok $nr $name # SKIP its exit status is 77"
+		say "ok $nr $name # SKIP its exit status is 77: $(tail -n 1 /tmp/out | tr -d '#')"
 	elif [ $status -ne 0 ] || grep -q '^not ok' /tmp/out; then
 		say "not ok $nr $name"
 		echo "OUTPUT of $name, which ended with $status"
@@ -61,15 +63,44 @@ def build_program(program, source, where, root):
                            os.path.join(where, "src/libquiesce.a"), "-o", program, "-pthread"], check=False).returncode == 0
 
 
-def tests(where, suites, left_out=""):
-    """Return the tests of some suites that a guest can run, and the number of others, which need a compiler or an interpreter, or whose
-    names match left_out."""
+def tests(where, suites, left_out=()):
+    """Return the tests of some suites that a guest can run, and the number of others for each reason.
+
+    left_out: pairs of an expression that matches the names of tests, and the reason for which those do not run.
+    """
     said = subprocess.run(["meson", "introspect", "--tests", where], stdout=subprocess.PIPE, text=True, check=True).stdout
-    wanted = [t for t in json.loads(said) if {s.split(":")[-1] for s in t["suite"]} & set(suites)]
-    fit = [t for t in wanted if not any("python" in os.path.basename(word) for word in t["cmd"][:1])]
-    if left_out:
-        fit = [t for t in fit if not re.search(left_out, t["name"])]
-    return fit, len(wanted) - len(fit)
+    fit, left = [], {}
+    for test in json.loads(said):
+        if not {s.split(":")[-1] for s in test["suite"]} & set(suites):
+            continue
+        why = INTERPRETER if "python" in os.path.basename(test["cmd"][0]) else reason(test["name"], left_out)
+        if why:
+            left[why] = left.get(why, 0) + 1
+        else:
+            fit.append(test)
+    return fit, left
+
+
+def reason(name, left_out):
+    return next((why for names, why in left_out if re.search(names, name)), None)
+
+
+def liburcu(where, work, root, cpus, left_out):
+    """Return the runs of the short form of liburcu's own programs, compiled against the face, and the number of others for each reason."""
+    plan = os.path.join(work, "runs.json")
+    done = subprocess.run([sys.executable, os.path.join(root, "tests/liburcu/suite.py"), "--library=face", "--build", where, "--work",
+                           work, "--plan", plan, "--cpus", str(cpus)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        return [], {(done.stdout.strip().splitlines() or ["?"])[-1]: 1}
+    fit, left = [], {}
+    with open(plan, encoding="utf-8") as f:
+        for run in json.load(f):
+            why = reason(run["name"], left_out)
+            if why:
+                left[why] = left.get(why, 0) + 1
+            else:
+                fit.append(run)
+    return fit, left
 
 
 def named(where, test):
@@ -104,8 +135,23 @@ def command(test):
     return " ".join(shlex.quote(word) for word in words)
 
 
-def script(where, chosen):
-    lines = [HEAD, f"cd {shlex.quote(where)} || exit 16", "tools/quiesce doctor", "say KTAP version 1", f"say 1..{len(chosen)}"]
+# liburcu's programs are judged as tests/liburcu/suite.py judges them: by status, TAP, counts of a stress test, and warnings.
+JUDGE = r"""said=$(mktemp)
+trap 'cat $said; rm -f $said' EXIT
+"$@" >$said 2>&1 || exit 1
+! grep -qE 'WARNING! Discrepancy|nodes were leaked' $said || exit 1
+sed -n 's/.*rcu_stress_count: //p' $said | awk '{ for (i = 3; i <= NF; i++) bad += $i } END { exit bad > 0 }' || exit 1
+planned=$(sed -n 's/^1\.\.\([0-9]*\).*/\1/p' $said | head -n 1)
+[ -z "$planned" ] || [ $planned -eq $(grep -c '^ok ' $said) ]
+"""
+
+
+def script(where, chosen, runs=()):
+    """Return the script of a guest.  chosen: tests; runs: of liburcu's programs."""
+    lines = [HEAD, "cat >/tmp/judge <<'END'\n" + JUDGE + "END", f"cd {shlex.quote(where)} || exit 16", "tools/quiesce doctor", "say KTAP version 1",
+             f"say 1..{len(chosen) + len(runs)}"]
     for test in chosen:
         lines.append(f"run {shlex.quote(test['name'].replace('#', ''))} {test['timeout'] * SLOWER} {command(test)}")
+    for one in runs:
+        lines.append(f"run {shlex.quote('liburcu: ' + one['name'])} {one['timeout'] * SLOWER} sh /tmp/judge {command({**one, 'cmd': one['argv']})}")
     return "\n".join(lines) + "\n"
