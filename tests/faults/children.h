@@ -17,7 +17,7 @@ static inline void in_good_child(void (*fn)(void))
 	if (!exited_with(o.status, 0))
 		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
 	assert_int_equal(o.length, 0);
-	alarm(WATCHDOG_SECONDS);
+	alarm(watchdog_seconds());
 }
 
 /* The child loses membarrier and goes on; the library reports that once, if it needs membarrier. */
@@ -45,7 +45,7 @@ static inline int status_of_child(pid_t (*make)(void), void (*fn)(void))
 	pid_t pid = make();
 
 	if (pid == 0) {
-		alarm(WATCHDOG_SECONDS / 3);
+		alarm(watchdog_seconds() / 3);
 		fn();
 		_exit(0);
 	}
@@ -72,7 +72,7 @@ static inline void fork_in_handler(int sig)
 	nr_handler_forks++;
 	pid = fork();
 	if (pid == 0)
-		alarm(WATCHDOG_SECONDS / 3);
+		alarm(watchdog_seconds() / 3);
 	else if (waitpid(pid, &status, 0) != pid || !exited_with(status, 0))
 		nr_bad_children++;
 	errno = saved;

@@ -480,7 +480,7 @@ static int play(const char *name)
 		{ "full", lock_and_fill },
 	};
 
-	alarm(WATCHDOG_SECONDS / 2);
+	alarm(watchdog_seconds() / 2);
 	for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
 		if (!strcmp(name, roles[i].name)) {
 			roles[i].fn();

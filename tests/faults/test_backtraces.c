@@ -305,7 +305,7 @@ static void handlers_find_all_callers(void **state)
 		assert_int_equal(nr_wrong, 0);
 		assert_true(nr_steps > 10);
 		assert_true(nr_inside >= cases[i].least || !sequences());
-		alarm(WATCHDOG_SECONDS);
+		alarm(watchdog_seconds());
 	}
 	assert_false(percpu_is_read_locked(&sem));
 	kmem_cache_get_stats(cache, &stats);

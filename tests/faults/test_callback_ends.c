@@ -316,7 +316,7 @@ static void each_callback_may_end_its_thread(void **state)
 		}
 		wait_in_threads(&kinds[i]);
 		assert_int_equal(flag_get(&nr_ran), 2000);
-		alarm(WATCHDOG_SECONDS);
+		alarm(watchdog_seconds());
 	}
 	everything_goes_on();
 	quiesce_set_misuse_hook(NULL);

@@ -112,7 +112,7 @@ static void each_first_use(pid_t (*make)(void))
 		if (!exited_with(status, 0))
 			print_error("%s: wait status %#x\n", firsts[i].name, (unsigned int)status);
 		bad += !exited_with(status, 0);
-		alarm(WATCHDOG_SECONDS);
+		alarm(watchdog_seconds());
 	}
 	held_end(&h);
 	pthread_join(waiter, NULL);
@@ -244,7 +244,7 @@ static void become_daemon(void)
 	char ok;
 
 	must(daemon(1, 1) == 0);
-	alarm(WATCHDOG_SECONDS / 3);
+	alarm(watchdog_seconds() / 3);
 	ok = use_everything() && use_with_threads(2, 2) ? 'y' : 'n';
 	must(write(daemon_pipe[1], &ok, 1) == 1);
 }
@@ -281,7 +281,7 @@ static void fork_and_return(struct rcu_head *head)
 {
 	(void)head;
 	if (fork_in_callback() == 0)
-		alarm(WATCHDOG_SECONDS / 3);
+		alarm(watchdog_seconds() / 3);
 }
 
 /* In the child the thread goes on as the worker, and returns here, too. */

@@ -134,7 +134,7 @@ static void fork_in_a_busy_process(void **state)
 	for (int i = 1; i < 4; i++)
 		thread_must(pthread_create(&thread[i], NULL, busy_updater, (void *)(intptr_t)(i == 3 ? 3 : i - 1)));
 	for (int i = 0; i < 50; i++) {
-		alarm(WATCHDOG_SECONDS);
+		alarm(watchdog_seconds());
 		in_good_child(child_uses_everything);
 	}
 	flag_set(&busy_stop);
@@ -367,7 +367,7 @@ static void fork_and_go_on(struct rcu_head *head)
 
 	(void)head;
 	if (pid == 0) {
-		alarm(WATCHDOG_SECONDS / 3);
+		alarm(watchdog_seconds() / 3);
 		call_rcu(&next, check_counts);
 		return;
 	}

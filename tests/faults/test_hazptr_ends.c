@@ -118,7 +118,7 @@ static void threads_that_vanish(void **state)
 	in_child(what_the_vanished_leave, &o);
 	if (!exited_with(o.status, 0))
 		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
-	alarm(WATCHDOG_SECONDS);
+	alarm(watchdog_seconds());
 }
 
 /* ---- many threads ---- */
@@ -250,7 +250,7 @@ static void a_process_ends_whatever_is_left(void **state)
 		if (!exited_with(o.status, 0))
 			fail_msg("%zu: wait status %#x, stderr: %s", i / 3, (unsigned int)o.status, o.text);
 		assert_int_equal(o.length, 0);
-		alarm(WATCHDOG_SECONDS);
+		alarm(watchdog_seconds());
 	}
 }
 

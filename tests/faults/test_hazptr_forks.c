@@ -204,7 +204,7 @@ static void report_if_last(void)
 static void fork_and_return(struct hazptr_head *head)
 {
 	if (fork() == 0)
-		alarm(WATCHDOG_SECONDS / 3);
+		alarm(watchdog_seconds() / 3);
 	thing_run(head);
 	report_if_last();
 }
@@ -375,7 +375,7 @@ static void children_without_handlers(void **state)
 	for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
 		if (!child_ends_well(raw_clone, first[i]))
 			fail_msg("first use %zu", i);
-		alarm(WATCHDOG_SECONDS);
+		alarm(watchdog_seconds());
 	}
 	assert_int_equal(runs_of(&after[0]), 0);
 	keeper_end(&k);

@@ -314,7 +314,7 @@ static void losing_membarrier_is_said(void **state)
 
 static int play(const char *name)
 {
-	alarm(WATCHDOG_SECONDS / 2);
+	alarm(watchdog_seconds() / 2);
 	if (!strcmp(name, "reserve"))
 		exhaust_reserve();
 	else if (!strcmp(name, "live"))

@@ -138,7 +138,7 @@ static void a_handler_after_each_instruction(void **state)
 			assert_true(one.nr_steps > 100); /* otherwise nothing was interrupted */
 			if (one.step == first)
 				lines = stats_now().slots_lines;
-			alarm(WATCHDOG_SECONDS);
+			alarm(watchdog_seconds());
 		}
 	print_message("# %d of %d instructions, from number %d on\n", one.nr_steps / stride, one.nr_steps, first);
 	/* Threads run one after the other, and none leaves a line behind. */

@@ -234,7 +234,7 @@ enum { NR_EVENTS = sizeof events / sizeof *events };
 /* The process of one event: the library is in full use before, during, and after it. */
 static int live(const struct event *event)
 {
-	alarm(WATCHDOG_SECONDS);
+	alarm(watchdog_seconds());
 	must(use_with_threads(2, 1) && use_counts() && use_caches() && stats_now().worker_running);
 	held_begin(&reader, NULL);
 	event->happen();
@@ -261,7 +261,7 @@ static void event_passes(void **state)
 		print_message("# %s is not tried: only root may\n", event->name);
 		return;
 	}
-	alarm(2 * WATCHDOG_SECONDS);
+	alarm(2 * watchdog_seconds());
 	assert_int_equal(posix_spawn(&pid, program, NULL, NULL, argv, environ), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	good = event->signal ? WIFSIGNALED(status) && WTERMSIG(status) == event->signal : exited_with(status, 0);

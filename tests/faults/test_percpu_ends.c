@@ -114,7 +114,7 @@ static void threads_end_with_all_they_have(void **state)
 		if (!exited_with(o.status, 0))
 			fail_msg("%d: wait status %#x, stderr: %s", i, (unsigned int)o.status, o.text);
 	}
-	alarm(WATCHDOG_SECONDS);
+	alarm(watchdog_seconds());
 }
 
 /* ---- a wait without end is reported with its cause ---- */
@@ -181,7 +181,7 @@ static void stalls_are_reported(void **state)
 		assert_int_equal(strncmp(o.text, "quiesce: ", 9), 0);
 		if (!strstr(o.text, says[i]) || !strstr(o.text, "1 readers"))
 			fail_msg("%d: \"%s\"", i, o.text);
-		alarm(WATCHDOG_SECONDS);
+		alarm(watchdog_seconds());
 	}
 }
 
@@ -291,7 +291,7 @@ static void a_process_ends_whatever_is_left(void **state)
 			fail_msg("%d: wait status %#x, stderr: %s", i, (unsigned int)o.status, o.text);
 		assert_int_equal(o.length, 0);
 	}
-	alarm(WATCHDOG_SECONDS);
+	alarm(watchdog_seconds());
 }
 
 int main(int argc, char **argv)

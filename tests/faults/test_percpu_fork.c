@@ -260,7 +260,7 @@ static void forks_beside_threads_that_use_others(void **state)
 		srcu_barrier(&domain);
 		assert_int_equal(flag_get(&nr_run), 100);
 	}
-	alarm(WATCHDOG_SECONDS);
+	alarm(watchdog_seconds());
 	flag_set(&stop);
 	threads_end(thread, NR);
 	srcu_barrier(&busy_domain);
@@ -501,7 +501,7 @@ static bool child_without_handlers(int which, int *ret_status)
 	percpu_up_write(&sem);
 	pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 	if (pid == 0) {
-		alarm(WATCHDOG_SECONDS / 3);
+		alarm(watchdog_seconds() / 3);
 		srcu_read_unlock(&domain, idx);
 		first_use(which);
 		_exit(0);
@@ -520,7 +520,7 @@ static void children_without_handlers(void **state)
 	srcu_barrier(&domain);
 	for (int which = 0; which < 5; which++) {
 		while (!child_without_handlers(which, &status))
-			alarm(WATCHDOG_SECONDS);
+			alarm(watchdog_seconds());
 		if (!exited_with(status, 0))
 			fail_msg("first use %d: wait status %#x", which, (unsigned int)status);
 	}

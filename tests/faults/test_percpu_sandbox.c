@@ -402,7 +402,7 @@ static void losing_membarrier_is_said(void **state)
 
 static int play(const char *name)
 {
-	alarm(WATCHDOG_SECONDS / 2);
+	alarm(watchdog_seconds() / 2);
 	if (strcmp(name, "no sequences"))
 		return 2;
 	no_sequences();

@@ -219,7 +219,7 @@ static void a_handler_after_each_instruction(void **state)
 			assert_in_range(nr, c->least, 2999);
 		total += nr;
 		counts_are_exact();
-		alarm(WATCHDOG_SECONDS);
+		alarm(watchdog_seconds());
 	}
 	assert_true(flag_get(&nr_got) > 0);
 	print_message("# %d instructions, %d times the handler got the lock\n", total, nr_got);

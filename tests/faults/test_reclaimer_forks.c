@@ -67,7 +67,7 @@ static void end_if_stuck(void)
 	sigaddset(&set, SIGALRM);
 	signal(SIGALRM, SIG_DFL);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	alarm(WATCHDOG_SECONDS / 3);
+	alarm(watchdog_seconds() / 3);
 }
 
 /* The callback returns in the child as well. */
@@ -187,7 +187,7 @@ static void other_threads_may_fork_beside_callbacks(void **state)
 		wait_until(flag_get(&nr_begun) > i * NR_QUEUERS * NR_EACH / ROUNDS);
 		child = fork();
 		if (!child) {
-			alarm(WATCHDOG_SECONDS / 3);
+			alarm(watchdog_seconds() / 3);
 			check_child();
 			for (int k = 0; k < NR_QUEUERS * NR_EACH; k++)
 				must(objects[k].nr_run == 1);

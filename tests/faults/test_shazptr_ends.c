@@ -23,7 +23,7 @@ static void run_as(const char *name, const char *variable, const char *value, st
 	setenv(variable, value, 1);
 	in_child(become, o);
 	unsetenv(variable);
-	alarm(WATCHDOG_SECONDS);
+	alarm(watchdog_seconds());
 }
 
 /* ---- handed over ---- */
@@ -513,7 +513,7 @@ static const struct {
 static int play(const char *name)
 {
 	role = name;
-	alarm(WATCHDOG_SECONDS / 2);
+	alarm(watchdog_seconds() / 2);
 	for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
 		if (!strcmp(roles[i].name, name)) {
 			roles[i].fn();

@@ -146,7 +146,7 @@ static void each_generation(int depth)
 	inherit();
 	pid = depth ? fork() : -1;
 	if (pid == 0) {
-		alarm(WATCHDOG_SECONDS / 3);
+		alarm(watchdog_seconds() / 3);
 		each_generation(depth - 1);
 		_exit(0);
 	}
@@ -303,7 +303,7 @@ static void a_raw_clone_has_no_guards(void **state)
 		pid_t pid = raw_clone();
 
 		if (pid == 0) {
-			alarm(WATCHDOG_SECONDS / 3);
+			alarm(watchdog_seconds() / 3);
 			fn[i]();
 			_exit(0);
 		}
@@ -325,7 +325,7 @@ static void become_daemon(void)
 	char ok = 'y';
 
 	must(daemon(1, 1) == 0);
-	alarm(WATCHDOG_SECONDS / 3);
+	alarm(watchdog_seconds() / 3);
 	child_has_a_scan_of_its_own();
 	must(write(daemon_pipe[1], &ok, 1) == 1);
 }

@@ -107,7 +107,7 @@ static void fork_in_child(void)
 	for (int i = 0; i < 4; i++) {
 		pid = fork();
 		if (pid == 0) {
-			alarm(WATCHDOG_SECONDS / 3);
+			alarm(watchdog_seconds() / 3);
 			must(is_free(&object[0]));
 			callers_lead_themselves();
 			_exit(0);
@@ -257,7 +257,7 @@ static void fork_when_exhausted(void)
 	exhaust(2);
 	pid = fork();
 	if (pid == 0) {
-		alarm(WATCHDOG_SECONDS / 3);
+		alarm(watchdog_seconds() / 3);
 		must(is_free(&object[0]));
 		must(is_free(SHAZPTR_WILDCARD));
 		clear_all();
@@ -318,7 +318,7 @@ static void fork_with_the_reserve(void)
 	holder_begin(&h, &object[0]);
 	pid = fork();
 	if (pid == 0) {
-		alarm(WATCHDOG_SECONDS / 3);
+		alarm(watchdog_seconds() / 3);
 		must(is_free(&object[0]));
 		fresh = shazptr_acquire(&object[2]);
 		shazptr_clear(mine);
@@ -385,7 +385,7 @@ int main(int argc, char **argv)
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--as")) {
-		alarm(WATCHDOG_SECONDS / 2);
+		alarm(watchdog_seconds() / 2);
 		return play(argv[2]);
 	}
 	testing_choose(argc, argv);

@@ -96,7 +96,7 @@ static void a_handler_after_each_instruction(void **state)
 			assert_true(one.nr_steps > 50); /* otherwise nothing was interrupted */
 			if (one.step == first)
 				lines = stats_now().slots_lines;
-			alarm(WATCHDOG_SECONDS);
+			alarm(watchdog_seconds());
 		}
 	print_message("# %d of %d instructions, from number %d on\n", one.nr_steps / stride, one.nr_steps, first);
 	/* Threads run one after the other, and none leaves a line behind. */
@@ -179,7 +179,7 @@ static int hold_all(int most)
 
 static void child_goes_on(void)
 {
-	alarm(WATCHDOG_SECONDS / 3);
+	alarm(watchdog_seconds() / 3);
 	if (nr_children % 2) /* child_ends() takes the guard in such a child */
 		return;
 	must(hold_all(NR_SMALL));
@@ -242,7 +242,7 @@ static void a_handler_forks_in_the_midst_of_a_guard_without_a_slot(void **state)
 			child_ends();
 		assert_int_equal(nr_bad, 0);
 		end = nr_steps;
-		alarm(WATCHDOG_SECONDS);
+		alarm(watchdog_seconds());
 	}
 	print_message("# %d children\n", nr_children);
 	assert_true(nr_children > 4);

@@ -173,7 +173,7 @@ static void fork_while_the_worker_moves_buckets(void **state)
 		nr_under_way += exited_with(o.status, UNDER_WAY);
 		use_map(); /* the parent's map works as before */
 		use_table();
-		alarm(WATCHDOG_SECONDS);
+		alarm(watchdog_seconds());
 	}
 }
 
@@ -197,7 +197,7 @@ static void a_resize_that_a_child_begins_ends(void **state)
 	in_child(child_that_begins_to_grow, &o);
 	if (!exited_with(o.status, 0))
 		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o.status, o.text);
-	alarm(WATCHDOG_SECONDS);
+	alarm(watchdog_seconds());
 	grow_both();
 	end_both();
 }

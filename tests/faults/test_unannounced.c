@@ -67,7 +67,7 @@ static void in_each(void (*fn)(void), void (*enter)(void), void (*leave)(void))
 			enter();
 		pid = make();
 		if (pid == 0) {
-			alarm(WATCHDOG_SECONDS / 3);
+			alarm(watchdog_seconds() / 3);
 			fn();
 			_exit(0);
 		}
@@ -77,7 +77,7 @@ static void in_each(void (*fn)(void), void (*enter)(void), void (*leave)(void))
 		if (status)
 			print_error("way %d: wait status %#x\n", i, (unsigned int)status);
 		assert_int_equal(status, 0);
-		alarm(WATCHDOG_SECONDS);
+		alarm(watchdog_seconds());
 	}
 }
 
@@ -300,7 +300,7 @@ static void forks_again(void)
 		return;
 	pid = depth % 2 ? make() : fork();
 	if (pid == 0) {
-		alarm(WATCHDOG_SECONDS / 3);
+		alarm(watchdog_seconds() / 3);
 		each_generation();
 		_exit(0);
 	}
@@ -394,7 +394,7 @@ static void fork_and_let_another_come(struct rcu_head *unused)
 		must(waitpid(pid, &status_of_child, 0) == pid);
 		return;
 	}
-	alarm(WATCHDOG_SECONDS / 3);
+	alarm(watchdog_seconds() / 3);
 	other_begins(wait_for_rcu);
 	other_ends();
 }

@@ -68,7 +68,7 @@ static inline void fatal(void (*fn)(void), const char *word)
 	assert_true(WIFSIGNALED(o.status));
 	assert_int_equal(WTERMSIG(o.status), SIGABRT);
 	one_line(&o, word);
-	alarm(WATCHDOG_SECONDS);
+	alarm(watchdog_seconds());
 }
 
 static inline void misuse(void (*fn)(void), enum quiesce_misuse kind, const char *word)

@@ -505,7 +505,7 @@ static void says_and_ends(void (*fn)(void), int lines, const char *word)
 	assert_true(exited_with(o.status, 0));
 	if (count_lines(o.text) != lines || !strstr(o.text, word))
 		fail_msg("\"%s\" has not %d lines with \"%s\"", o.text, lines, word);
-	alarm(WATCHDOG_SECONDS);
+	alarm(watchdog_seconds());
 }
 
 static void a_process_that_ends_in_a_section(void **state)

@@ -372,7 +372,7 @@ static void each(enum place place, bool first)
 	for (int i = 0; i < NR_USES; i++) {
 		end_a_thread(place, uses[i].use, first);
 		everything_has_run(uses[i].name, place);
-		alarm(WATCHDOG_SECONDS);
+		alarm(watchdog_seconds());
 	}
 	assert_int_equal(nr_calls, NR_USES);
 	assert_int_equal(stats_now().readers, readers);

@@ -226,7 +226,7 @@ static int stall(void)
 	hazptr_t *slot = slot_with(NULL, p);
 	struct waiter w;
 
-	alarm(WATCHDOG_SECONDS / 2);
+	alarm(watchdog_seconds() / 2);
 	thing_retire(p);
 	waiter_begin(&w, p, NULL);
 	wait_until(stats_now().stalls > 0);
@@ -244,7 +244,7 @@ static void a_wait_that_takes_long_is_reported(void **state)
 	assert_true(exited_with(o.status, 0));
 	assert_non_null(strstr(o.text, "waiting for "));
 	assert_non_null(strstr(o.text, " ms for a guard of 0x"));
-	alarm(WATCHDOG_SECONDS);
+	alarm(watchdog_seconds());
 }
 
 int main(int argc, char **argv)

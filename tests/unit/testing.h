@@ -135,7 +135,7 @@ static inline void child_prepare(int error_fd)
 		signal(caught[i], SIG_DFL);
 	setrlimit(RLIMIT_CORE, &none);
 	dup2(error_fd, STDERR_FILENO);
-	alarm(WATCHDOG_SECONDS / 2);
+	alarm(watchdog_seconds() / 2);
 }
 
 static inline void outcome_read(struct outcome *o, int fd)
@@ -190,7 +190,7 @@ static inline void expect_success(const struct outcome *o)
 		fail_msg("seccomp filters cannot be installed here");
 	if (!exited_with(o->status, 0))
 		fail_msg("child: wait status %#x, stderr: %s", (unsigned int)o->status, o->text);
-	alarm(WATCHDOG_SECONDS);
+	alarm(watchdog_seconds());
 }
 
 /* Run @fn in a child. */

@@ -92,6 +92,13 @@ static inline pid_t thread_named(const char *name)
 
 static const char *testing_name = "?";
 
+static inline unsigned int watchdog_seconds(void)
+{
+	const char *slower = getenv("TEST_SLOWER"); /* by so much, at most, is an emulator */
+
+	return WATCHDOG_SECONDS * (slower ? (unsigned int)atoi(slower) : 1);
+}
+
 static inline void testing_bark(int sig)
 {
 	static const char text[] = "watchdog: hangs: ";
@@ -105,11 +112,9 @@ static inline void testing_bark(int sig)
 
 static inline void testing_watch(const char *name)
 {
-	const char *slower = getenv("TEST_SLOWER"); /* by so much, at most, is an emulator */
-
 	testing_name = name;
 	signal(SIGALRM, testing_bark);
-	alarm(WATCHDOG_SECONDS * (slower ? (unsigned int)atoi(slower) : 1));
+	alarm(watchdog_seconds());
 }
 
 static inline int testing_setup(void **state)
