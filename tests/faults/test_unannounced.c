@@ -547,9 +547,13 @@ static void go_away(void)
 	quiesce_qsbr_unregister();
 }
 
+/* Again and again: on a busy machine the wait may begin after the first report. */
 static void report(void)
 {
-	quiesce__qsbr_quiescent_state();
+	while (!flag_get(&done)) {
+		quiesce__qsbr_quiescent_state();
+		short_rest();
+	}
 }
 
 static void other_waits_for_qsbr(void)
