@@ -439,6 +439,14 @@ static bool perturb(unsigned int rate, const char *mutant)
 #endif
 }
 
+/* By so much, at most, is an emulator slower. */
+static unsigned int slower(void)
+{
+	const char *times = getenv("TEST_SLOWER");
+
+	return times ? (unsigned int)atoi(times) : 1;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -470,6 +478,6 @@ int main(int argc, char **argv)
 	file = fopen(output, "wb");
 	if (!file)
 		give_up("%s cannot be written", output);
-	alarm((unsigned int)(60 + operations / 5000)); /* a hang ends in a crash */
+	alarm(slower() * (unsigned int)(60 + operations / 5000)); /* a hang ends in a crash */
 	return run(file, operations, seed, iterating);
 }
