@@ -5,7 +5,7 @@
     objects.py OBJDUMP ARCHIVE [WRAPPED...]
 
 An instruction that moves or compares a block (rep stos, rep movs, ...) is such an access, unless the hook for ranges is called just before;
-and so is a call of a function of strings that the linker does not replace: WRAPPED lists those that it does.  A store of 16 bytes or
+and so is a call of a function of strings, or of the heap, that the linker does not replace: WRAPPED lists those that it does.  A store of 16 bytes or
 more in a function without the call of a hook for writes is one, too; whether each store has its own hook objdump does not say.
 """
 import re
@@ -18,7 +18,7 @@ RANGE = re.compile("__tsan_(?:read|write)_range")
 NEAR = 24 # lines between that hook and a block
 HARMLESS = {"strerror"}
 WRITES = re.compile(r"__tsan_(?:unaligned_)?write|__tsan_atomic")
-STRINGS = re.compile(r"R_X86_64_(?:PLT32|PC32|GOTPCRELX?|REX_GOTPCRELX)\s+((?:__)?(?:mem(?:p?cpy|ccpy|move|set|r?chr|cmp|mem)|str[a-z]+|stpn?cpy|b(?:cmp|copy|zero))(?:_chk)?)\b")
+STRINGS = re.compile(r"R_X86_64_(?:PLT32|PC32|GOTPCRELX?|REX_GOTPCRELX)\s+((?:__)?(?:mem(?:p?cpy|ccpy|move|set|r?chr|cmp|mem)|str[a-z]+|stpn?cpy|b(?:cmp|copy|zero)|[mc]alloc|realloc(?:array)?|free|aligned_alloc|posix_memalign)(?:_chk)?)\b")
 
 
 def problems(text, wrapped):

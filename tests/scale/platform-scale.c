@@ -417,6 +417,15 @@ static void heap_put(void *start)
 	*list = b;
 }
 
+/* Blocks are aligned to a line. */
+void *__wrap_aligned_alloc(size_t align, size_t bytes);
+void *__wrap_aligned_alloc(size_t align, size_t bytes)
+{
+	if (align > sizeof(struct block))
+		scale_fail("no block of the heap is aligned to %zu bytes", align);
+	return heap_get(bytes);
+}
+
 void *platform_block_get(size_t bytes)
 {
 	return heap_get(bytes);
