@@ -18,7 +18,8 @@
 #else
 #define NR_SLEEPS 4u
 #endif
-#define SPINS 100u    /* about the length of a critical section */
+#define SPINS 100u    /* pauses; about the length of a critical section */
+#define MOST_PAUSES 8u /* from one load of the word to the next: each load of many CPUs moves the line that the holder needs */
 #define SLEEP_NS 50000u /* a holder that takes longer is preempted: leave the CPU to it */
 
 /* A child that shares memory with this process (vfork()) runs on this thread's block, so its own thread id is
@@ -53,13 +54,14 @@ static void sleep_for(struct quiesce__lock *lock, uint32_t tid)
 
 static bool spin_for(struct quiesce__lock *lock, uint32_t tid)
 {
-	for (uint32_t i = 0; i < SPINS; i++) {
+	for (uint32_t i = 0, pauses = 1; i < SPINS; i += pauses, pauses = pauses < MOST_PAUSES ? 2 * pauses : pauses) {
 		uint32_t word = quiesce_load_relaxed(&lock->word); /* Relaxed: the exchange decides. */
 
 		/* LK1: acquire, pairs with LK1 in quiesce__unlock() */
 		if (!word && quiesce_cmpxchg(LK1, &lock->word, &word, tid))
 			return true;
-		quiesce_cpu_relax();
+		for (uint32_t k = 0; k < pauses; k++)
+			quiesce_cpu_relax();
 	}
 	return false;
 }

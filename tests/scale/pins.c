@@ -45,6 +45,10 @@ static const struct pin pins[] = {
 	ALL("retire/call_srcu", 256, TRANSFERS, 0.1), ALL("retire/call_srcu", 256, LOCKED, 1.1),
 	ALL("update/hashmap_set", 64, TRANSFERS, 2), ALL("update/hashtable_set", 64, TRANSFERS, 2),
 	ALL("update/hashmap_insert", 64, TRANSFERS, 2),
+	/* Each CPU that spins for a lock moves its line to itself, but not at each release. */
+	ALL("update/ida_alloc_free", 64, TRANSFERS, 20), ALL("update/ida_alloc_free", 256, TRANSFERS, 85),
+	ALL("update/xarray_store_equal", 64, TRANSFERS, 7), ALL("update/xarray_store_equal", 256, TRANSFERS, 40),
+	ALL("update/kfree_rcu_burst_32", 256, TRANSFERS, 9.5),
 	ALL("update/slab_alloc_free_8", 64, TRANSFERS, 0), ALL("update/slab_alloc_free_8", 64, LOCKED, 0),
 	ALL("update/wfcqueue_enqueue", 64, TRANSFERS, 2),
 	/* A grace period costs one membarrier, the words of the readers, and a few locked instructions. */
