@@ -18,6 +18,7 @@ static struct cell *cell;
 static struct actor actors[SCALE_THREADS];
 static struct scale_barrier begin_barrier, settle_barrier, end_barrier;
 static bool stopped;
+static uint64_t begun_ps, nr_made; /* time, and operations since then */
 
 const struct workload *cell_workload(const char *name)
 {
@@ -40,6 +41,8 @@ int cell_list(void)
 static void begin_measure(void)
 {
 	memset(scale_counts, 0, sizeof scale_counts);
+	begun_ps = scale_now_ps();
+	nr_made = 0;
 }
 
 static void end_measure(void)
@@ -53,6 +56,8 @@ static unsigned int nr_ops(void)
 {
 	unsigned int nr = cell->workload->ops, share = 40000u / (unsigned int)cell->callers;
 
+	if (cell->workload->floods)
+		return nr;
 	return nr < share ? nr : share > 10 ? share : 10;
 }
 
@@ -67,6 +72,7 @@ static void settle(const struct actor *a)
 	scale_set_group(SCALE_OTHERS);
 	scale_op();
 	cell->workload->settle();
+	cell->freed_ps = scale_now_ps() - begun_ps;
 	scale_set_group(SCALE_SETUP);
 }
 
@@ -76,6 +82,16 @@ static void rest(uint64_t *start)
 	cell->total_ps += scale_now_ps() - *start;
 	scale_sleep(REST_NS);
 	*start = scale_now_ps();
+}
+
+static void count_waiting(void)
+{
+	uint64_t freed = 0;
+
+	for (int i = 0; i < SCALE_NR_GROUPS; i++)
+		freed += scale_counts[i][SCALE_FREED];
+	if (++nr_made - freed > cell->most_waiting && nr_made > freed)
+		cell->most_waiting = nr_made - freed;
 }
 
 static void caller(struct actor *a)
@@ -93,6 +109,8 @@ static void caller(struct actor *a)
 	for (unsigned int i = 0; i < nr; i++) {
 		scale_op();
 		w->op(a);
+		if (w->floods)
+			count_waiting();
 		if (w->burst && i % w->burst == w->burst - 1)
 			rest(&start);
 	}
@@ -218,6 +236,9 @@ void cell_print(const struct cell *c)
 			      "cpus", c->cpus, "callers", c->callers, "threads", c->threads, "readers", readers[c->reader],
 			      "ops", (json_int_t)c->ops, "ns", (double)c->total_ps / (double)c->ops / 1000);
 
+	if (c->workload->floods)
+		json_object_update_new(o, json_pack("{s:f, s:I}", "freed_per_us", (double)c->ops / (double)c->freed_ps * 1000000,
+						    "most_waiting", (json_int_t)c->most_waiting));
 	json_object_set_new(o, "own", counts_of(c, SCALE_MEASURED));
 	json_object_set_new(o, "library", counts_of(c, SCALE_LIBRARY));
 	json_object_set_new(o, "others", counts_of(c, SCALE_OTHERS));

@@ -13,6 +13,8 @@ struct cell {
 	/* results */
 	uint64_t ops, total_ps; /* those of all callers together */
 	uint64_t counts[SCALE_NR_GROUPS][SCALE_NR_COUNTS];
+	uint64_t freed_ps;         /* from the first call until all objects are freed */
+	uint64_t most_waiting;     /* objects that were retired and not freed */
 };
 
 const struct workload *cell_workload(const char *name); /* "group/name" */

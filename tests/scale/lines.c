@@ -163,14 +163,23 @@ void scale_access(uintptr_t at, size_t size, enum scale_kind kind)
 		scale__order_slow();
 }
 
-void scale_kernel(uintptr_t at, enum scale_kind kind)
+static void by_kernel(struct line *l, enum scale_kind kind)
 {
 	uint64_t counts[SCALE_NR_COUNTS] = { 0 };
-	struct line *l = line_of((at ^ (uintptr_t)1 << 63) >> 6);
 
 	if (!hit(l, kind != SCALE_READ))
 		miss(l, kind != SCALE_READ, counts);
 	scale.counts[SCALE_KERNEL] += counts[SCALE_TRANSFERS] + counts[SCALE_FILLS];
+}
+
+void scale_kernel(uintptr_t at, enum scale_kind kind)
+{
+	by_kernel(line_of((at ^ (uintptr_t)1 << 63) >> 6), kind);
+}
+
+void scale_kernel_writes(const void *at)
+{
+	by_kernel(line_of((uintptr_t)at >> scale_line_shift), SCALE_WRITE);
 }
 
 void scale_fence(void)

@@ -236,7 +236,7 @@ static void run_on(int cpu)
 {
 	struct cpu *c = &cpus[cpu];
 	struct scale_thread *t = c->current;
-	struct scale_rseq *area;
+	struct scale_rseq *area = NULL;
 
 	if (!t) {
 		t = c->current = c->first;
@@ -254,6 +254,8 @@ static void run_on(int cpu)
 	scale.op = t->op;
 	scale.sequence = t->sequence;
 	scale.counts = scale_counts[t->group];
+	if (area)
+		scale_kernel_writes(area);
 	set_limit();
 	scale__switch(&main_context, t->context);
 	self = NULL;

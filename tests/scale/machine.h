@@ -67,6 +67,8 @@ void scale_fence(void);
 void scale_relax(void);
 /* An access of a line of the kernel, which is reported apart. */
 void scale_kernel(uintptr_t at, enum scale_kind kind);
+/* The kernel writes to a line of the program; that is reported there, too. */
+void scale_kernel_writes(const void *at);
 /* Lines whose addresses differ only below 2^@shift bytes are one, as if they were packed: 6 is the truth. */
 extern unsigned int scale_line_shift;
 

@@ -24,14 +24,14 @@ struct pin {
 	{ name, cpus, 0, READER_IDLE, SCALE_FENCES, 0 }
 #define READ(name) NOTHING("read/" name, 2), NOTHING("read/" name, 64), NOTHING("read/" name, 256)
 #define ALL(name, cpus, count, most) { name, cpus, 0, READER_IDLE, SCALE_##count, most }
-/* Of a retired object: it is freed, and moves so many lines where that happens; the other limits are of the call alone. */
+/* A retired object is freed, and moves so many lines where that happens; the other limits are of the call alone. */
 #define OBJECT(name, cpus, most)                                                                                       \
 	{ name, cpus, 0, READER_IDLE, SCALE_FREED, 1.001, 0.999, true }, { name, cpus, 0, READER_IDLE, SCALE_TRANSFERS, most, 0, true }
 #define ONE(name, cpus, reader, count, most) { "wait/" name, cpus, 1, READER_##reader, SCALE_##count, most }
 
 static const struct pin pins[] = {
 	READ("rcu"), READ("shazptr"), READ("hazptr"), READ("srcu"), READ("percpu_rwsem"), READ("percpu_ref"), READ("hashtable"),
-	READ("hashmap"), READ("xarray"),
+	READ("hashmap"), READ("xarray"), READ("rcu_sync"),
 	/* A call costs nearly nothing; the object costs its line, and more, where it is freed. */
 	ALL("retire/call_rcu", 64, TRANSFERS, 0.1), ALL("retire/call_rcu", 64, LOCKED, 0.1), OBJECT("retire/call_rcu", 64, 1.3),
 	ALL("retire/call_rcu", 256, TRANSFERS, 0.1), OBJECT("retire/call_rcu", 256, 1.3),
@@ -43,8 +43,13 @@ static const struct pin pins[] = {
 	ALL("retire/hazptr_retire", 256, TRANSFERS, 0.1),
 	ALL("retire/call_srcu", 64, TRANSFERS, 0.1), ALL("retire/call_srcu", 64, LOCKED, 1.1), OBJECT("retire/call_srcu", 64, 1.6),
 	ALL("retire/call_srcu", 256, TRANSFERS, 0.1), ALL("retire/call_srcu", 256, LOCKED, 1.1),
+	/* A cohort has a list and a count of its own; all cohorts together have a count of the process. */
+	ALL("retire/call_hazptr_cohort", 64, TRANSFERS, 4.5), ALL("retire/call_hazptr_cohort_own", 64, TRANSFERS, 2.5),
 	ALL("update/hashmap_set", 64, TRANSFERS, 2), ALL("update/hashtable_set", 64, TRANSFERS, 2),
 	ALL("update/hashmap_insert", 64, TRANSFERS, 2),
+	ALL("update/lfqueue_enqueue_dequeue", 64, TRANSFERS, 25),
+	ALL("update/value_queue_push_pop", 64, TRANSFERS, 27), /* exchanges that fail */
+	ALL("update/idr_alloc_remove", 64, TRANSFERS, 16),
 	/* Each CPU that spins for a lock moves its line to itself, but not at each release. */
 	ALL("update/ida_alloc_free", 64, TRANSFERS, 20), ALL("update/ida_alloc_free", 256, TRANSFERS, 85),
 	ALL("update/xarray_store_equal", 64, TRANSFERS, 7), ALL("update/xarray_store_equal", 256, TRANSFERS, 40),
@@ -56,6 +61,11 @@ static const struct pin pins[] = {
 	ONE("synchronize_rcu", 64, IDLE, LINES, 180),
 	ONE("synchronize_rcu", 64, BUSY, LOCKED, 26), ONE("synchronize_rcu", 64, BUSY, TRANSFERS, 75),
 	ONE("synchronize_rcu_after_10000", 64, IDLE, LOCKED, 26), /* entries of ended threads cost a load */
+	ONE("synchronize_rcu_expedited", 64, SLEEPING, TRANSFERS, 200), /* with the kernel's words of readers that it wakes */
+	ONE("rcu_sync_enter_exit", 64, IDLE, MEMBARRIERS, 1.1), ONE("rcu_sync_enter_exit", 64, IDLE, LINES, 210),
+	ONE("synchronize_shazptr_after_10000", 64, IDLE, LINES, 220),
+	/* The lines of guards that are no thread's own stay in use: shared lines that were ever needed at one time. */
+	ONE("synchronize_shazptr_guards_after_10000", 64, IDLE, LINES, 18000),
 	ONE("synchronize_shazptr", 64, IDLE, LOCKED, 5), ONE("synchronize_shazptr", 64, BUSY, LINES, 160),
 	ONE("synchronize_srcu", 64, IDLE, MEMBARRIERS, 1), ONE("synchronize_srcu", 64, IDLE, LOCKED, 16),
 	/* Each pass over the counters loads the lines of all CPUs: three or four passes, and some lines move twice in one. */

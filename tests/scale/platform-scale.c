@@ -478,7 +478,10 @@ uint32_t platform_cpu(void)
 
 uint32_t platform_cpu_of(int64_t distance)
 {
-	return (uint32_t)scale__cpu_of(scale_thread_pointer() + distance);
+	const char *block = scale_thread_pointer() + distance;
+
+	scale_access((uintptr_t)block + SCALE_RSEQ_OFFSET, sizeof(uint32_t), SCALE_READ); /* The kernel and that thread write there. */
+	return (uint32_t)scale__cpu_of(block);
 }
 
 enum platform_rseq_kind platform_rseq_kind(void)

@@ -31,6 +31,10 @@ def cells(names, cpus):
             if max(cpus) == max(CPUS):
                 yield (name, 64, 1, 64, "idle")
             continue
+        if name.endswith("_10000_threads"):
+            if max(cpus) == max(CPUS):
+                yield (name, 64, THREADS, THREADS, "idle")
+            continue
         for nr in cpus:
             if not waits:
                 yield (name, nr, nr, nr, "idle")
@@ -84,7 +88,7 @@ def table(rows, head):
 def by_cpus(results, shown):
     """A line for each operation that all threads make: transfers, locked instructions and modelled time."""
     found = {(r["group"] + "/" + r["name"], r["cpus"]): r for r in results if r["callers"] == r["cpus"] == r["threads"]}
-    names = dict.fromkeys(name for name, _ in found if not name.startswith("wait/"))
+    names = dict.fromkeys(name for name, _ in found if not name.startswith(("wait/", "flood/")))
     rows = []
     for name in names:
         row = [name]
@@ -126,6 +130,14 @@ def of_waits(results):
             for r in results if r["group"] == "wait" and (r["cpus"] in SHOWN[1:] or len(results) < 200) and r["callers"] in (1, r["cpus"])]
     return table(rows, ["wait", "CPUs", "callers", "threads", "readers", "transfers", "lines", "locked", "membarriers", "interrupts", "sleeps",
                         "time"])
+
+
+def of_floods(results, shown):
+    """Callers that do not pause: what a call costs them, how fast all objects are freed, and how many wait."""
+    rows = [[r["name"], str(r["cpus"]), str(r["callers"]), number(r["own"]["transfers"]), number(r["own"]["locked"] + r["own"]["fences"]),
+             time(r["ns"]), f"{r['callers'] * 1000 / r['ns']:.0f}", f"{r['freed_per_us']:.1f}", f"{r['most_waiting']} of {r['ops']}"]
+            for r in results if r["group"] == "flood" and r["cpus"] in shown]
+    return table(rows, ["objects", "CPUs", "threads", "lines of a call", "locked", "time of a call", "called in 1 us", "freed in 1 us", "most waiting"])
 
 
 def find_matplotlib():
@@ -187,7 +199,7 @@ def main():
         find_matplotlib()
     results = json.loads(args.earlier.read_text()) if args.earlier else measure_chosen(args)
     shown = SHORT if args.short else SHOWN
-    tables = {"operations": by_cpus(results, shown), "objects": of_objects(results, shown), "waits": of_waits(results)}
+    tables = {"operations": by_cpus(results, shown), "objects": of_objects(results, shown), "waits": of_waits(results), "floods": of_floods(results, shown)}
     for body in tables.values():
         print(body, end="\n\n")
     if args.json:

@@ -39,7 +39,7 @@ static void mb_op(struct actor *a)
 	a->random += quiesce_load_relaxed(&urcu.futex); /* Relaxed: a model. */
 }
 
-/* A count that all share; glibc's pthread_rwlock_t for readers is the same, an addition and a subtraction of one word. */
+/* A count that all share. */
 static void count_op(struct actor *a)
 {
 	quiesce_fetch_add_relaxed(&count, (uint64_t)1); /* Relaxed: a model. */
@@ -47,7 +47,25 @@ static void count_op(struct actor *a)
 	quiesce_fetch_add_relaxed(&count, (uint64_t)-1); /* Relaxed: a model. */
 }
 
+/* A reader of glibc's pthread_rwlock_t loads the word of the writer, adds itself to a word of the same line, and subtracts itself by
+ * compare-and-exchange. */
+static struct { uint32_t readers, writers, phase, wake, pad[2], writer; int32_t shared; } rwlock __attribute__((aligned(128)));
+
+static void rwlock_op(struct actor *a)
+{
+	uint32_t readers;
+
+	a->random += quiesce_load_relaxed(&rwlock.writer); /* Relaxed: a model. */
+	quiesce_fetch_add_relaxed(&rwlock.readers, 8u); /* Relaxed: a model. */
+	a->random += published[0];
+	a->random += quiesce_load_relaxed(&rwlock.writer); /* Relaxed: a model. */
+	readers = quiesce_load_relaxed(&rwlock.readers); /* Relaxed: a model. */
+	while (!quiesce_cmpxchg_relaxed(&rwlock.readers, &readers, readers - 8)) /* Relaxed: a model. */
+		;
+}
+
 #define PEER(what, f) { .group = "peer", .name = what, .op = f, .warm = 10, .ops = 100 }
 const struct workload scale_peers[] = {
-	PEER("liburcu_memb", memb_op), PEER("liburcu_mb", mb_op), PEER("shared_count", count_op), { 0 }
+	PEER("liburcu_memb", memb_op), PEER("liburcu_mb", mb_op), PEER("shared_count", count_op),
+	PEER("pthread_rwlock", rwlock_op), { 0 }
 };

@@ -9,6 +9,7 @@
 #include <quiesce/percpu_ref.h>
 #include <quiesce/percpu_rwsem.h>
 #include <quiesce/rcu.h>
+#include <quiesce/rcu_sync.h>
 #include <quiesce/shazptr.h>
 #include <quiesce/srcu.h>
 
@@ -23,6 +24,7 @@ static struct item *published = &item;
 static struct srcu_struct srcu;
 static struct percpu_rw_semaphore sem;
 static struct percpu_ref ref;
+static struct rcu_sync rss;
 static struct hashtable table;
 static struct hashmap map;
 static struct xarray xa;
@@ -96,6 +98,18 @@ static void ref_op(struct actor *a)
 	percpu_ref_get(&ref);
 	a->random += published->value;
 	percpu_ref_put(&ref);
+}
+
+static void sync_setup(void)
+{
+	rcu_sync_init(&rss);
+}
+
+static void sync_op(struct actor *a)
+{
+	rcu_read_lock();
+	a->random += rcu_sync_is_idle(&rss) ? published->value : 0;
+	rcu_read_unlock();
 }
 
 static void hashtable_setup(void)
@@ -188,6 +202,7 @@ const struct workload scale_reads[] = {
 	READ("srcu", .setup = srcu_setup, .op = srcu_op, .warm = 10, .ops = 200),
 	READ("percpu_rwsem", .setup = rwsem_setup, .op = rwsem_op, .warm = 10, .ops = 200),
 	READ("percpu_ref", .setup = ref_setup, .op = ref_op, .warm = 10, .ops = 200),
+	READ("rcu_sync", .setup = sync_setup, .op = sync_op, .warm = 10, .ops = 200),
 	READ("hashtable", .setup = hashtable_setup, .begin = hashtable_begin, .op = hashtable_op, .warm = 10, .ops = 200),
 	READ("hashmap", .setup = hashmap_setup, .begin = hashmap_begin, .op = hashmap_op, .warm = 10, .ops = 200),
 	READ("xarray", .setup = xarray_setup, .begin = xarray_begin, .op = xarray_op, .warm = 10, .ops = 200),

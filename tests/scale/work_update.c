@@ -5,6 +5,8 @@
 #include <quiesce/ds/hashmap.h>
 #include <quiesce/ds/hashtable.h>
 #include <quiesce/ds/ida.h>
+#include <quiesce/ds/idr.h>
+#include <quiesce/ds/lfqueue.h>
 #include <quiesce/ds/lfstack.h>
 #include <quiesce/ds/value_queue.h>
 #include <quiesce/ds/wfcqueue.h>
@@ -22,10 +24,12 @@ static struct hashtable table;
 static struct hashmap map;
 static struct xarray xa;
 static struct ida ida;
+static struct idr idr;
 static struct value_queue values;
 static struct wfcq_head queue_head;
 static struct wfcq_tail queue_tail;
 static struct lfs_stack stack;
+static struct lfq_queue queue;
 static struct kmem_cache *cache;
 static struct item items[SCALE_CPUS * KEYS][2];
 
@@ -134,6 +138,19 @@ static void ida_op(struct actor *a)
 	ida_free(&ida, (unsigned int)id);
 }
 
+static void idr_setup(void)
+{
+	idr_init(&idr);
+}
+
+static void idr_op(struct actor *a)
+{
+	int id = idr_alloc(&idr, a, 0, 0);
+
+	if (id < 0 || idr_remove(&idr, (unsigned long)id) != a)
+		scale_fail("idr_alloc() or idr_remove() has failed");
+}
+
 static void values_setup(void)
 {
 	must(value_queue_init(&values, sizeof(uint64_t), 4096));
@@ -147,7 +164,7 @@ static void values_op(struct actor *a)
 	(void)value_queue_pop_try(&values, &value);
 }
 
-struct node { struct wfcq_node queue; struct lfs_node stack; } __attribute__((aligned(64)));
+struct node { struct wfcq_node queue; struct lfs_node stack; struct lfq_node both; } __attribute__((aligned(64)));
 static struct node nodes[SCALE_CPUS][1024];
 
 static void wfcq_setup(void)
@@ -175,6 +192,24 @@ static void lfs_op(struct actor *a)
 
 	a->object[0] = (char *)a->object[0] + 1;
 	lfs_push(&stack, &n->stack);
+}
+
+static void lfq_setup(void)
+{
+	lfq_init(&queue);
+}
+
+/* No node is enqueued twice, so none has to wait for readers. */
+static void lfq_op(struct actor *a)
+{
+	struct node *n = &nodes[a->number][(uintptr_t)a->object[0]];
+
+	a->object[0] = (char *)a->object[0] + 1;
+	rcu_read_lock();
+	lfq_enqueue(&queue, &n->both);
+	if (!lfq_dequeue(&queue))
+		scale_fail("the queue is empty");
+	rcu_read_unlock();
 }
 
 static void slab_setup(void)
@@ -215,9 +250,11 @@ const struct workload scale_updates[] = {
 	UPDATE("xarray_store", .setup = xa_setup, .op = xa_store_op, .warm = 64, .ops = 40),
 	UPDATE("xarray_store_equal", .setup = xa_setup, .op = xa_equal_op, .warm = 5, .ops = 40),
 	UPDATE("ida_alloc_free", .setup = ida_setup, .op = ida_op, .warm = 5, .ops = 40),
+	UPDATE("idr_alloc_remove", .setup = idr_setup, .op = idr_op, .warm = 5, .ops = 40),
 	UPDATE("value_queue_push_pop", .setup = values_setup, .op = values_op, .warm = 2, .ops = 20),
 	UPDATE("wfcqueue_enqueue", .setup = wfcq_setup, .op = wfcq_op, .warm = 5, .ops = 100),
 	UPDATE("lfstack_push", .setup = lfs_setup, .op = lfs_op, .warm = 5, .ops = 40),
+	UPDATE("lfqueue_enqueue_dequeue", .setup = lfq_setup, .op = lfq_op, .warm = 5, .ops = 40),
 	UPDATE("slab_alloc_free_8", .setup = slab_setup, .op = slab_op, .warm = 20, .ops = 100),
 	UPDATE("kfree_rcu_burst_32", .setup = slab_setup, .op = burst_op, .warm = 5, .ops = 40),
 	{ 0 }

@@ -5,6 +5,7 @@
 #include <quiesce/hazptr.h>
 #include <quiesce/percpu_rwsem.h>
 #include <quiesce/rcu.h>
+#include <quiesce/rcu_sync.h>
 #include <quiesce/shazptr.h>
 #include <quiesce/srcu.h>
 
@@ -13,6 +14,9 @@
 static uint64_t object, other;
 static struct srcu_struct srcu;
 static struct percpu_rw_semaphore sem;
+
+#define NR_SYNCS 32 /* more than a caller has operations */
+static struct rcu_sync sync_of[SCALE_CPUS][NR_SYNCS];
 
 static void setup(void)
 {
@@ -24,6 +28,19 @@ static void setup(void)
 #define NR_ENDED 10000
 
 static struct scale_barrier all_there;
+static bool with_many_guards;
+
+/* More guards than its CPU's line has slots for: lines of the threads' own are needed. */
+static void hold_many(void)
+{
+	struct shazptr_guard guard[12];
+
+	for (int i = 0; i < 12; i++)
+		guard[i] = shazptr_acquire_detached(&other);
+	scale_barrier(&all_there, NR_ENDED, NULL);
+	for (int i = 0; i < 12; i++)
+		shazptr_clear(guard[i]);
+}
 
 static void one_of_many(void *arg)
 {
@@ -36,6 +53,8 @@ static void one_of_many(void *arg)
 	shazptr_clear(shazptr_protect(&published));
 	slot = hazptr_alloc(NULL);
 	hazptr_free(NULL, slot);
+	if (with_many_guards)
+		hold_many();
 	scale_barrier(&all_there, NR_ENDED, NULL);
 }
 
@@ -47,6 +66,12 @@ static void setup_many(void)
 		scale_sleep(5000);
 	}
 	scale_join();
+}
+
+static void setup_many_guards(void)
+{
+	with_many_guards = true;
+	setup_many();
 }
 
 static void rcu_op(struct actor *a)
@@ -130,6 +155,16 @@ static void srcu_leave(struct actor *a)
 	srcu_read_unlock(&srcu, (int)(uintptr_t)a->object[0]);
 }
 
+/* Each operation has an rcu_sync of its own, whose readers were fast: so it waits for a grace period. */
+static void sync_op(struct actor *a)
+{
+	struct rcu_sync *rss = &sync_of[a->number][(uintptr_t)a->object[1]];
+
+	a->object[1] = (char *)a->object[1] + 1;
+	rcu_sync_enter(rss);
+	rcu_sync_exit(rss);
+}
+
 static void rwsem_op(struct actor *a)
 {
 	(void)a;
@@ -155,6 +190,8 @@ static void rwsem_leave(struct actor *a)
 #define WAIT(what, f) WAIT_AFTER(what, setup, f)
 #define AFTER(what, f) WAIT_AFTER(what "_after_10000", setup_many, f)
 #define rcu_expedited_enter rcu_enter
+#define sync_enter rcu_enter
+#define sync_leave rcu_leave
 #define rcu_expedited_leave rcu_leave
 const struct workload scale_waits[] = {
 	WAIT("synchronize_rcu", rcu),
@@ -163,8 +200,10 @@ const struct workload scale_waits[] = {
 	WAIT("synchronize_hazptr", hazptr),
 	WAIT("synchronize_srcu", srcu),
 	WAIT("percpu_down_write", rwsem),
+	WAIT("rcu_sync_enter_exit", sync),
 	AFTER("synchronize_rcu", rcu),
 	AFTER("synchronize_shazptr", shazptr),
+	WAIT_AFTER("synchronize_shazptr_guards_after_10000", setup_many_guards, shazptr),
 	AFTER("synchronize_hazptr", hazptr),
 	AFTER("synchronize_srcu", srcu),
 	{ 0 }

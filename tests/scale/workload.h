@@ -28,6 +28,7 @@ struct workload {
 	unsigned int burst;                  /* after so many operations a caller sleeps for a while; 0: never */
 	int most_callers;                    /* the arrays of the workload end there; 0: any number */
 	bool waits;                          /* by 1, 32 or all callers, among readers */
+	bool floods;                         /* reported: how fast objects are freed, and how many wait */
 };
 
 extern const struct workload scale_reads[], scale_retires[], scale_waits[], scale_updates[], scale_peers[], scale_threads[];
