@@ -213,8 +213,8 @@ def write_arm_list(herd, paths):
     with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         lines = list(pool.map(lambda x: find_witness(herd, x[1], files[x[1]], tmp, x[0]), enumerate(sorted(files))))
     with open(ARM_LIST, "w") as f:
-        f.write("# Written by run.py --arm-list: a weakened LABEL:kind, and the program in which Arm's model shows it, if there is one:\n"
-                "# the file, and the number of the program among those of to_a64.py.\n")
+        f.write("# SPDX-License-Identifier: MIT\n# Written by run.py --arm-list: a weakened LABEL:kind, and the program in which Arm's model shows it, if there is one:\n")
+        f.write("# the file, and the number of the program among those of to_a64.py.\n")
         f.writelines(line + "\n" for line in lines)
     print("litmus: %d weakenings, of which Arm's model shows %d" % (len(lines), sum(not line.endswith("-") for line in lines)))
 
