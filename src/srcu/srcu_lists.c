@@ -282,6 +282,10 @@ static void complete_take(struct quiesce__srcu_usage *u)
 	struct rcu_head *head = u->rest;
 	bool left;
 
+	if (QUIESCE_MUTANT(srcu_reversal_lost)) {
+		u->rest = u->reversed = NULL;
+		return;
+	}
 	if (head && is_pushed(u, head))
 		head = u->rest = NULL;
 	left = u->taking > 1 || (u->taking && !head);
@@ -316,9 +320,6 @@ static void append_lists(struct quiesce__srcu_usage *u)
 
 void quiesce__srcu_take_inherited(struct quiesce__srcu_usage *u)
 {
-	if (QUIESCE_MUTANT(srcu_reversal_lost))
-		u->rest = u->reversed = NULL;
-	else
-		complete_take(u);
+	complete_take(u);
 	append_lists(u);
 }
