@@ -14,6 +14,7 @@
 #include "message.h"
 
 #define TICK_MS 100
+#define EXIT_NOT_STARTED 127 /* status by which posix_spawn() says that its child could not execute the program */
 #define FAREWELL_MS 5000 /* time that a program has after Ctrl-C */
 
 /* Both ends are above the descriptors that the program gets, so that dup2() also clears close-on-exec. */
@@ -130,6 +131,12 @@ int process_finish(struct process *p, void (*take)(void *arg, const char *data, 
 	}
 	if (WIFSIGNALED(status)) {
 		results_note(results, "%s: CRASHED by signal %d (%s)", p->name, WTERMSIG(status), strsignal(WTERMSIG(status)));
+		return -1;
+	}
+	/* An emulator of single programs reports the start of a program before it knows whether the kernel has one for its CPU. */
+	if (WEXITSTATUS(status) == EXIT_NOT_STARTED) {
+		results_note(results, "%s: %s did not start; a program under an emulator starts another only with binfmt_misc", p->name,
+			     p->path);
 		return -1;
 	}
 	return WEXITSTATUS(status);
