@@ -14,6 +14,7 @@
 #	make linear          millions of operations on containers, judged by a checker in Go
 #	make test-kernel     the kernel modules in QEMU: two hours; with SHORT=1 five minutes
 #	make test-smp        the library in guests of QEMU with many CPUs, some of which go and come: two hours; with SHORT=1 a minute
+#	make test-arm64      the library on an emulated arm64, with Debian's kernel: hours; with SHORT=1 minutes
 #	make test-kernel-lockdep  lockdep with hazard pointers, sanitizers, time slices: builds four kernels; two hours
 #	make test-environments  the library in servers, languages, allocators, tools and forms of a build; installs them
 #	make bench-rust      tables of Rust at the work of hashscale; installs cargo
@@ -76,6 +77,9 @@ test-smp: bootstrap-test bootstrap-kernel $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 	@python3 tests/kernel/run.py --smp --product $(BUILD) --build $(BUILD)/smp --logs $(BUILD)/smp/logs $(if $(SHORT),--short)
 
+test-arm64: bootstrap-arm64
+	@python3 tests/kernel/run.py --arm64 --build $(BUILD)/arm64 --logs $(BUILD)/arm64/logs $(if $(SHORT),--short)
+
 linear: bootstrap-linear $(BUILD)/build.ninja
 	@ninja -C $(BUILD) recorders
 	@python3 tests/linear/run.py --build $(BUILD) --operations 1000000
@@ -108,4 +112,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run report figures scale test test-release test-environments test-kernel test-smp test-kernel-lockdep mutants random-mutants linear bench-rust install uninstall dist deb clean
+.PHONY: all run report figures scale test test-release test-environments test-kernel test-smp test-arm64 test-kernel-lockdep mutants random-mutants linear bench-rust install uninstall dist deb clean

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Install the missing packages that a make target needs.
 #
-#	scripts/bootstrap.sh run|test|linear|report|deb|kernel|kernels|rust|environments|ci
+#	scripts/bootstrap.sh run|test|linear|report|deb|kernel|kernels|arm64|rust|environments|ci
 #
 # On Debian and its children packages come from apt-get, as root or through a
 # sudo that asks no password.  Everywhere else, and when that fails, the missing
@@ -11,7 +11,8 @@
 set -u
 
 level=${1:-run}
-case $level in run|test|linear|report|deb|kernel|kernels|rust|environments|ci) ;; *) echo "usage: $0 run|test|linear|report|deb|kernel|kernels|rust|environments|ci" >&2; exit 2 ;; esac
+levels="run|test|linear|report|deb|kernel|kernels|arm64|rust|environments|ci"
+case "|$levels|" in *"|$level|"*) ;; *) echo "usage: $0 $levels" >&2; exit 2 ;; esac
 
 # Each row: level, "!" if it is needed or "-" if it is only wanted, probe, package.
 table='
@@ -82,6 +83,18 @@ kernel - cmd:xz xz-utils
 kernel - cmd:sparse sparse
 kernel - cmd:dkms dkms
 kernel - cmd:unshare util-linux
+arm64 ! cmd:python3 python3
+arm64 ! cmd:ninja ninja-build
+arm64 ! cmd:meson meson
+arm64 ! cmd:pkg-config pkg-config
+arm64 ! file:/usr/include/xxhash.h libxxhash-dev
+arm64 ! cmd:patch patch
+arm64 - cmd:aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+arm64 - cmd:aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
+arm64 - lib:aarch64-linux-gnu libc6-dev-arm64-cross
+arm64 - cmd:qemu-system-aarch64 qemu-system-arm
+arm64 - cmd:qemu-aarch64-static qemu-user-static
+arm64 - cmd:cpio cpio
 environments - cmd:redis-server redis-server
 environments - cmd:redis-cli redis-tools
 environments - cmd:psql postgresql
@@ -156,7 +169,7 @@ have() {
 }
 
 wanted() {
-	case $level:$1 in ci:deb|ci:rust|ci:environments) return 1 ;; run:run|test:run|test:test|linear:run|linear:test|linear:linear|report:run|report:report|deb:run|deb:deb|kernel:kernel|kernels:kernels|rust:rust|environments:run|environments:environments|ci:*) return 0 ;; esac
+	case $level:$1 in ci:deb|ci:rust|ci:environments) return 1 ;; run:run|test:run|test:test|linear:run|linear:test|linear:linear|report:run|report:report|deb:run|deb:deb|kernel:kernel|kernels:kernels|arm64:arm64|rust:rust|environments:run|environments:environments|ci:*) return 0 ;; esac
 	return 1
 }
 

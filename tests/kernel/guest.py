@@ -7,6 +7,7 @@ paths, with their libraries.  The kernel's log before the script is dropped: a b
 it boots.  QEMU always uses TCG, with a host thread for each CPU, so that stores are reordered as the host's are; /dev/kvm is
 not used, because where it exists it may not work.
 """
+import glob
 import os
 import re
 import shutil
@@ -32,12 +33,16 @@ poweroff -f
 """
 # An oops, a warning, a lockup, an object of the allocator written when it was free.
 TAINTS = {1 << 5: "bad page or object", 1 << 7: "oops", 1 << 9: "warning", 1 << 14: "lockup"}
-NEEDS = ("qemu-system-x86_64", "busybox", "cpio", "gzip")
+# Each machine has an emulator, words that describe it to that, and a console.
+MACHINES = {"x86_64": ("qemu-system-x86_64", ("-machine", "q35", "-cpu", "max"), "ttyS0"),
+            "arm64": ("qemu-system-aarch64", ("-machine", "virt", "-cpu", "max,pauth-impdef=on"), "ttyAMA0")}
+NEEDS = ("cpio", "gzip")
 
 
-def missing():
+def missing(machine="x86_64"):
     """Return the programs that are missing."""
-    return [name for name in NEEDS if not shutil.which(name)]
+    needs = (MACHINES[machine][0],) + (("busybox",) if machine == "x86_64" else ()) + NEEDS
+    return [name for name in needs if not shutil.which(name)]
 
 
 class Outcome:
@@ -79,12 +84,24 @@ def add_program(root, program, system):
             shutil.copy(source, to)  # what a link points to
 
 
-def initramfs(root, script, files, programs, system):
+def add_foreign(root, programs, system):
+    """Programs for another CPU, which have all libraries of their system that lie beside its C library."""
+    found = [name for where in ("lib/*-linux-gnu", "usr/lib/*-linux-gnu") for name in glob.glob(f"{system}/{where}/*.so*")]
+    found += glob.glob(f"{system}/lib/ld-linux*")
+    for source, name in [(name, name) for name in map(os.path.abspath, programs)] + [(name, name[len(system):]) for name in found]:
+        os.makedirs(os.path.dirname(root + name), exist_ok=True)
+        shutil.copy(source, root + name)
+
+
+def initramfs(root, script, files, programs, system, machine):
     for name in ("bin", "proc", "sys", "dev", "t", "tmp"):
         os.makedirs(os.path.join(root, name))
-    shutil.copy(shutil.which("busybox"), os.path.join(root, "bin/busybox"))
+    shutil.copy(shutil.which("busybox") if machine == "x86_64" else system + "/bin/busybox", os.path.join(root, "bin/busybox"))
     for name in files:
         shutil.copy(name, os.path.join(root, "t"))
+    if machine != "x86_64":
+        add_foreign(root, programs, system)
+        programs = ()
     for name in programs:
         add_program(root, name, system)
     for name, text in (("init", INIT), ("t/script", script)):
@@ -93,37 +110,39 @@ def initramfs(root, script, files, programs, system):
         os.chmod(os.path.join(root, name), 0o755)
 
 
-def command(vmlinuz, initrd, smp, append, icount, memory):
+def command(machine, vmlinuz, initrd, smp, append, icount, memory):
     accel = "tcg,thread=single" if icount else "tcg,thread=multi"
-    qemu = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "q35",
-            "-accel", accel, "-cpu", "max", "-smp", str(smp), "-m", str(memory), "-serial", "stdio", "-kernel", vmlinuz,
-            "-initrd", initrd, "-append", f"console=ttyS0 loglevel=1 panic=-1 oops=panic log_buf_len=4M printk.devkmsg=on {append}"]
+    program, words, console = MACHINES[machine]
+    qemu = [program, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", *words,
+            "-accel", accel, "-smp", str(smp), "-m", str(memory), "-serial", "stdio", "-kernel", vmlinuz,
+            "-initrd", initrd, "-append", f"console={console} loglevel=1 panic=-1 oops=panic log_buf_len=4M printk.devkmsg=on {append}"]
     return qemu + (["-icount", "shift=0,sleep=off"] if icount else [])
 
 
-def boot(vmlinuz, script, files=(), programs=(), system="", smp=2, append="", icount=False, memory=768, timeout=120):
-    """Boot and wait.  system: the root of a system whose libraries the programs get, if it has them.
+def boot(vmlinuz, script, files=(), programs=(), system="", smp=2, append="", icount=False, memory=768, timeout=120,
+         machine="x86_64"):
+    """Boot and wait.  system: the root of a system whose libraries the programs get, if it has them; of another machine it has all.
 
     A kernel that dies before our script begins is booted again: TCG with several threads is not always right where
     kernels rewrite their own code.
     """
     for _ in range(3):
-        outcome = boot_once(vmlinuz, script, files, programs, system, smp, append, icount, memory, timeout)
+        outcome = boot_once(vmlinuz, script, files, programs, system, smp, append, icount, memory, timeout, machine)
         if outcome.started or outcome.timed_out:
             break
         print("\rthe kernel died before it reached the script: booted again", flush=True)
     return outcome
 
 
-def boot_once(vmlinuz, script, files, programs, system, smp, append, icount, memory, timeout):
+def boot_once(vmlinuz, script, files, programs, system, smp, append, icount, memory, timeout, machine):
     """The guest is ended when it takes longer, and when we are."""
     with tempfile.TemporaryDirectory(prefix="quiesce-guest-") as work:
         root = os.path.join(work, "root")
-        initramfs(root, script, files, programs, system)
+        initramfs(root, script, files, programs, system, machine)
         initrd = os.path.join(work, "initrd")
         subprocess.run(f"find . | cpio -o -H newc --quiet -R 0:0 | gzip -1 >{initrd}", shell=True, cwd=root, check=True)
         with open(os.path.join(work, "out"), "w+b") as out:
-            guest = subprocess.Popen(command(vmlinuz, initrd, smp, append, icount, memory), stdin=subprocess.DEVNULL, stdout=out,
+            guest = subprocess.Popen(command(machine, vmlinuz, initrd, smp, append, icount, memory), stdin=subprocess.DEVNULL, stdout=out,
                                      stderr=subprocess.STDOUT)
             try:
                 guest.wait(timeout)

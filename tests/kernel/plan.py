@@ -40,6 +40,7 @@ class Row:
         self.arguments = ""  # the kernel gets these arguments besides append
         self.left_out = ()  # tests of suites that do not run, see userspace.py
         self.liburcu = None  # if liburcu's own programs run besides the suites: those that do not
+        self.chosen = ""  # the only tests of suites, in the short run of arm64.py
         for key, value in more.items():
             assert hasattr(self, key), key
             setattr(self, key, value)

@@ -17,6 +17,7 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
+import arm64  # noqa: E402
 import guest  # noqa: E402
 import ktap  # noqa: E402
 import plan  # noqa: E402
@@ -44,8 +45,8 @@ class Kernels:
     def get(self, name):
         """Return the kernel's directory in the cache, or None."""
         if name not in self.have:
-            script = "build-kernels.sh" if name in BUILT else "kernel-packages.sh"
-            fetch = subprocess.run([os.path.join(ROOT, "scripts", script), CACHE, name], check=False)
+            script = "build-kernels.sh" if name in BUILT else "arm64-packages.sh" if name == "arm64" else "kernel-packages.sh"
+            fetch = subprocess.run([os.path.join(ROOT, "scripts", script), CACHE, *([name] if name != "arm64" else [])], check=False)
             if fetch.returncode not in (0, 77):
                 sys.exit(f"kernel: scripts/{script} ended with {fetch.returncode}")
             self.have[name] = os.path.join(CACHE, name) if fetch.returncode == 0 else None
@@ -101,7 +102,8 @@ class Runner:
                 return None
             files = [os.path.join(where, name) for name in files]
         return guest.boot(os.path.join(self.kernels.get(row.kernel), "vmlinuz"), script, files, row.programs, self.system(row), row.smp,
-                          f"{row.append} {row.arguments}", row.icount, row.memory, row.seconds)
+                          f"{row.append} {row.arguments}", row.icount, row.memory, row.seconds,
+                          "arm64" if row.kernel == "arm64" else "x86_64")
 
     def keep(self, row, outcome):
         name = re.sub(r"[^\w.]+", "-", row.title()).strip("-") + ".log"
@@ -113,6 +115,8 @@ class Runner:
     def system(self, row):
         """The root of the system that comes with a kernel, if it does: its C library is as new."""
         root = os.path.join(self.kernels.get(row.kernel), "root")
+        if row.kernel == "arm64":
+            return root
         return root if row.programs and os.path.exists(root + "/lib64/ld-linux-x86-64.so.2") else ""
 
     def userspace(self):
@@ -139,6 +143,8 @@ class Runner:
         """Add to a row what has to be built for it."""
         if not row.suites and not row.source and not row.cases:
             return True
+        if row.kernel == "arm64":
+            return self.prepare_arm64(row)
         where = self.userspace()
         if not where:
             return False
@@ -166,6 +172,17 @@ class Runner:
         for why, nr in left.items():
             self.skipped += nr
             print(f"\rskipped: {nr} tests of {row.title()}: {why}")
+
+    def prepare_arm64(self, row):
+        where = os.path.abspath(self.options.product or os.path.join(self.kernels.work, "build"))
+        if self.product is None:
+            self.product = arm64.build(where, ROOT, self.kernels.get("arm64"), self.options.short)
+        if not self.product:
+            return False
+        for why, nr in arm64.prepare(row, where).items():
+            self.skipped += nr if not self.options.short else 0  # most are not of that form
+            print(f"\r{'skipped' if not self.options.short else 'left out'}: {nr} tests of {row.title()}: {why}")
+        return bool(row.programs) and all(map(os.path.exists, row.programs))
 
     @staticmethod
     def judge_pass(row, outcome):
@@ -349,6 +366,7 @@ def parse_options():
     parser.add_argument("--short", action="store_true", help="the rows of .ci/run: about five minutes")
     parser.add_argument("--lockdep", action="store_true", help="the rows whose kernels have to be built")
     parser.add_argument("--smp", action="store_true", help="the userspace library with many CPUs; with --short a minute of it")
+    parser.add_argument("--arm64", action="store_true", help="the userspace library on arm64; with --short minutes of it")
     parser.add_argument("--product", metavar="DIR", help="a build of the userspace library to take")
     parser.add_argument("--only", metavar="PATTERN", help="rows whose titles match this regular expression")
     parser.add_argument("--list", action="store_true", help="print the titles of rows and end")
@@ -362,8 +380,9 @@ def parse_options():
 
 def main():
     options = parse_options()
-    if options.smp:
-        chosen = smp.short() if options.short else smp.full(options.seconds)
+    if options.smp or options.arm64:
+        plans = smp if options.smp else arm64
+        chosen = plans.short() if options.short else plans.full(options.seconds)
     else:
         chosen = plan.short() if options.short else plan.lockdep(options.seconds) if options.lockdep else plan.full(options.seconds)
     rows = [r for r in chosen
@@ -374,9 +393,12 @@ def main():
     if not rows:
         print("kernel: no row matches --only", file=sys.stderr)
         return 2
-    if guest.missing():
-        print(f"kernel: skipped: not installed: {', '.join(guest.missing())}")
+    missing = arm64.missing() if options.arm64 else guest.missing()
+    if missing:
+        print(f"kernel: skipped: not installed: {', '.join(missing)}")
         return 77
+    if options.arm64:
+        arm64.print_not_run()
     runner = Runner(options, os.path.abspath(options.build))  # make runs elsewhere
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # no guest outlives us
     try:

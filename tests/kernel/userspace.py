@@ -146,12 +146,15 @@ planned=$(sed -n 's/^1\.\.\([0-9]*\).*/\1/p' $said | head -n 1)
 """
 
 
+def line(test):
+    return f"run {shlex.quote(test['name'].replace('#', ''))} {test['timeout'] * SLOWER} {command(test)}"
+
+
 def script(where, chosen, runs=()):
     """Return the script of a guest.  chosen: tests; runs: of liburcu's programs."""
     lines = [HEAD, "cat >/tmp/judge <<'END'\n" + JUDGE + "END", f"cd {shlex.quote(where)} || exit 16", "tools/quiesce doctor", "say KTAP version 1",
              f"say 1..{len(chosen) + len(runs)}"]
-    for test in chosen:
-        lines.append(f"run {shlex.quote(test['name'].replace('#', ''))} {test['timeout'] * SLOWER} {command(test)}")
+    lines += map(line, chosen)
     for one in runs:
         lines.append(f"run {shlex.quote('liburcu: ' + one['name'])} {one['timeout'] * SLOWER} sh /tmp/judge {command({**one, 'cmd': one['argv']})}")
     return "\n".join(lines) + "\n"
