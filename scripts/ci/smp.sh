@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 with gcc
 if [ -n "${CI_LONG:-}" ]; then
-	form=--seconds=60 suites="unit conformance"
+	form=--seconds=10 suites="unit conformance linear torture liburcu"
 else
 	form=--short suites=
 fi

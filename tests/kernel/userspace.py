@@ -66,14 +66,15 @@ def build_program(program, source, where, root):
 def tests(where, suites, left_out=()):
     """Return the tests of some suites that a guest can run, and the number of others for each reason.
 
-    left_out: pairs of an expression that matches the names of tests, and the reason for which those do not run.
+    left_out: pairs of an expression, which matches "NAME, suite SUITE" of tests, and the reason for which those do not run.
     """
     said = subprocess.run(["meson", "introspect", "--tests", where], stdout=subprocess.PIPE, text=True, check=True).stdout
     fit, left = [], {}
     for test in json.loads(said):
         if not {s.split(":")[-1] for s in test["suite"]} & set(suites):
             continue
-        why = INTERPRETER if "python" in os.path.basename(test["cmd"][0]) else reason(test["name"], left_out)
+        name = test["name"] + "".join(", suite " + suite.split(":")[-1] for suite in test["suite"])
+        why = INTERPRETER if "python" in os.path.basename(test["cmd"][0]) else reason(name, left_out)
         if why:
             left[why] = left.get(why, 0) + 1
         else:
