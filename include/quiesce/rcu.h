@@ -386,7 +386,8 @@ QUIESCE_PLAIN void rcu_barrier(void) QUIESCE_NOEXCEPT { quiesce_rcu_barrier(); }
  * Context: may sleep, as long as a reader prevents reclamation; not in a section (reported), nor in
  *   one of an SRCU domain.  In a callback it does nothing.  May create a thread; where none can be
  *   started it runs the callbacks itself, also below the ceiling.
- * Cost: below the ceiling an addition to a word of the process. */
+ * Cost: below the ceiling a few loads, and sometimes an addition to a word of the process: all
+ *   threads together leave at most a quarter of the ceiling out of it. */
 QUIESCE_PLAIN void rcu_throttle(void) { quiesce_rcu_throttle(); }
 
 QUIESCE_END_DECLS

@@ -43,7 +43,7 @@
 	X(hazptr_helper_tried_late) X(hazptr_owner_unawaited) X(gp_poll_trusts_worker) X(gp_poll_trusts_leader) \
 	X(srcu_poll_trusts_helper) X(thread_once) X(thread_storm) X(pace_stored) X(gp_help_waits) \
 	X(cb_refused_polls) X(cb_worker_tried_once) X(cb_share_left) \
-	X(cb_emptied_unreported) X(cb_reported_once) X(cb_free_unfinished) X(cb_owner_unawaited) \
+	X(cb_emptied_unreported) X(cb_reported_once) X(cb_throttle_unreported) X(cb_free_unfinished) X(cb_owner_unawaited) \
 	X(cb_polled_early) X(cb_ended_busy) X(cb_child_unawaited) X(cb_stopped_unseen) X(cb_backlog_kept) \
 	X(cb_goal_torn)
 

@@ -352,6 +352,19 @@ QUIESCE_COLD void quiesce__throttle(const char *call, uint64_t max_ns, bool safe
 	uncount_throttled(&t.run);
 }
 
+/* True if the sum of garbage needs what the owner of @queue has not reported: a quantum, or bytes that exceed the ceiling with the sum. */
+static bool report_is_due(const struct quiesce__queue *queue)
+{
+	/* Relaxed: settings. */
+	uint64_t bytes = quiesce__queue_bytes(queue) - queue->reported, ceiling = quiesce_load_relaxed(&quiesce__settings.ceiling);
+
+	if (bytes >= quiesce_load_relaxed(&quiesce__queues.report_bytes)) /* Relaxed: a policy. */
+		return true;
+	if (QUIESCE_MUTANT(cb_throttle_unreported))
+		return false;
+	return ceiling && (bytes >= ceiling || quiesce__garbage_above(ceiling - bytes));
+}
+
 void quiesce_rcu_throttle(void)
 {
 	struct quiesce_tls_v1 *self = quiesce__self();
@@ -361,7 +374,7 @@ void quiesce_rcu_throttle(void)
 		return;
 	if (self->state & (QUIESCE_TLS_CALLBACKS | QUIESCE_TLS_IN_HEAP))
 		return;
-	if (self->queue)
+	if (self->queue && report_is_due(self->queue))
 		quiesce__queue_report_own(self->queue);
 	quiesce__jobs_take_steps();
 	if (quiesce_unlikely(!quiesce__worker_runs()) && !quiesce__nothing_queued() && (!quiesce__worker_ensure() || lacks_worker()))

@@ -35,6 +35,7 @@ static const struct pin pins[] = {
 	/* A call costs nearly nothing; the object costs its line, and more, where it is freed. */
 	ALL("retire/call_rcu", 64, TRANSFERS, 0.1), ALL("retire/call_rcu", 64, LOCKED, 0.1), OBJECT("retire/call_rcu", 64, 1.3),
 	ALL("retire/call_rcu", 256, TRANSFERS, 0.1), OBJECT("retire/call_rcu", 256, 1.3),
+	ALL("flood/call_rcu_throttled", 64, TRANSFERS, 0.1), ALL("flood/call_rcu_throttled", 64, LOCKED, 0.1),
 	ALL("retire/kfree_rcu", 64, TRANSFERS, 0.1), OBJECT("retire/kfree_rcu", 64, 1.3),
 	ALL("retire/kfree_rcu", 256, TRANSFERS, 0.1), OBJECT("retire/kfree_rcu", 256, 1.3),
 	ALL("retire/call_hazptr", 64, TRANSFERS, 0.1), ALL("retire/call_hazptr", 64, LOCKED, 0.1), OBJECT("retire/call_hazptr", 64, 2),

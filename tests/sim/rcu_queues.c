@@ -241,6 +241,38 @@ static void setup_throttle_no_worker(void)
 	sim_spawn(throttle_at, (void *)6, "throttled");
 }
 
+/* One object is above the ceiling, and less than a thread reports when it retires; the reader stays until a caller waits for less. */
+static uint64_t reader_inside;
+
+static void read_until_throttled(void *arg)
+{
+	struct quiesce_stats stats = { .backpressure = 0 };
+
+	(void)arg;
+	rcu_read_lock();
+	quiesce_store_relaxed(&reader_inside, (uint64_t)1); /* Relaxed: the other thread only waits for it. */
+	for (; !stats.backpressure; quiesce_get_stats(&stats, sizeof stats))
+		platform_yield();
+	rcu_read_unlock();
+}
+
+static void queue_small_throttled(void *arg)
+{
+	(void)arg;
+	world_wait_change(&reader_inside, 0);
+	retire_sized(world_replace(), check_and_free, 400);
+	rcu_throttle();
+}
+
+static void setup_throttle_small(void)
+{
+	quiesce_set_garbage_ceiling(300);
+	reader_inside = 0;
+	world_begin();
+	sim_spawn(read_until_throttled, NULL, "reader");
+	sim_spawn(queue_small_throttled, NULL, "queuer");
+}
+
 /* A callback that throttles does not wait, because its own thread would have to reclaim. */
 static void throttle_and_free(struct rcu_head *head)
 {
@@ -430,6 +462,8 @@ const struct sim_scenario rcu_queue_scenarios[] = {
 	  .must_see = "a thread that waits for less garbage" },
 	{ .name = "throttle_no_worker", .what = "... without a worker", .setup = setup_throttle_no_worker,
 	  .finish = finish_ceiling },
+	{ .name = "throttle_small", .what = "... of few bytes", .setup = setup_throttle_small, .finish = finish_ceiling,
+	  .must_see = "a thread that waits for less garbage" },
 	{ .name = "throttle_in_callbacks", .what = "... in callbacks, which it does not hold up", .setup = setup_throttle_in_callbacks,
 	  .finish = finish_all_run },
 	{ .name = "kfree", .what = "kfree_rcu(), kfree_rcu_mightsleep()", .setup = setup_kfree, .finish = finish_all_run },
