@@ -239,6 +239,7 @@ void cell_print(const struct cell *c)
 	if (c->workload->floods)
 		json_object_update_new(o, json_pack("{s:f, s:I}", "freed_per_us", (double)c->ops / (double)c->freed_ps * 1000000,
 						    "most_waiting", (json_int_t)c->most_waiting));
+	json_object_set_new(o, "stay_ns", json_integer((json_int_t)(scale_stay_ps / 1000)));
 	json_object_set_new(o, "own", counts_of(c, SCALE_MEASURED));
 	json_object_set_new(o, "library", counts_of(c, SCALE_LIBRARY));
 	json_object_set_new(o, "others", counts_of(c, SCALE_OTHERS));

@@ -24,7 +24,7 @@ bool cell_run_apart(struct cell *cell); /* in a child; false: it has failed */
 void cell_print(const struct cell *cell);
 double cell_per_op(const struct cell *cell, enum scale_group group, enum scale_count count);
 double cell_whole(const struct cell *cell, enum scale_count count); /* with the library's threads, and the wait at the end */
-int cell_check_pins(uint64_t seed);
+int cell_check_pins(uint64_t seed, bool all); /* else without those that depend on the stay of lines */
 int cell_check_shows(const char *name, uint64_t seed);
 
 #endif

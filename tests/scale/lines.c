@@ -27,6 +27,7 @@ struct page { uintptr_t number; struct line lines[PAGE_LINES]; };
 static struct page *pages[NR_PAGES];
 static unsigned int nr_pages;
 unsigned int scale_line_shift = 6;
+uint64_t scale_stay_ps = SCALE_STAY_PS;
 
 static struct page *page_new(uintptr_t number)
 {
@@ -108,7 +109,7 @@ static void miss(struct line *l, bool write, uint64_t *counts)
 	scale.now += cost_of_miss(l, others, counts);
 	/* Reads of one line overlap. */
 	if (write || l->dirty) {
-		l->busy = scale.now + PS_STAY;
+		l->busy = scale.now + scale_stay_ps;
 		l->last = (int16_t)scale.cpu;
 	}
 	if (write) {

@@ -71,6 +71,9 @@ void scale_kernel(uintptr_t at, enum scale_kind kind);
 void scale_kernel_writes(const void *at);
 /* Lines whose addresses differ only below 2^@shift bytes are one, as if they were packed: 6 is the truth. */
 extern unsigned int scale_line_shift;
+/* A line that has arrived stays for so long, in ps, so that its CPU can use it. */
+#define SCALE_STAY_PS 20000u
+extern uint64_t scale_stay_ps;
 
 /* ---- between the files ---- */
 
@@ -84,7 +87,6 @@ extern unsigned int scale_line_shift;
 #define PS_DIRTY 60000u
 #define PS_SOCKET 70000u
 #define PS_UPGRADE 40000u
-#define PS_STAY 20000u
 #define PS_SYSCALL 200000u
 #define PS_SWITCH 1000000u
 #define PS_WAKE 1500000u

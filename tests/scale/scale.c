@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* scale.c - run workloads on the modelled machine, and print what each operation costs.
  *
- *     scale [--seed=N] [--pack=SHIFT] NAME CPUS [CALLERS THREADS READER]
+ *     scale [--seed=N] [--pack=SHIFT] [--stay=NS] NAME CPUS [CALLERS THREADS READER]
  *     scale --list
- *     scale --check                 the limits of pins.c
+ *     scale --check                 the limits of pins.c; with --stay before it, all but those that depend on that
  *     scale --check-shows=NAME      a build with a bad layout breaks the limit of NAME
  *
  * Each measurement has a process of its own, because the library cannot be reset.
@@ -49,10 +49,12 @@ int main(int argc, char **argv)
 			cell.seed = strtoull(argv[i] + 7, NULL, 0);
 		else if (!strncmp(argv[i], "--pack=", 7))
 			scale_line_shift = (unsigned int)atoi(argv[i] + 7);
+		else if (!strncmp(argv[i], "--stay=", 7))
+			scale_stay_ps = strtoull(argv[i] + 7, NULL, 0) * 1000;
 		else if (!strcmp(argv[i], "--list"))
 			list = true;
 		else if (!strcmp(argv[i], "--check"))
-			return cell_check_pins(cell.seed);
+			return cell_check_pins(cell.seed, scale_stay_ps >= SCALE_STAY_PS);
 		else if (!strncmp(argv[i], "--check-shows=", 14))
 			return cell_check_shows(argv[i] + 14, cell.seed);
 		else
@@ -61,7 +63,7 @@ int main(int argc, char **argv)
 	if (list)
 		return cell_list();
 	if (argc - i < 2)
-		scale_fail("usage: scale [--list] [--check] [--seed=N] [--pack=SHIFT] NAME CPUS [CALLERS THREADS READER]");
+		scale_fail("usage: scale [--list] [--check] [--seed=N] [--pack=SHIFT] [--stay=NS] NAME CPUS [CALLERS THREADS READER]");
 	cell.workload = cell_workload(argv[i]);
 	cell.cpus = atoi(argv[i + 1]);
 	cell.threads = cell.callers = cell.cpus;

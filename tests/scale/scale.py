@@ -21,6 +21,7 @@ CPUS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 SHORT = (1, 2, 16)
 SHOWN = (2, 64, 256)
 THREADS = 10000
+STAY, SHORT_STAY = 20, 5 # ns
 READERS = ("idle", "busy", "sleeping")
 
 
@@ -46,9 +47,14 @@ def cells(names, cpus):
             yield (name, max(cpus), 1, THREADS, "idle")
 
 
+def short_stays(todo):
+    """Operations on containers, and retired objects, once more where lines that arrive are soon taken away."""
+    return [(*cell, SHORT_STAY) for cell in todo if cell[0].split("/")[0] in ("retire", "update") and cell[1] in SHOWN[1:]]
+
+
 def measure(program, cell):
-    name, cpus, callers, threads, reader = cell
-    result = subprocess.run([program, name, str(cpus), str(callers), str(threads), reader], capture_output=True, text=True, check=False)
+    name, cpus, callers, threads, reader, *stay = cell
+    result = subprocess.run([program, f"--stay={stay[0] if stay else STAY}", name, str(cpus), str(callers), str(threads), reader], capture_output=True, text=True, check=False)
     if result.returncode:
         raise SystemExit(f"scale: {' '.join(map(str, cell))}: {result.stderr.strip() or result.returncode}")
     return json.loads(result.stdout)
@@ -140,6 +146,25 @@ def of_floods(results, shown):
     return table(rows, ["objects", "CPUs", "threads", "lines of a call", "locked", "time of a call", "called in 1 us", "freed in 1 us", "most waiting"])
 
 
+def of_stays(results):
+    """Operations that move more lines where a line that arrives is taken away at once."""
+    found = {(r["group"] + "/" + r["name"], r["cpus"], r["stay_ns"]): r for r in results if r["group"] in ("retire", "update")}
+    rows = []
+    for name in dict.fromkeys(name for name, _, stay in found if stay == SHORT_STAY):
+        row, differs = [name], False
+        for cpus in SHOWN[1:]:
+            long, short = (found[name, cpus, stay] for stay in (STAY, SHORT_STAY))
+            lines = [r["own"]["transfers"] for r in (long, short)]
+            differs |= lines[1] > 1.2 * lines[0] + 0.1
+            row += [number(lines[0]), number(lines[1]), time(long["ns"]), time(short["ns"])]
+        if differs:
+            rows.append(row)
+    head = ["operation"]
+    for cpus in SHOWN[1:]:
+        head += [f"lines, {cpus} CPUs", f"after {SHORT_STAY} ns", "time", f"after {SHORT_STAY} ns"]
+    return table(rows, head)
+
+
 def find_matplotlib():
     """Continue in the distribution's Python if only that one has the library."""
     system = "/usr/bin/python3"
@@ -199,13 +224,15 @@ def main():
         find_matplotlib()
     results = json.loads(args.earlier.read_text()) if args.earlier else measure_chosen(args)
     shown = SHORT if args.short else SHOWN
-    tables = {"operations": by_cpus(results, shown), "objects": of_objects(results, shown), "waits": of_waits(results), "floods": of_floods(results, shown)}
+    usual = [r for r in results if r["stay_ns"] == STAY]
+    tables = {"operations": by_cpus(usual, shown), "objects": of_objects(usual, shown), "waits": of_waits(usual),
+              "floods": of_floods(usual, shown), "stays": of_stays(results)}
     for body in tables.values():
         print(body, end="\n\n")
     if args.json:
         args.json.write_text(json.dumps(results, indent=1) + "\n")
     if args.picture:
-        picture(results, args.picture)
+        picture(usual, args.picture)
     if args.page:
         write_page(args.page, tables)
 
@@ -216,7 +243,8 @@ def measure_chosen(args):
     chosen = [(name, waits) for name, waits in listed if not args.names or name in args.names or name.split("/")[0] in args.names]
     if not chosen:
         raise SystemExit("scale: no such workload")
-    return measure_all(args.scale, list(cells(chosen, SHORT if args.short else CPUS)))
+    todo = list(cells(chosen, SHORT if args.short else CPUS))
+    return measure_all(args.scale, todo + ([] if args.short else short_stays(todo)))
 
 
 if __name__ == "__main__":
