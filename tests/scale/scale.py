@@ -141,7 +141,7 @@ def of_waits(results):
 def of_floods(results, shown):
     """Callers that do not pause: what a call costs them, how fast all objects are freed, and how many wait."""
     rows = [[r["name"], str(r["cpus"]), str(r["callers"]), number(r["own"]["transfers"]), number(r["own"]["locked"] + r["own"]["fences"]),
-             time(r["ns"]), f"{r['callers'] * 1000 / r['ns']:.0f}", f"{r['freed_per_us']:.1f}", f"{r['most_waiting']} of {r['ops']}"]
+             time(r["ns"]), f"{min(r['callers'], r['cpus']) * 1000 / r['ns']:.0f}", f"{r['freed_per_us']:.1f}", f"{r['most_waiting']} of {r['ops']}"]
             for r in results if r["group"] == "flood" and r["cpus"] in shown]
     return table(rows, ["objects", "CPUs", "threads", "lines of a call", "locked", "time of a call", "called in 1 us", "freed in 1 us", "most waiting"])
 
@@ -234,7 +234,7 @@ def main():
     if args.picture:
         picture(usual, args.picture)
     if args.page:
-        write_page(args.page, tables)
+        write_page(args.page, {name: body for name, body in tables.items() if name != "stays"})
 
 
 def measure_chosen(args):
