@@ -163,7 +163,8 @@ QUIESCE_PLAIN size_t kmem_cache_size(const struct kmem_cache *cache)
  *   constructor.
  * Cost: a restartable sequence on the CPU's own line.  The cache's lock, once for half a sheaf that
  *   is allocated more than freed on a CPU, and a system call for each new slab of 64 KiB.
- *   Without restartable sequences (other CPUs than x86-64 and arm64, full fences) a lock of the CPU's sheaf.
+ *   Without restartable sequences (other CPUs than x86-64 and arm64, arm64 with
+ *   the kernels 6.19 and 7.0, full fences) a lock of the CPU's sheaf.
  * Misuse: @cache is NULL: SIGSEGV at address 0, as the inlined code loads from there; calls of the
  *   library and debug builds report it (QUIESCE_MISUSE_NULL), as they do for each call with a cache.
  * Return: the object; NULL: no memory.

@@ -10,37 +10,35 @@
 
 #define MOST_PACE_MS 10000u
 
-static uint64_t read_clock(clockid_t clock)
+uint64_t urcu_now_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(clock, &now);
+	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-uint64_t urcu_now_ns(void)
-{
-	return read_clock(CLOCK_MONOTONIC);
-}
-
-static struct timespec time_of(uint64_t ns)
-{
-	return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
-}
-
+#ifdef QUIESCE_URCU_SEM_CLOCKWAIT
 bool urcu_await_until(sem_t *sem, uint64_t ns)
 {
-#ifdef QUIESCE_URCU_SEM_CLOCKWAIT
-	struct timespec until = time_of(ns);
+	struct timespec until = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
 
 	return !sem_clockwait(sem, CLOCK_MONOTONIC, &until);
-#else
-	uint64_t now = urcu_now_ns();
-	struct timespec until = time_of(read_clock(CLOCK_REALTIME) + (ns > now ? ns - now : 0));
-
-	return !sem_timedwait(sem, &until); /* It returns early or late if this clock is set meanwhile. */
-#endif
 }
+#else
+/* sem_timedwait() goes by a clock that can be set, for any time, so the semaphore is polled. */
+bool urcu_await_until(sem_t *sem, uint64_t ns)
+{
+	static const struct timespec turn = { .tv_nsec = 1000000 };
+
+	while (sem_trywait(sem)) {
+		if (urcu_now_ns() >= ns)
+			return false;
+		nanosleep(&turn, NULL);
+	}
+	return true;
+}
+#endif
 
 uint64_t urcu_pace_ns = 10000000u;
 

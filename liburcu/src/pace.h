@@ -11,8 +11,7 @@ extern uint64_t urcu_pace_ns; /* liburcu's pause, or that of QUIESCE_URCU_PACE_M
 
 /* The time of a clock that is never set. */
 uint64_t urcu_now_ns(void);
-/* Waits for a post until @ns at most.  Returns true if the semaphore was posted.  It may return false before @ns where the C library
- * waits for semaphores by a clock that can be set. */
+/* Waits for a post until @ns at most.  Returns true if the semaphore was posted. */
 bool urcu_await_until(sem_t *sem, uint64_t ns);
 
 #endif

@@ -4,7 +4,7 @@
 
 Each operation is compiled to AArch64 with one instruction for a read-modify-write, and
 with two.  The accesses and fences have to be those of to_a64.py in their order; where
-its weakest form has LDAPR, the compiler may have LDAR, which is stronger.
+it has LDAPR, the compiler may have LDAR, which is stronger.
 
 usage: check_a64.py --include DIR [--compiler CC ...]
 Exit status: 0, 1 the code differs, 77 no compiler."""

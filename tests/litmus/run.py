@@ -117,8 +117,13 @@ def weakenings(paths):
 
 
 def weakened_programs(mutant, path):
+    """The programs in which a witness may be; none if they are too many."""
     with open(path) as f:
-        return to_a64.programs(weaken(f.read(), mutant), to_a64.LLSC)
+        text = weaken(f.read(), mutant)
+    try:
+        return to_a64.programs(text, to_a64.LLSC, everywhere=True)
+    except to_a64.TooMany:
+        return []
 
 
 def arm_list():
@@ -175,7 +180,7 @@ def find_herd(args):
     return ["herd7"] if shutil.which("herd7") else None
 
 
-def judge(herd, case, tmp, number):
+def judge(herd, case, tmp, number, seconds=300):
     paths = [os.path.join(tmp, "%d-%d.litmus" % (number, i)) for i in range(len(case.texts))]
     for path, text in zip(paths, case.texts):
         with open(path, "w") as f:
@@ -183,7 +188,7 @@ def judge(herd, case, tmp, number):
     models = {"rc11": ["-model", "rc11.cat"], "aarch64": ["-speedcheck", "fast"]}
     ours = ["-I", MODEL, "-conf", os.path.join(MODEL, case.model + ".cfg")]
     try:
-        out = subprocess.run(herd + models.get(case.model, ours) + paths, capture_output=True, text=True, timeout=300)
+        out = subprocess.run(herd + models.get(case.model, ours) + paths, capture_output=True, text=True, timeout=seconds)
     except (OSError, subprocess.TimeoutExpired) as e:
         return "error: %s" % e
     # The first number counts executions that fulfil "exists".
@@ -194,12 +199,15 @@ def judge(herd, case, tmp, number):
 
 
 def find_witness(herd, mutant, paths, tmp, number):
-    """The line of arm.list for LABEL:kind."""
-    for path in paths:
-        for i, program in enumerate(weakened_programs(mutant, path)):
-            verdict = judge(herd, Case("", [program], "", "aarch64"), tmp, number)
+    """The line of arm.list for LABEL:kind.  Files with few programs come first, and none that takes long is a witness."""
+    programs = {path: weakened_programs(mutant, path) for path in paths}
+    for path in sorted(paths, key=lambda path: len(programs[path])):
+        for i, program in enumerate(programs[path]):
+            verdict = judge(herd, Case("", [program], "", "aarch64"), tmp, number, seconds=5)
             if verdict == "Sometimes":
                 return "%s\t%s\t%d" % (mutant, os.path.basename(path)[:-len(".litmus")], i)
+            if "timed out" in verdict:
+                break
             if verdict != "Never":
                 raise ValueError("%s with %s: %s" % (path, mutant, verdict))
     return mutant + "\t-\t-"
@@ -213,7 +221,8 @@ def write_arm_list(herd, paths):
     with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         lines = list(pool.map(lambda x: find_witness(herd, x[1], files[x[1]], tmp, x[0]), enumerate(sorted(files))))
     with open(ARM_LIST, "w") as f:
-        f.write("# SPDX-License-Identifier: MIT\n# Written by run.py --arm-list: a weakened LABEL:kind, and the program in which Arm's model shows it, if there is one:\n")
+        f.write("# SPDX-License-Identifier: MIT\n")
+        f.write("# Written by run.py --arm-list: a weakened LABEL:kind, and the program in which Arm's model shows it, if there is one:\n")
         f.write("# the file, and the number of the program among those of to_a64.py.\n")
         f.writelines(line + "\n" for line in lines)
     print("litmus: %d weakenings, of which Arm's model shows %d" % (len(lines), sum(not line.endswith("-") for line in lines)))

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: MIT
 """to_a64.py - compile litmus files of our dialect to AArch64, as gcc compiles atomic.h, for Arm's own model to judge.
 
-There are two forms.  LSE has one instruction for a read-modify-write, and LDAR for
-an acquire.  LLSC is the weakest code that a compiler makes: LDAXR and STLXR, and
-LDAPR for an acquire.  The final condition demands that each STXR succeeds.
+There are two forms.  LSE has one instruction for a read-modify-write, and LLSC has two,
+LDAXR and STLXR; the final condition demands that each STLXR succeeds.  An acquire is
+LDAPR in both, the weaker of the two that compilers make.
 
 A light fence is no instruction.  A heavy fence is the kernel's membarrier, spelled out: a full fence,
-an interrupt to each thread that has a light fence, and a full fence.  An interrupt is a full fence of
+an interrupt to each other thread, and a full fence.  An interrupt is a full fence of
 its thread, between two loads and stores that order it with the caller.  It may come at any
-place, so a file becomes one program for each combination of places; in full mode, one program."""
+place, so a file becomes one program for each combination of places; in full mode, one program.
+To show that an outcome cannot be, it is enough to interrupt the threads that have a light fence."""
 import itertools
 import math
 import re
 
-PLACES = 700  # programs of one file at most
+PROGRAMS = 1000  # A file has at most so many.
 OTHER = "99"  # a constant of the sources, which differs from all numbers of the file
+
+
+class TooMany(ValueError):
+    """The interrupts have too many combinations of places."""
 
 
 class Form:
@@ -22,21 +27,21 @@ class Form:
         self.name, self.acquire, self.one_step = name, acquire, one_step
 
 
-LSE = Form("LSE", "LDAR", True)
+LSE = Form("LSE", "LDAPR", True)
 LLSC = Form("LLSC", "LDAPR", False)
 
 
 class Thread:
     """The registers and the code of one thread.  The code is a list of lines, and of None for each place of an interrupt."""
 
-    def __init__(self, number, parameters, body):
+    def __init__(self, number, parameters, body, everywhere):
         self.number, self.code, self.labels = number, [], 0
         self.address, self.wanted = {}, {}
         self.used = {int(n) for n in re.findall(r"\br(\d+)\b", body)}
         for name in parameters:
             self.address[name] = self.register()
         self.scratch = self.register()
-        self.light = "quiesce_fence_light(" in body
+        self.interrupted = everywhere or "quiesce_fence_light(" in body
 
     def register(self):
         free = next(n for n in range(31) if n not in self.used)
@@ -57,12 +62,12 @@ class Thread:
 
 
 class Compiler:
-    def __init__(self, text, form):
+    def __init__(self, text, form, everywhere):
         self.form, self.heavies = form, 0
         body = text[text.index("\n *)\n") + 5:]
         self.start, self.condition = re.match(r"\{(.*?)\}\n(?:.*\n)*?exists (\(.*\))\s*$", body, re.S).groups()
         parts = re.findall(r"^P(\d+)\(([^)]*)\)\n\{\n(.*?)^\}\n", body, re.M | re.S)
-        self.threads = [Thread(int(n), re.findall(r"\*\s*(\w+)", parameters), code) for n, parameters, code in parts]
+        self.threads = [Thread(int(n), re.findall(r"\*\s*(\w+)", parameters), code, everywhere) for n, parameters, code in parts]
         for thread, part in zip(self.threads, parts):
             tokens = re.findall(r"\s*(if \([^()]*\)|else|[{}]|[^{};]+;)", part[2])
             self.block(thread, [t for t in tokens if not t.startswith("int ")])
@@ -222,7 +227,7 @@ class Compiler:
 
     def fence_heavy(self, thread, _, label):
         self.heavies += 1
-        interrupted = [t for t in self.threads if t.light and t is not thread]
+        interrupted = [t for t in self.threads if t.interrupted and t is not thread]
         thread.emit("DMB SY")
         for t in interrupted:
             thread.emit("MOV W%d,#1" % thread.scratch, "STR W%d,%s" % (thread.scratch, thread.at(self.flag("ipi", t))))
@@ -248,12 +253,12 @@ class Compiler:
     def programs(self):
         """Yield the programs, one for each combination of places of the interrupts, and for each order of those at one place."""
         owners = {int(name[3]): t for t in self.threads for name in t.address if re.fullmatch(r"ipi\d\d", name)}
-        pairs = [(t, h) for h in owners for t in self.threads if t.light and t is not owners[h]]
+        pairs = [(t, h) for h in owners for t in self.threads if t.interrupted and t is not owners[h]]
         handlers = [(t, self.interrupt(t, h)) for t, h in pairs]
         choices = [[i for i, line in enumerate(t.code) if line is None] for t, _ in pairs]
-        if math.prod(map(len, choices)) * math.factorial(len(pairs)) > PLACES:
-            raise ValueError("too many programs")
-        programs = {}  # a set in the order of its making
+        if math.prod(map(len, choices)) * math.factorial(len(pairs)) > PROGRAMS:
+            raise TooMany
+        programs = {}
         for places in itertools.product(*choices):
             interrupts = [(t, place, lines) for (t, lines), place in zip(handlers, places)]
             programs.update(dict.fromkeys(map(self.render, itertools.permutations(interrupts))))
@@ -278,5 +283,6 @@ class Compiler:
         return "\n".join(out) + "\nexists (" + " /\\ ".join(["(" + condition + ")"] + wanted) + ")\n"
 
 
-def programs(text, form):
-    return list(Compiler(text, form).programs())
+def programs(text, form, everywhere=False):
+    """The programs of a file; @everywhere: all other threads are interrupted, even those without a light fence."""
+    return list(Compiler(text, form, everywhere).programs())

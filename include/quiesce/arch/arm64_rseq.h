@@ -6,10 +6,12 @@
  *   acquire  ldar or ldapr.  Where the next load takes its address from the loaded word, that
  *            dependency orders the two, and only the second is an acquire.
  *   release  the store that commits is stlr.
- *   the heavy fence  needs nothing of a sequence: it interrupts each CPU, and the interrupt is both a
- *            full fence and a restart.  A sequence that has committed before the interrupt has its
- *            store, plain or not, before the end of the heavy fence; any other begins anew, and loads
- *            everything after the interrupt (docs/ordering.md).
+ *   the heavy fence  needs nothing of a sequence.  A sequence that has committed before the interrupt
+ *            has its store, plain or not, before the end of the heavy fence.  After any other one the
+ *            light fence follows the interrupt, and so does all that it orders.  The heavy fence
+ *            restarts no sequence, so what a sequence has loaded may be older than the interrupt; a
+ *            word that sequences must not find open any more is closed by quiesce_fence_restart()
+ *            (docs/ordering.md).
  */
 #ifndef QUIESCE_ARCH_ARM64_RSEQ_H
 #define QUIESCE_ARCH_ARM64_RSEQ_H

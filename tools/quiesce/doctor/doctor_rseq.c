@@ -41,9 +41,10 @@ struct race {
 		     "adrp x16, 3b\n\t"                                                                 \
 		     "add x16, x16, :lo12:3b\n\t"                                                       \
 		     "str x16, [%[area], #8]\n\t"                                                       \
-		     "cbz %w[bare], 1f\n\t"                                                             \
-		     "str xzr, [%[area], #8]\n"                                                         \
 		     "1:\n\t"                                                                           \
+		     "cbz %w[bare], 8f\n\t"                                                             \
+		     "str xzr, [%[area], #8]\n"                                                         \
+		     "8:\n\t"                                                                           \
 		     "ldr x16, [%[slot]]\n\t"                                                           \
 		     "cbnz x16, 6f\n\t"                                                                 \
 		     "mov w17, %[stay]\n"                                                               \
@@ -74,10 +75,11 @@ struct race {
 		     ".popsection\n\t"                                                                  \
 		     "leaq 3b(%%rip), %%rax\n\t"                                                        \
 		     "movq %%rax, %%fs:8(%[area])\n\t"                                                  \
-		     "testl %[bare], %[bare]\n\t"                                                       \
-		     "jz 1f\n\t"                                                                        \
-		     "movq $0, %%fs:8(%[area])\n"                                                       \
 		     "1:\n\t"                                                                           \
+		     "testl %[bare], %[bare]\n\t"                                                       \
+		     "jz 7f\n\t"                                                                        \
+		     "movq $0, %%fs:8(%[area])\n"                                                       \
+		     "7:\n\t"                                                                           \
 		     "cmpq $0, (%[slot])\n\t"                                                           \
 		     "jne %l[taken]\n\t"                                                                \
 		     "movl %[stay], %%ecx\n"                                                            \
