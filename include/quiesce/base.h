@@ -16,7 +16,7 @@
 /* The number that headers pass to the library when a thread registers, and when the counters of an
  * object are opened.  It changes with every change of a structure that inline code accesses; if
  * that is an exported object, its name changes, too: then an old program does not even load. */
-#define QUIESCE_LAYOUT 0x51000004u
+#define QUIESCE_LAYOUT 0x51000005u
 
 #if !defined(__SIZEOF_POINTER__) || __SIZEOF_POINTER__ != 8
 #error "quiesce needs a 64-bit CPU: the reader's state is one 64-bit word that must not tear"

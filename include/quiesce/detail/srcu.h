@@ -21,7 +21,7 @@ struct srcu_struct {
 	uint64_t requests[2];         /* to readers that leave an index */
 	struct quiesce_percpu percpu; /* counts entered and left, of both indexes */
 	const char *name;             /* name in reports */
-	uint64_t pad[2];              /* padding: the private part has cache lines of its own, after five words that steps write */
+	uint64_t pad[7];              /* padding: the private part has cache lines of its own */
 	struct quiesce__srcu_space {
 		uint64_t words[53];
 	} __attribute__((__may_alias__)) space; /* private; all zero at first */
