@@ -130,17 +130,28 @@ static void fork_while_callers_lead(void **state)
 static struct shazptr_guard guards[MANY];
 static int nr_guards;
 
-/* Claim without further memory until that many guards are fallback guards. */
+/* Claim without further memory until that many guards are fallback guards; these come last in @guards.  A thread that moves to another CPU
+ * may find a slot between two of them. */
 static void exhaust(int nr_fallback)
 {
+	struct shazptr_guard fallback[2];
+	int nr = 0;
+
 	guards[nr_guards] = shazptr_acquire(&object[nr_guards]);
 	nr_guards++;
 	filter_now("mprotect=ENOMEM");
-	while (stats_now().fallback_guards < (uint64_t)nr_fallback) {
+	while (nr < nr_fallback) {
+		uint64_t before = stats_now().fallback_guards;
+		struct shazptr_guard guard = shazptr_acquire(&object[nr_guards]);
+
 		must(nr_guards < MANY);
-		guards[nr_guards] = shazptr_acquire(&object[nr_guards]);
-		nr_guards++;
+		if (stats_now().fallback_guards > before)
+			fallback[nr++] = guard;
+		else
+			guards[nr_guards++] = guard;
 	}
+	for (int i = 0; i < nr; i++)
+		guards[nr_guards++] = fallback[i];
 }
 
 static void clear_all(void)
