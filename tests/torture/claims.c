@@ -10,7 +10,6 @@
  */
 #include <quiesce/shazptr.h>
 
-#include <getopt.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,12 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "perturbed.h"
 #include "slots/slots.h"
 
 #define WORKERS 20 /* the first ones get a line of their own, the others claim near their CPU */
 #define MAX_HELD 10
 #define MAILBOXES 16
-#define DEFAULT_RATE 20
 
 /* Counters have one writer each and are read when it has been joined; flags order nothing. */
 static struct worker {
@@ -318,31 +317,15 @@ static int run(double seconds)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = { { "seconds", required_argument, NULL, 's' },
-						 { "mutant", required_argument, NULL, 'm' },
-						 { "perturb", required_argument, NULL, 'p' },
-						 { NULL, 0, NULL, 0 } };
-	const char *mutant = NULL;
-	double seconds = 2;
+	struct perturbed_options options;
 
-	quiesce_perturb_rate = DEFAULT_RATE;
-	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-		switch (c) {
-		case 's': seconds = atof(optarg); break;
-		case 'm': mutant = optarg; break;
-		case 'p': quiesce_perturb_rate = (unsigned int)atoi(optarg); break;
-		default: return 2;
-		}
-	}
-	if (quiesce_mutant_set(mutant)) {
-		fprintf(stderr, "unknown mutant %s\n", mutant);
+	if (!perturbed_options(&options, argc, argv))
 		return 2;
-	}
 	if (quiesce_slots() == QUIESCE_SLOTS_THREAD || quiesce_fence() != QUIESCE_FENCE_LIGHT) {
 		fprintf(stderr, "no restartable sequences in use here\n");
-		if (mutant)
+		if (options.mutant)
 			return 77;
 	}
-	alarm((unsigned int)seconds + 30); /* a hang ends in a crash */
-	return run(seconds);
+	alarm((unsigned int)options.seconds + 30); /* a hang ends in a crash */
+	return run(options.seconds);
 }

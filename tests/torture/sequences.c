@@ -9,7 +9,6 @@
 #include <quiesce/percpu_ref.h>
 #include <quiesce/slab.h>
 
-#include <getopt.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,11 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "perturbed.h"
 #include "slots/slots.h"
 
 #define THREADS 16
 #define MAX_HELD 12
-#define DEFAULT_RATE 20
 
 /* The owner is behind what the cache may overwrite in a free object. */
 struct object {
@@ -168,26 +167,10 @@ static int run(double seconds)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = { { "seconds", required_argument, NULL, 's' },
-						 { "mutant", required_argument, NULL, 'm' },
-						 { "perturb", required_argument, NULL, 'p' },
-						 { NULL, 0, NULL, 0 } };
-	const char *mutant = NULL;
-	double seconds = 2;
+	struct perturbed_options options;
 
-	quiesce_perturb_rate = DEFAULT_RATE;
-	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-		switch (c) {
-		case 's': seconds = atof(optarg); break;
-		case 'm': mutant = optarg; break;
-		case 'p': quiesce_perturb_rate = (unsigned int)atoi(optarg); break;
-		default: return 2;
-		}
-	}
-	if (quiesce_mutant_set(mutant)) {
-		fprintf(stderr, "unknown mutant %s\n", mutant);
+	if (!perturbed_options(&options, argc, argv))
 		return 2;
-	}
 	cache = kmem_cache_create("sequences", sizeof(struct object), 0, SLAB_TYPESAFE_BY_RCU, construct);
 	if (!cache || percpu_ref_init(&ref, on_release, 0)) {
 		fprintf(stderr, "no memory\n");
@@ -195,9 +178,9 @@ int main(int argc, char **argv)
 	}
 	if (!quiesce_shazptr_v1.rseq) {
 		fprintf(stderr, "no restartable sequences in use here\n");
-		if (mutant)
+		if (options.mutant)
 			return 77;
 	}
-	alarm((unsigned int)seconds + 30); /* a hang ends in a crash */
-	return run(seconds);
+	alarm((unsigned int)options.seconds + 30); /* a hang ends in a crash */
+	return run(options.seconds);
 }
