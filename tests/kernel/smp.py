@@ -162,11 +162,13 @@ def guest(name, cpus, before, cases, **more):
 
 
 def sparse(possible, ids, seconds):
-    """Most CPUs of this guest are never started, and a few with high numbers are: each costs what any CPU costs."""
+    """Most CPUs of this guest are never started, and a few with high numbers are: each costs what any CPU costs.
+
+    One CPU boots: a kernel that rewrites its own code while another CPU runs it often dies under TCG.
+    """
     last, wanted = max(ids), ",".join(str(cpu) for cpu in [0] + sorted(ids))
     before = f"""C=/sys/devices/system/cpu
 for cpu in {' '.join(map(str, ids))}; do echo 1 >$C/cpu$cpu/online || exit 19; done
-echo 0 >$C/cpu1/online || exit 19
 export ALL={wanted} SETS='{last} 0,{min(ids)} {",".join(map(str, sorted(ids)))}' PLUGGED='{last} {min(ids)}'"""
     by_cpu = ("slots", "cpu_id")
     cases = [Case("CPUs are online", 10, "online", wanted),
@@ -175,20 +177,23 @@ export ALL={wanted} SETS='{last} 0,{min(ids)} {",".join(map(str, sorted(ids)))}'
     cases += [torture("percpu_ref", seconds, name="torture percpu_ref on the last CPU", before=("only", last)),
               torture("percpu_rwsem", seconds, name="torture percpu_rwsem while CPUs go and come", before=("beside", "plug", 2)),
               torture("shazptr", seconds, name="torture shazptr while its CPUs are changed", before=("moved",)), *controls()]
-    return guest("few CPUs with high numbers", possible, before, cases, append="maxcpus=2")
+    return guest("few CPUs with high numbers", possible, before, cases, append="maxcpus=1")
 
 
 def many(cpus, seconds, threads):
     """All CPUs of this guest are online at first."""
     before = f"export ALL=0-{cpus - 1} SETS='{cpus - 1} 0,{cpus // 2} {cpus // 2}-{cpus - 1}' PLUGGED='{cpus - 1} {cpus - 2} {cpus // 2}'"
-    readers = f"--readers={cpus}"
     cases = [Case("CPUs are online", 10, "online", f"0-{cpus - 1}"), Case("doctor", 280, "tools/quiesce", "doctor"),
              Case(f"{threads} threads", 600, "tests/torture/many_threads", f"--threads={threads}")]
-    cases += [torture(kind, seconds, readers) for kind in TYPES]
-    cases += [torture(kind, seconds, readers, name=f"torture {kind} while CPUs go and come", before=("beside", "plug", 2))
+
+    def full(kind, **more):
+        """Readers of SRCU also sleep: a wait for as many as there are CPUs takes so long that a run would prove nothing."""
+        return torture(kind, seconds, f"--readers={4 if kind == 'srcu' else cpus}", **more)
+
+    cases += map(full, TYPES)
+    cases += [full(kind, name=f"torture {kind} while CPUs go and come", before=("beside", "plug", 2))
               for kind in ("rcu", "srcu", "percpu_rwsem", "shazptr")]
-    cases += [torture(kind, seconds, readers, name=f"torture {kind} while its CPUs are changed", before=("moved",))
-              for kind in ("srcu", "percpu_ref", "hazptr")]
+    cases += [full(kind, name=f"torture {kind} while its CPUs are changed", before=("moved",)) for kind in ("srcu", "percpu_ref", "hazptr")]
     cases += [torture("rcu", seconds, "--readers=8", name="torture rcu on the last CPU", before=("only", cpus - 1)), *controls()]
     return guest("many CPUs, which go and come", cpus, before, cases)
 
@@ -215,7 +220,7 @@ def plugged(possible, wanted, budget, seconds):
     cases = [Case(f"at least {wanted} CPUs come", 2 * budget, "most", wanted, budget), Case("doctor", 600, "tools/quiesce", "doctor")]
     cases += [noticed(kind, before=("everywhere",)) for kind in BUSTED]
     cases += list(crossed(seconds, CROSSED[:3]))
-    return guest("CPUs that are brought up later", possible, "", cases, append="maxcpus=2", memory=4096)
+    return guest("CPUs that are brought up later", possible, "", cases, append="maxcpus=1", memory=4096)
 
 
 def short():
