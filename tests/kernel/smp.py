@@ -71,8 +71,8 @@ beside() { # FUNCTION CALLS COMMAND...: calls the function again and again while
 	echo "$change: $calls calls, the command ended with $status"
 	[ $status -eq 0 ] && [ $calls -ge $wanted ]
 }
-plug() { # CPUs go and come back
-	down $PLUGGED && up $PLUGGED
+plug() { # CPUs go and come back; each change stops all CPUs, so that the command needs pauses to get on
+	down $PLUGGED && sleep 0.5 && up $PLUGGED && sleep 0.5
 }
 most() { # CPUS SECONDS: brings CPUs up from the last to the first while there is time for it; at least so many have to be online
 	end=$(($(cut -d. -f1 /proc/uptime) + $2))

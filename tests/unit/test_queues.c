@@ -178,7 +178,8 @@ static void a_chain_goes_on(void **state)
 	call_rcu(&first->rcu, run_link);
 	wait_until(flag_get(&nr_links) == N);
 	rcu_barrier();
-	assert_in_range(last_rests - first_rests, 0, N / 2);
+	if (!getenv("TEST_SLOWER")) /* in an emulator passes are dear, and the worker rests after those */
+		assert_in_range(last_rests - first_rests, 0, N / 2);
 }
 
 #define TIMES 50

@@ -289,9 +289,9 @@ static void callers_share_grace_periods(void **state)
 
 	(void)state;
 	stop_the_worker();
-	for (int i = 0; i < 10; i++)
-		shared += share_round();
-	assert_int_not_equal(shared, 0);
+	for (int i = 0; i < 100 && !shared; i++) /* in an emulator the leader is late in most rounds */
+		shared = share_round();
+	assert_true(shared);
 }
 
 static void one_membarrier_per_grace_period(void **state)
