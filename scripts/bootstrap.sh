@@ -25,6 +25,7 @@ run  ! cmd:ninja ninja-build
 run  ! cmd:meson meson
 run  ! pc:jansson libjansson-dev
 run  ! file:/usr/include/xxhash.h libxxhash-dev
+run  - dpkg:systemtap-sdt-dev systemtap-sdt-dev
 run  - pc:liburcu liburcu-dev
 run  - pc:ck libck-dev
 run  - cmd:g++ g++
@@ -68,6 +69,7 @@ deb  ! cmd:lintian lintian
 deb  - cmd:mmdebstrap mmdebstrap
 ci   - cmd:mmdebstrap mmdebstrap
 ci   - cmd:gdb gdb
+ci   - cmd:bpftrace bpftrace
 kernel ! cmd:gcc gcc
 kernel ! lib:c libc6-dev
 kernel ! cmd:make make

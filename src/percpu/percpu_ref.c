@@ -33,6 +33,7 @@
  */
 #include "percpu.h"
 
+#include "platform/probe.h"
 #include "runtime/run.h"
 
 #include <quiesce/percpu_ref.h>
@@ -262,6 +263,7 @@ static void to_atomic(struct percpu_ref *ref, uint64_t state, uint64_t more)
 	bool biased = begin_atomic(ref, state);
 	uint64_t early = QUIESCE_MUTANT(ref_sum_before_fence) ? sum_words(ref) : 0;
 
+	quiesce_probe(ref_switch, ref, 0, biased);
 	if (biased)
 		fence_atomic();
 	end_atomic(ref, !biased ? 0 : QUIESCE_MUTANT(ref_sum_before_fence) ? early : last_sum(ref), more);
@@ -293,6 +295,7 @@ static void to_percpu(struct percpu_ref *ref, uint64_t more)
 {
 	uint64_t state = may_be_percpu(ref) ? 0 : QUIESCE_REF_ATOMIC;
 
+	quiesce_probe(ref_switch, ref, 1, !state);
 	if (QUIESCE_MUTANT(ref_words_open_early))
 		open_words(ref, state);
 	if (!state && !is_biased(quiesce_load_relaxed(&ref->count))) { /* Relaxed: I3. */

@@ -36,6 +36,7 @@
  */
 #include "percpu_rwsem.h"
 
+#include "platform/probe.h"
 #include "rcu_sync.h"
 #include "runtime/waitq.h"
 
@@ -177,7 +178,7 @@ static bool spin_in_queue(const struct percpu_rw_semaphore *sem, struct quiesce_
 	return w->ahead < quiesce__percpu_nr_sets(&sem->percpu) && quiesce__wait_spin_for(is_granted, w, QUIESCE_SPIN_NS, deadline);
 }
 
-/* Wait until @w is granted the lock; false if @deadline came first.  Readers sleep on one shared word, so that one
+/* Sleep until @w is granted the lock; false if @deadline came first.  Readers sleep on one shared word, so that one
  * wake-up serves all: a wake-up for each of them would let the woken readers take the waker's CPU. */
 static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w, uint64_t deadline)
 {
@@ -213,6 +214,18 @@ static bool wait_in_queue(struct percpu_rw_semaphore *sem, struct quiesce__rwsem
 			return false;
 		deadline = PLATFORM_FOREVER; /* the thread that dequeued @w grants it the lock, or has done so */
 	}
+}
+
+/* Wait until @w is granted the lock; false if @deadline came first. */
+static bool wait_for_lock(struct percpu_rw_semaphore *sem, struct quiesce__rwsem_waiter *w, uint64_t deadline)
+{
+	uint64_t since = quiesce_probe_clock(queue_wait_end);
+	bool granted;
+
+	quiesce_probe(queue_wait_begin, sem, w->writer);
+	granted = wait_in_queue(sem, w, deadline);
+	quiesce_probe(queue_wait_end, sem, w->writer, granted, quiesce_probe_since(since));
+	return granted;
 }
 
 /* ---- readers ---- */
@@ -252,7 +265,7 @@ static bool queue_reader(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	}
 	enqueue(sem, &w);
 	quiesce__unlock(&sem->lock);
-	return wait_in_queue(sem, &w, deadline);
+	return wait_for_lock(sem, &w, deadline);
 }
 
 void quiesce__rwsem_set_idle(struct rcu_sync *rss, bool idle)
@@ -348,16 +361,19 @@ static bool drain(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	if (QUIESCE_MUTANT(rwsem_no_drain) || quiesce__wait_spin_for(is_drained, sem, drain_spin_ns(sem), deadline))
 		return true;
 	p.start = platform_now_ns();
+	quiesce_probe(drain_begin, sem);
 	for (;;) {
 		uint64_t ns = time_until(deadline, STALL_CHECK_NS);
 		uint32_t value = quiesce__waitq_prepare(word);
+		bool drained;
 
 		/* One check per wake-up is enough: readers that enter, find block and back out may be in the next
 		 * sum. */
-		if (!inside(sem))
-			return true;
-		if (!ns)
-			return false;
+		drained = !inside(sem);
+		if (drained || !ns) {
+			quiesce_probe(drain_end, sem, drained, platform_now_ns() - p.start);
+			return drained;
+		}
 		platform_futex_wait(word, value, ns);
 		if (quiesce__wait_policy_take_report(&p, platform_now_ns()))
 			quiesce__rwsem_report_drain(sem, deadline != PLATFORM_FOREVER, &p);
@@ -385,7 +401,7 @@ static bool begin_write(struct percpu_rw_semaphore *sem, uint64_t deadline)
 	else if (deadline)
 		enqueue(sem, &w);
 	quiesce__unlock(&sem->lock);
-	if (!ours && (!deadline || !wait_in_queue(sem, &w, deadline)))
+	if (!ours && (!deadline || !wait_for_lock(sem, &w, deadline)))
 		return false;
 	quiesce_store_relaxed(&sem->owner_tid, quiesce__tid()); /* Relaxed: for reports. */
 	/* PW1: full, pairs with PW1 in quiesce__percpu_down_read_until() */

@@ -7,6 +7,7 @@
  * CB4, CB7  see pass.c
  * CB9  see worker.c
  */
+#include "platform/probe.h"
 #include "runtime/helper.h"
 #include "queue.h"
 #include "rcu.h"
@@ -345,11 +346,14 @@ static void uncount_throttled(struct quiesce__run *run)
 QUIESCE_COLD void quiesce__throttle(const char *call, uint64_t max_ns, bool safe_point)
 {
 	struct throttle_wait t = { .call = call, .max_ns = max_ns, .safe_point = safe_point };
+	uint64_t since = quiesce_probe_clock(throttle_end);
 
 	quiesce__count(backpressure);
+	quiesce_probe(throttle_begin, call, quiesce__garbage_rcu());
 	count_throttled(&t);
 	quiesce__run(&t.run, throttle_in_run, uncount_throttled);
 	uncount_throttled(&t.run);
+	quiesce_probe(throttle_end, call, quiesce_probe_since(since));
 }
 
 /* True if the sum of garbage needs what the owner of @queue has not reported: a quantum, or bytes that exceed the ceiling with the sum. */

@@ -28,6 +28,7 @@
 
 #include "garbage.h"
 #include "platform/owned.h"
+#include "platform/probe.h"
 #include "runtime/wait_policy.h"
 
 #define FORCE_NORMAL_NS 50000u
@@ -390,10 +391,20 @@ static bool scan_for_longer(struct wait *w)
 	return false;
 }
 
+static QUIESCE_COLD void probe_holdout(const struct wait *w)
+{
+	struct holdout h = first_holdout(w);
+
+	quiesce_probe(reader_found, h.tid, h.others, w->number);
+	(void)h; /* without probes */
+}
+
 static void wait_for_readers(struct wait *w)
 {
 	start_clock(w);
 	request_all(w);
+	if (quiesce_probe_listens(reader_found))
+		probe_holdout(w);
 	if (!scan_for_longer(w))
 		while (!scan(w)) {
 			sleep_once(w);

@@ -30,6 +30,7 @@
  * CB8  again set, then lock tried              | lock released, then again read
  * OF1, OF2, OF3  see queue.c
  */
+#include "platform/probe.h"
 #include "queue.h"
 #include "rcu.h"
 #include "reclaim.h"
@@ -382,11 +383,13 @@ static uint64_t pass_begin(void)
 	quiesce_store_relaxed(&quiesce__worker.prompt, 0);
 	/* CB7: full, pairs with CB7 in quiesce__pass_wait() */
 	quiesce_xchg(CB7, &quiesce__pass.begun, number);
+	quiesce_probe(pass_begin, number);
 	return number;
 }
 
 static void pass_end(uint64_t number, bool callbacks)
 {
+	quiesce_probe(pass_end, number, callbacks, work.max_taken);
 	if (callbacks || QUIESCE_MUTANT(cb_barrier_any_pass))
 		/* CB4: release, pairs with CB4 in pass_ran() */
 		quiesce_store_release(CB4, &quiesce__pass.ran_callbacks, number);

@@ -44,6 +44,7 @@
  */
 #include "rcu.h"
 
+#include "platform/probe.h"
 #include "reclaim.h"
 #include "runtime/overdue.h"
 
@@ -243,15 +244,17 @@ static void hand_over(uint64_t number)
 
 static void gp_lead(enum quiesce__urgency urgency, const char *call)
 {
-	uint64_t number;
+	uint64_t number, since = quiesce_probe_clock(gp_end);
 
 	quiesce__rcu_scan_by(platform_now_ns() + quiesce__readers_nr() * SCAN_NS);
+	quiesce_probe(gp_begin, call, urgency);
 	number = gp_advance();
 	if (QUIESCE_MUTANT(gp_completed_early))
 		quiesce_store_relaxed(&state.completed, number);
 	quiesce__holdouts_wait(number, urgency, call);
 	/* Followers are completed before the hand-over, so that one that calls again at once shares the next grace period. */
 	gp_complete(number);
+	quiesce_probe(gp_end, call, number, quiesce_probe_since(since));
 	hand_over(number);
 }
 

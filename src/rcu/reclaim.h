@@ -5,6 +5,7 @@
 
 #include <quiesce/rcu.h>
 
+#include "platform/probe.h"
 #include "runtime/gate.h"
 
 /* ---- for other parts of the library ---- */
@@ -85,7 +86,9 @@ extern struct quiesce__reclaimer quiesce__reclaimer[QUIESCE_RECLAIMERS_MAX];
 static inline void quiesce__pass_call(struct quiesce__reclaimer *me, struct rcu_head *head)
 {
 	quiesce_store_relaxed(&me->func, (uintptr_t)head->func); /* Relaxed: for reports. */
+	quiesce_probe(callback_begin, head, head->func);
 	head->func(head);
+	quiesce_probe(callback_end, head);
 	quiesce__init(); /* the callback may have forked without the library's handlers, and this be the child */
 }
 

@@ -7,6 +7,7 @@
  */
 #include "report.h"
 
+#include "platform/probe.h"
 #include "readers.h"
 #include "run.h"
 
@@ -174,6 +175,7 @@ void quiesce__report_end(struct quiesce__report *r)
 	void (*hook)(const struct quiesce_report *) = quiesce_load_acquire(RU3, &report_hook);
 
 	r->reported.text = r->text;
+	quiesce_probe(report, r->reported.kind, r->reported.call, r->text);
 	if (hook)
 		call_hook(hook, r);
 	else

@@ -23,6 +23,7 @@
  * SH6, SH8  see shazptr.c
  */
 #include "shazptr.h"
+#include "platform/probe.h"
 #include "runtime/overdue.h"
 #include "runtime/thread.h"
 
@@ -321,7 +322,9 @@ static void wait_for(struct quiesce__waiter *me, bool thread_only)
 	quiesce__count(shazptr_blocked);
 	me->tid = quiesce__tid();
 	me->start = platform_now_ns();
+	quiesce_probe(object_wait_begin, me->address, me->call);
 	wait_in_queue(me, thread_only);
+	quiesce_probe(object_wait_end, me->address, platform_now_ns() - me->start);
 }
 
 /* The caller has scanned already, so no scan of its own comes first; the leader executes the fence for this waiter. */

@@ -17,6 +17,7 @@
  */
 #include "slab.h"
 
+#include "platform/probe.h"
 #include "rcu/reclaim.h"
 
 #include <quiesce/hazptr.h>
@@ -173,6 +174,7 @@ static void *refill(struct quiesce__cache *cache)
 		}
 		left -= nr;
 	}
+	quiesce_probe(slab_refill, cache, cache->batch - left);
 	return object;
 }
 

@@ -39,6 +39,7 @@
  */
 #include "srcu.h"
 
+#include "platform/probe.h"
 #include "rcu/garbage.h"
 #include "runtime/wait_policy.h"
 #include "runtime/waitq.h"
@@ -429,9 +430,14 @@ bool quiesce__srcu_exists(const struct srcu_struct *ssp, const char *call)
 
 static void synchronize(struct srcu_struct *ssp, const char *what, bool expedited)
 {
+	uint64_t since;
+
 	if (!quiesce__srcu_exists(ssp, what) || quiesce__srcu_wait_is_misuse(ssp, what))
 		return;
+	since = quiesce_probe_clock(srcu_wait_end);
+	quiesce_probe(srcu_wait_begin, ssp, what);
 	quiesce__srcu_wait(ssp, what, expedited);
+	quiesce_probe(srcu_wait_end, ssp, what, quiesce_probe_since(since));
 	quiesce__jobs_take_steps();
 }
 

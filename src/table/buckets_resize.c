@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "platform/probe.h"
 #include "runtime/core.h"
 #include "rcu/reclaim.h"
 
@@ -51,6 +52,7 @@ static void finish_resize(struct quiesce__table *table, struct quiesce__buckets 
 		quiesce__lock(&array->lock);
 	quiesce__lock(&next->lock);
 	table_switch(table, next);
+	quiesce_probe(resize_end, table, lines_of(next));
 	maintain_size(table, next);
 	quiesce__unlock(&next->lock);
 	if (!locked)
@@ -325,6 +327,7 @@ static int resize(struct quiesce__table *table, struct quiesce__buckets *array, 
 		return 0;
 	}
 	(void)quiesce_fetch_add_relaxed(&table->resizes, (uint64_t)1); /* Relaxed: a statistic. */
+	quiesce_probe(resize_begin, table, lines_of(array), lines);
 	if (!QUIESCE_MUTANT(table_resize_inherited))
 		quiesce_store_relaxed(&array->queued, quiesce__resize_parked() + 1); /* Relaxed: no thread finds it parked. */
 	call_rcu(&array->rcu, resize_rest);
