@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #define QUIESCE_VERSION_MAJOR 0
-#define QUIESCE_VERSION_MINOR 2
-#define QUIESCE_VERSION "0.2.0"
+#define QUIESCE_VERSION_MINOR 3
+#define QUIESCE_VERSION "0.3.0"
 
 /* The number that headers pass to the library when a thread registers, and when the counters of an
  * object are opened.  It changes with every change of a structure that inline code accesses; if

@@ -384,7 +384,7 @@ QUIESCE_API void quiesce_get_stats(struct quiesce_stats *ret_stats, size_t size)
  *   -EDEADLK: in a section of RCU or a callback, after the misuse hook. */
 QUIESCE_API int quiesce_shutdown(uint64_t timeout_ns);
 
-/** quiesce_version - return the version of the library that is loaded, such as "0.2.0". */
+/** quiesce_version - return the version of the library that is loaded, such as "0.3.0". */
 QUIESCE_API const char *quiesce_version(void);
 
 QUIESCE_END_DECLS
