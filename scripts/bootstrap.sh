@@ -70,6 +70,7 @@ deb  - cmd:mmdebstrap mmdebstrap
 ci   - cmd:mmdebstrap mmdebstrap
 ci   - cmd:gdb gdb
 ci   - cmd:bpftrace bpftrace
+ci   - cmd:abidiff abigail-tools
 kernel ! cmd:gcc gcc
 kernel ! lib:c libc6-dev
 kernel ! cmd:make make
