@@ -7,6 +7,8 @@
 export ASAN_OPTIONS="quarantine_size_mb=512 detect_stack_use_after_return=1 strict_string_checks=1 abort_on_error=0"
 export UBSAN_OPTIONS="print_stacktrace=1"
 suites="unit linear cases liburcu examples"
+# The forms for debugging have the code of the others, and more.
+without "$fences|$cpp_twice, (gcc|clang)"
 for compiler in clang-19 ${CI_LONG:+gcc}; do
 	with "$compiler" || { skip "$compiler is not installed"; continue; }
 	# With gcc the flags of an addition of a thread-local offset are tested for zero, but the linker may

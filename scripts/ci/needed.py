@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""needed.py BUILD SUITE...: the targets that the tests of these suites need; tests of `build` may install, so they need all products."""
+"""needed.py [--tests] [--without PATTERN] BUILD SUITE...: the targets that the tests of these suites need, or with --tests their names.
+
+Tests of `build` may install, so they need all products.  Tests whose names have the pattern are left out.
+"""
+import argparse
 import json
 import os
+import re
 import subprocess
-import sys
 
 
 def introspect(build, what):
@@ -12,8 +16,18 @@ def introspect(build, what):
 
 
 def main():
-    build, suites = os.path.realpath(sys.argv[1]), {f"quiesce:{suite}" for suite in sys.argv[2:]}
-    tests = [test for test in introspect(build, "--tests") if suites & set(test["suite"])]
+    args = argparse.ArgumentParser()
+    args.add_argument("--tests", action="store_true")
+    args.add_argument("--without", default="")
+    args.add_argument("build", type=os.path.realpath)
+    args.add_argument("suite", nargs="+")
+    opt = args.parse_args()
+    build, suites = opt.build, {f"quiesce:{suite}" for suite in opt.suite}
+    tests = [test for test in introspect(build, "--tests")
+             if suites & set(test["suite"]) and not (opt.without and re.search(opt.without, test["name"]))]
+    if opt.tests:
+        print(*sorted({test["name"] for test in tests}), sep="\n")
+        return
     wanted = {target for test in tests for target in test["depends"]}
     if any("quiesce:build" in test["suite"] for test in tests):
         print("product")
