@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # README's first commands, as a new user types them, in a bare root of Debian; then the other tests on this machine.
 #
-# Where no root can be made, everything runs on this machine.  The root gets the commit, not the work tree.
+# Where no root can be made, everything runs on this machine.  The root gets the commit, not the work tree.  It sees the clone at the path
+# that it has here, so that its build serves this stage and later ones, if the work tree is that commit.
 . "$(dirname "$0")/lib.sh"
 . scripts/fresh-root.sh
 with gcc
@@ -28,7 +29,7 @@ in_time() {
 # typed NAME COMMAND: run it as a user of the root, in the clone; its output goes to $CI_BUILD/NAME.out, its seconds to $took.
 typed() {
 	local start=$SECONDS rc
-	in_root "$root" sh -c "cd quiesce && $2" >"$CI_BUILD/$1.out" 2>&1
+	in_root_too=$clone in_root "$root" sh -c "cd '$clone' && $2" >"$CI_BUILD/$1.out" 2>&1
 	rc=$?
 	took=$((SECONDS - start))
 	return $rc
@@ -47,11 +48,15 @@ run_as_user() {
 test_as_user() {
 	typed make-test "make test"
 	grep -E ' SKIP( |$)' "$CI_BUILD/make-test.out" | sed "s/^/test: skipped: /"
-	python3 scripts/ci/failures.py "$root/quiesce/build" | sed "s/^/test: FAILED: /"
+	python3 scripts/ci/failures.py "$clone/build" | sed "s/^/test: FAILED: /"
 	read -r p f s <<<"$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$/\1 \2 \3/p' "$CI_BUILD/make-test.out" | tail -n 1)"
 	[ -n "${s:-}" ] || { tail -n 40 "$CI_BUILD/make-test.out"; return 1; }
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	echo "test: make test: $p passed, $f failed, $s skipped"
+}
+
+no_warnings() {
+	! grep -hF "warning: " "$CI_BUILD"/make-{run,test}.out
 }
 
 newcomer() {
@@ -62,14 +67,29 @@ newcomer() {
 	why=$(fresh_root "$root/root") || return 1
 	root=$root/root
 	echo "test: a bare root took $((SECONDS - start)) s"
-	git clone -q . "$root/quiesce"
+	clone=$newcomer
+	same_as . || clone=$root/quiesce
+	git clone -q . "$clone"
 	step "apt-get install make git" in_root "$root" sh -c 'apt-get update -q && apt-get install -y make git' >"$CI_BUILD/make-git.out" || return 0
 	step "make run" run_as_user && step "make run in the promised time, and a half" in_time run $took
 	step "make test" test_as_user && step "make test in the promised time, and a half" in_time test $took
 }
 
-rm -rf "$plain"
+# Meson searches anew for what the root did not have.
+taken_over() {
+	plain=$newcomer/build
+	{ meson configure --clearcache "$plain" && meson setup --reconfigure "$plain"; } >"$CI_BUILD/gcc.log" 2>&1 && return
+	tail -40 "$CI_BUILD/gcc.log"
+	return 1
+}
+
+rm -rf "$plain" "$newcomer" "$CI_BUILD"/make-{run,test}.out
+plain=$CI_BUILD/gcc
 if newcomer; then
+	step "no warnings in the fresh root" no_warnings
+	if [ -f "$newcomer/build/build.ninja" ]; then
+		step "the build of the fresh root is taken over" taken_over || { rm -rf "$newcomer"; plain=$CI_BUILD/gcc; }
+	fi
 	# `make test` installs no second compiler: the tests that use one are run here.  What `quiesce run` prints was checked by run_as_user,
 	# and the stage `model` has Spin.
 	step "build with gcc" plain_build --suites "slow clang" || finish
