@@ -38,7 +38,7 @@ def series(version):
 
 
 class Library:
-    """What a description or a shared library says of its names: soname, {symbol: version}."""
+    """The names in a description or a shared library: soname, {symbol: version}."""
 
     def __init__(self, path):
         self.path = path
