@@ -22,6 +22,7 @@
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/percpu.h>
+#include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>

@@ -25,6 +25,8 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 
+#include "later_cleanup.h"
+
 #include <linux/shazptr.h>
 
 #include "ktap.h"
@@ -168,7 +170,7 @@ static bool test_protect(void)
 	return good;
 }
 
-#ifdef DEFINE_LOCK_GUARD_1
+#ifdef DEFINE_CLASS
 static bool test_scopes(void)
 {
 	bool good;
@@ -184,6 +186,39 @@ static bool test_scopes(void)
 	good &= slot_value() == 0;
 	preempt_enable();
 	return good;
+}
+
+/* The body runs, and its end clears the slot, whatever @ptr looks like. */
+static bool scope_clears(const void *ptr)
+{
+	int bodies = 0;
+	bool good;
+
+	OPTIMIZER_HIDE_VAR(ptr);
+	preempt_disable();
+	{
+		guard(shazptr)(ptr);
+
+		good = slot_value() == (unsigned long)ptr;
+	}
+	good &= slot_value() == 0;
+	scoped_guard(shazptr, ptr)
+		bodies++;
+	good &= slot_value() == 0;
+	/* A value that is left would make every later wait hang. */
+	WRITE_ONCE(raw_cpu_ptr(&shazptr_slots)->value, 0);
+	preempt_enable();
+	return good && bodies == 1;
+}
+
+static bool test_scope_of_wildcard(void)
+{
+	return scope_clears(SHAZPTR_WILDCARD);
+}
+
+static bool test_scope_of_null(void)
+{
+	return scope_clears(NULL);
 }
 #endif
 
@@ -366,8 +401,10 @@ static const struct {
 	{ "slots go from empty to address to wildcard and back", test_slot_states },
 	{ "NULL protects nothing and is not waited for", test_null },
 	{ "protect and tryprotect", test_protect },
-#ifdef DEFINE_LOCK_GUARD_1
+#ifdef DEFINE_CLASS
 	{ "guard and scoped_guard", test_scopes },
+	{ "guard and scoped_guard of the wildcard", test_scope_of_wildcard },
+	{ "guard and scoped_guard of NULL", test_scope_of_null },
 #endif
 	{ "a guard blocks its updater until it is cleared", test_guard_blocks, true },
 	{ "the scan thread knows what is waited for", test_scan_knows_address, true },

@@ -267,10 +267,22 @@ struct shazptr_stats {
 
 void shazptr_get_stats(struct shazptr_stats *stats);
 
-#ifdef DEFINE_LOCK_GUARD_1
-DEFINE_LOCK_GUARD_1(shazptr, const void,
-		    _T->guard = shazptr_acquire(_T->lock),
-		    shazptr_clear(_T->guard), struct shazptr_guard guard)
+#ifdef DEFINE_CLASS
+/*
+ * guard(shazptr)(ptr) and scoped_guard(shazptr, ptr).  The class is not one of
+ * cleanup.h's lock guards: their end of scope skips, by version of the kernel,
+ * NULL and all that looks like an error, which SHAZPTR_WILDCARD does.
+ */
+DEFINE_CLASS(shazptr, struct shazptr_guard, shazptr_clear(_T), shazptr_acquire(ptr),
+	     const void *ptr)
+
+static __maybe_unused const bool class_shazptr_is_conditional;
+
+/* It is not NULL, so that scoped_guard() always runs its body. */
+static inline void *class_shazptr_lock_ptr(struct shazptr_guard *guard)
+{
+	return guard;
+}
 #endif
 
 #endif /* _LINUX_SHAZPTR_H */
