@@ -170,6 +170,27 @@ static bool test_protect(void)
 	return good;
 }
 
+/* A pointer that changes all the time: no attempt succeeds, and the wildcard protects. */
+static bool test_protect_changing(void)
+{
+	char *gp = &object, *none = NULL;
+	struct shazptr_guard guard;
+	bool good;
+
+	preempt_disable();
+	good = __shazptr_protect(&guard, &gp, 0) == &object && slot_value() == ~0UL;
+	shazptr_clear(guard);
+	good &= slot_value() == 0;
+	good &= !__shazptr_protect(&guard, &none, 0) && slot_value() == 0;
+	shazptr_clear(guard);
+	/* An attempt that succeeds does not take the wildcard. */
+	good &= __shazptr_protect(&guard, &gp, 1) == &object;
+	good &= slot_value() == (unsigned long)&object;
+	shazptr_clear(guard);
+	preempt_enable();
+	return good;
+}
+
 #ifdef DEFINE_CLASS
 static bool test_scopes(void)
 {
@@ -401,6 +422,7 @@ static const struct {
 	{ "slots go from empty to address to wildcard and back", test_slot_states },
 	{ "NULL protects nothing and is not waited for", test_null },
 	{ "protect and tryprotect", test_protect },
+	{ "protect takes the wildcard when its attempts are used up", test_protect_changing },
 #ifdef DEFINE_CLASS
 	{ "guard and scoped_guard", test_scopes },
 	{ "guard and scoped_guard of the wildcard", test_scope_of_wildcard },

@@ -49,6 +49,15 @@
 #include <linux/cleanup.h>
 #endif
 
+/*
+ * Readers store to a slot while a scan may mark it.  A
+ * compare-and-exchange that takes a lock, as these CPUs have it, loses the store.
+ */
+#if defined(CONFIG_SMP) && (defined(CONFIG_PARISC) || defined(CONFIG_SPARC32) || \
+			    (defined(CONFIG_ARC) && !defined(CONFIG_ARC_HAS_LLSC)))
+#error "hazard pointers need a compare-and-exchange in which no plain store of a CPU gets lost"
+#endif
+
 #ifdef QUIESCE_MUTANTS
 #include "../../mutants.h"
 #else
@@ -221,27 +230,44 @@ static __always_inline bool __shazptr_same(unsigned long a, unsigned long b)
 	__second;									\
 })
 
+/* shazptr_protect() takes the wildcard after so many attempts. */
+#define SHAZPTR_ATTEMPTS 4
+
+/* shazptr_protect() does this with SHAZPTR_ATTEMPTS. */
+#define __shazptr_protect(guard, gp, attempts)						\
+({											\
+	struct shazptr_guard *__pguard = (guard);					\
+	typeof(gp) __pgp = (gp);							\
+	typeof(**__pgp) __kernel *__ptr;						\
+	int __left = (attempts);							\
+											\
+	do {										\
+		if (unlikely(!__left--)) {						\
+			*__pguard = shazptr_acquire(SHAZPTR_WILDCARD);			\
+			__ptr = (typeof(**__pgp) __kernel __force *)READ_ONCE(*__pgp);	\
+			if (!__ptr) {							\
+				shazptr_clear(*__pguard);				\
+				__pguard->slot = SHAZPTR_GUARD_NESTED;			\
+			}								\
+			break;								\
+		}									\
+		__ptr = shazptr_tryprotect(__pguard, __pgp);				\
+	} while (unlikely(!__ptr) && READ_ONCE(*__pgp));				\
+	__ptr;										\
+})
+
 /**
  * shazptr_protect() - load a pointer and protect its object
  * @guard: address of the guard
  * @gp: address of the pointer
  *
- * Tries again as long as the pointer changes.
+ * Tries again if the pointer changes, but not without end, since preemption is
+ * disabled: after some attempts it protects all objects by the wildcard.
  *
  * Context: as shazptr_acquire().
  * Return: the pointer; NULL only if it was NULL, and then the guard is empty.
  */
-#define shazptr_protect(guard, gp)							\
-({											\
-	struct shazptr_guard *__pguard = (guard);					\
-	typeof(gp) __pgp = (gp);							\
-	typeof(**__pgp) __kernel *__ptr;						\
-											\
-	do {										\
-		__ptr = shazptr_tryprotect(__pguard, __pgp);				\
-	} while (unlikely(!__ptr) && READ_ONCE(*__pgp));				\
-	__ptr;										\
-})
+#define shazptr_protect(guard, gp) __shazptr_protect(guard, gp, SHAZPTR_ATTEMPTS)
 
 void synchronize_shazptr(const void *ptr);
 
