@@ -54,19 +54,7 @@
 
 #include <linux/shazptr.h>
 
-#define PAUSE_MIN_NS (20 * NSEC_PER_USEC)
-#define PAUSE_MAX_NS (10 * NSEC_PER_MSEC)
-/* A waiter helps if there was no scan for this long. */
-#define HELP_JIFFIES max(HZ / 10, 1)
-
-static int skip_synchronize_self_scan;
-module_param(skip_synchronize_self_scan, int, 0644);
-MODULE_PARM_DESC(skip_synchronize_self_scan,
-		 "Leave the first scan to the scan thread, which spares callers a walk over all CPUs");
-
-static uint stall_timeout = 21;
-module_param(stall_timeout, uint, 0644);
-MODULE_PARM_DESC(stall_timeout, "Report a wait after so many seconds, and after twice as many again; 0: never");
+#include "shazptr_local.h"
 
 #ifdef QUIESCE_MUTANTS
 DEFINE_MUTANTS(SHAZPTR_MUTANTS, shazptr_planted);
@@ -113,7 +101,7 @@ struct blocker {
 
 static struct {
 	struct llist_head queued;	/* any CPU adds; the scan takes all */
-	struct task_struct *thread;
+	struct task_struct *thread;	/* NULL until the module is initialised */
 
 	struct mutex lock;		/* guards all fields below; waiters rarely take it */
 	struct list_head waiting;
@@ -462,6 +450,19 @@ static bool may_sleep(void)
 	return !IS_ENABLED(CONFIG_PREEMPT_COUNT) || preemptible();
 }
 
+/*
+ * A wait without the scan thread.  It may be long where readers protect the
+ * address again and again.
+ */
+static void spin_until_unblocked(unsigned long ptr)
+{
+	while (any_slot_blocks(ptr)) {
+		cpu_relax();
+		if (may_sleep())
+			cond_resched();
+	}
+}
+
 /**
  * synchronize_shazptr() - wait until all guards of an address that existed at the call have ended
  * @ptr: the address, unlinked before the call; NULL returns at once
@@ -469,9 +470,11 @@ static bool may_sleep(void)
  * Waits for guards of @ptr and for nested ones (the wildcard) on any CPU.
  * It does not wait for guards that begin later, however many there are.
  *
- * Context: Process; may sleep.  Not under a guard.  Works while tasks are frozen.
+ * Context: Process; may sleep.  Not under a guard.  Works while tasks are frozen, and,
+ * where it is compiled into the kernel, also before it is initialised: it polls then.
  * Cost: a barrier and one load for each possible CPU; if a guard is in the way,
- * a wake-up of the scan thread and a sleep.  No interrupt is sent.
+ * a wake-up of the scan thread and a sleep.  No reader's CPU is interrupted, but a
+ * wake-up of a thread on an idle CPU is an interrupt there.
  */
 void synchronize_shazptr(const void *ptr)
 {
@@ -485,10 +488,10 @@ void synchronize_shazptr(const void *ptr)
 		/* SK1: full, pairs with SK1 in shazptr_acquire() */
 		smp_mb();
 	}
-	if (WARN_ONCE(!may_sleep(), "shazptr: a wait where sleeping is forbidden\n")) {
+	if (WARN_ONCE(!may_sleep(), "shazptr: a wait where sleeping is forbidden\n") ||
+	    !READ_ONCE(scan.thread)) {
 		/* A late return is better than an early one. */
-		while (any_slot_blocks((unsigned long)ptr))
-			cpu_relax();
+		spin_until_unblocked((unsigned long)ptr);
 	} else if (READ_ONCE(skip_synchronize_self_scan) || any_slot_blocks((unsigned long)ptr)) {
 		shazptr_wait(ptr);
 	}
@@ -536,18 +539,36 @@ static void shazptr_free(void)
 	kvfree(scan.blockers);
 }
 
+/*
+ * Publishes the thread under the lock: a waiter that finds it, and takes the
+ * lock to help, finds the arrays as well.
+ */
+static int __init start_scan_thread(void)
+{
+	struct task_struct *thread = kthread_run(shazptr_scan_thread, NULL, "shazptr_scan");
+
+	if (IS_ERR(thread))
+		return PTR_ERR(thread);
+	mutex_lock(&scan.lock);
+	WRITE_ONCE(scan.thread, thread);
+	mutex_unlock(&scan.lock);
+	return 0;
+}
+
 static int __init shazptr_init(void)
 {
+	int err;
+
 	scan.views = kvcalloc(nr_cpu_ids, sizeof(*scan.views), GFP_KERNEL);
 	scan.blockers = kvcalloc(nr_cpu_ids, sizeof(*scan.blockers), GFP_KERNEL);
 	if (!scan.views || !scan.blockers) {
 		shazptr_free();
 		return -ENOMEM;
 	}
-	scan.thread = kthread_run(shazptr_scan_thread, NULL, "shazptr_scan");
-	if (IS_ERR(scan.thread)) {
+	err = early ? 0 : start_scan_thread();
+	if (err) {
 		shazptr_free();
-		return PTR_ERR(scan.thread);
+		return err;
 	}
 	debugfs = debugfs_create_dir("shazptr", NULL);
 	debugfs_create_file("stats", 0444, debugfs, NULL, &stats_fops);
@@ -558,7 +579,8 @@ static int __init shazptr_init(void)
 static void __exit shazptr_exit(void)
 {
 	debugfs_remove(debugfs);
-	kthread_stop(scan.thread);
+	if (scan.thread)
+		kthread_stop(scan.thread);
 	shazptr_free();
 }
 

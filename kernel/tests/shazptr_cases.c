@@ -10,6 +10,8 @@
  *	insmod shazptr_test.ko misuse=1
  *		In a build with QUIESCE_DEBUG=1 the log has "a guard with preemption enabled"
  *		and, in any build, "a wait where sleeping is forbidden".
+ *	insmod shazptr.ko early=1; insmod shazptr_test.ko early=1
+ *		In a build with QUIESCE_DEBUG=1: waits as before the module is initialised.
  *	echo freezer > /sys/power/pm_test; insmod shazptr_test.ko frozen=1
  *	echo mem > /sys/power/state; rmmod shazptr_test
  *		A thread waits all the time, also while the scan thread is frozen; KTAP at removal.
@@ -32,7 +34,8 @@
 #include "ktap.h"
 #include "shazptr_readers.h"
 
-static bool stall, misuse, frozen;
+static bool early, stall, misuse, frozen;
+module_param(early, bool, 0444);
 module_param(stall, bool, 0444);
 module_param(misuse, bool, 0444);
 module_param(frozen, bool, 0444);
@@ -538,11 +541,26 @@ static void stop_waiting(void)
 	ktap_case(stats.helped > 0, "waiters scanned while the scan thread was frozen");
 }
 
+/* There is no scan thread: the waiter polls by itself. */
+static void run_early(void)
+{
+	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
+	ktap_start(3);
+	ktap_case(run_test(test_guard_blocks), "before init a guard blocks its updater");
+	ktap_case(run_test(test_wildcard_blocks_all),
+		  "before init the wildcard blocks every updater");
+	ktap_case(run_test(test_others_pass),
+		  "before init a guard does not block other updaters");
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
 static int __init shazptr_test_init(void)
 {
 	if (frozen)
 		return start_waiting();
-	if (stall)
+	if (early)
+		run_early();
+	else if (stall)
 		hold_long();
 	else if (misuse)
 		do_wrong();

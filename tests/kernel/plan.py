@@ -126,8 +126,10 @@ def reports(kernel):
               "insmod shazptr_test.ko stall=1; insmod hazptr_test.ko stall=1\n", kind="says", append="nohz=off", wanted=(
                   r"shazptr: synchronize_shazptr\(\w+\) by shazptr_wait/\d+ waits for \d+ ms", r"for a guard on CPU \d",
                   r"hazptr: .*callback note_long .*is protected for", r"hazptr: synchronize_hazptr\(\w+\) by hazptr_wait/\d+"))
-    yield Row("misuse reports", kernel, UNIT_FILES, load() +
+    early = "insmod shazptr.ko early=1 && insmod shazptr_test.ko early=1 && rmmod shazptr_test && rmmod shazptr || exit 10\n"
+    yield Row("misuse reports", kernel, UNIT_FILES, early + load() +
               "insmod shazptr_test.ko misuse=1; insmod hazptr_test.ko misuse=1\n", kind="says", build="debug", wanted=(
+                  *(rf"(?<!not )ok {i} before init" for i in (1, 2, 3)),
                   "shazptr: a guard with preemption enabled", "shazptr: a wait where sleeping is forbidden",
                   "hazptr: a slot given back twice", "hazptr: a slot cleared that is not allocated",
                   "hazptr: a context ends with slots taken"))

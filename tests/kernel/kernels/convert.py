@@ -125,6 +125,7 @@ def main():
     write(lockdep, convert_lockdep(unconverted(lockdep)))
     write(makefile, unconverted(makefile) + MAKE)
     write(os.path.join(locking, "lockdep_shazptr.c"), builtin(read(os.path.join(ours, "shazptr.c"))))
+    write(os.path.join(locking, "shazptr_local.h"), read(os.path.join(ours, "shazptr_local.h")))
     write(os.path.join(locking, "quiesce/linux/shazptr.h"), read(os.path.join(ours, "include/linux/shazptr.h")))
     return 0
 
