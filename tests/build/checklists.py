@@ -68,6 +68,7 @@ NOT_OF_A_PRIMITIVE = {
     "tests/kernel/*": "the kernel's percpu_ref",
     "docs/kernel.md": "the kernel's percpu_ref",
     "docs/figures/run.json": "written by `make figures`",
+    "tests/build/abi/*": "written at a release",
     "docs/performance.md": "written by `make figures`",
     "docs/design/shazptr.md": "an example of a call that restarts sequences",
     "include/quiesce/detail/percpu.h": "what it is built on",
