@@ -21,6 +21,7 @@
 #	make install         the library and the tool, not the tests: PREFIX=..., /usr/local if nothing else was said; DESTDIR=...
 #	make uninstall       what the last `make install` has installed
 #	make dist            the tarball of a release, tried where there is no git: $(BUILD)/meson-dist
+#	make release-check   what is missing for a release; exit status 1 if that is anything
 #	make deb             packages for Debian, tried in a fresh root: $(BUILD)/deb; packaging/debian/README.md
 #	make clean
 
@@ -99,6 +100,10 @@ uninstall:
 dist: bootstrap-test $(BUILD)/build.ninja
 	@MESON="$(MESON)" scripts/dist.sh $(BUILD)
 
+release-check: bootstrap-run $(BUILD)/build.ninja
+	@ninja -C $(BUILD) product >/dev/null
+	@python3 scripts/release-check.py --library "$$(readlink -f $(BUILD)/src/libquiesce.so)"
+
 deb: bootstrap-deb $(BUILD)/build.ninja
 	@MESON="$(MESON)" scripts/deb.sh $(BUILD)
 
@@ -112,4 +117,4 @@ bootstrap-%:
 $(BUILD)/build.ninja: | bootstrap-run
 	@$(MESON) setup $(BUILD)
 
-.PHONY: all run report figures scale test test-release test-environments test-kernel test-smp test-arm64 test-kernel-lockdep mutants random-mutants linear bench-rust install uninstall dist deb clean
+.PHONY: all run report figures scale test test-release test-environments test-kernel test-smp test-arm64 test-kernel-lockdep mutants random-mutants linear bench-rust install uninstall dist release-check deb clean

@@ -7,7 +7,8 @@ set -eu
 build=$1
 meson=${MESON:-meson}
 version=$("$meson" introspect --projectinfo "$build" | sed 's/.*"version": "\([^"]*\)".*/\1/')
-grep -q "^## $version" CHANGELOG.md || { echo "dist: CHANGELOG.md has no section $version" >&2; exit 1; }
+# Between releases the first section is "Unreleased"; make release-check demands the version's.
+grep -qE "^## ($version|Unreleased)" CHANGELOG.md || { echo "dist: CHANGELOG.md has no section $version" >&2; exit 1; }
 "$meson" dist -C "$build" --no-tests --formats xztar
 tarball=$build/meson-dist/quiesce-$version.tar.xz
 
