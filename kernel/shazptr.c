@@ -17,8 +17,11 @@
  *     address is taken for the same guard, and marked in its turn.  Nested
  *     guards do not change a wildcard, so if its mark is lost the slot holds
  *     another guard.
- * S4  So a waiter outlasts at most two guards of each CPU, whatever readers do,
- *     and a CPU needs two words here for any number of waiters.
+ * S4  So a waiter outlasts at most four guards of each CPU, whatever readers do:
+ *     the one that it finds; the one that has taken its place, with the same
+ *     value, when the slot is marked; one that is under a wildcard when the mark
+ *     is lost, and looks like that; and the one in its place when the wildcard is
+ *     marked.  A CPU needs two words here for any number of waiters.
  *
  *	slot		scan n		reader		scan n+1	reader		n+2
  *	p		p -> p'		p' -> *		* -> *'		*' -> 0 -> p	p
@@ -305,7 +308,7 @@ static void release(struct waiter *waiter)
 
 static void report(struct waiter *waiter)
 {
-	unsigned int i;
+	unsigned int i, shown = 0;
 
 	pr_warn("synchronize_shazptr(%p) by %s/%d waits for %llu ms\n", (void *)waiter->ptr,
 		waiter->task->comm, task_pid_nr(waiter->task),
@@ -313,9 +316,12 @@ static void report(struct waiter *waiter)
 	for (i = 0; i < scan.nr_blockers; i++) {
 		struct blocker *blocker = &scan.blockers[i];
 
-		if (blocker->since <= waiter->since && blocks(blocker->ptr, waiter->ptr))
-			pr_warn("  for a guard on CPU %u%s\n", blocker->cpu,
-				__shazptr_is_wildcard(blocker->ptr) ? ", the wildcard" : "");
+		if (blocker->since > waiter->since || !blocks(blocker->ptr, waiter->ptr))
+			continue;
+		pr_warn("  for a guard on CPU %u%s\n", blocker->cpu,
+			__shazptr_is_wildcard(blocker->ptr) ? ", the wildcard" : "");
+		if (shown++ < SHOWN_MAX)
+			stall_show_cpu(blocker->cpu);
 	}
 	sched_show_task(waiter->task);
 }
@@ -565,6 +571,7 @@ static int __init shazptr_init(void)
 		shazptr_free();
 		return -ENOMEM;
 	}
+	stall_init();
 	err = early ? 0 : start_scan_thread();
 	if (err) {
 		shazptr_free();
@@ -581,6 +588,7 @@ static void __exit shazptr_exit(void)
 	debugfs_remove(debugfs);
 	if (scan.thread)
 		kthread_stop(scan.thread);
+	stall_exit();
 	shazptr_free();
 }
 

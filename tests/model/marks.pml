@@ -8,6 +8,7 @@
  *
  * Oracle: the object is not freed while a guard that found it goes on.
  * Settings: LIVE: guards begin again and again, an accepting cycle is a waiter that never returns (weak fairness).
+ *   BOUND=N: as many guards as they like, to two levels; the waiter outlasts at most N outermost guards.
  * Wrong forms, of safety (of kernel/mutants.h where they have a name):
  *   STORES       a nested guard stores the wildcard, although it may be there by now, and marked
  *   LOST_MARK    lost_mark
@@ -18,6 +19,8 @@
  * and of progress, with LIVE:
  *   NO_MARKS     equal values are taken for the same guard
  *   ALWAYS       a wildcard is always the same guard
+ * and of the number of guards, with BOUND=4:
+ *   LESS         the bound is three
  *
  * Source: kernel/include/linux/shazptr.h shazptr_acquire held = READ_ONCE(*slot) ; !held ; smp_store_release(slot, (unsigned long)ptr) ; SHAZPTR_GUARD_NESTED ; __shazptr_is_wildcard(held) ; try_cmpxchg(slot, &held, (unsigned long)SHAZPTR_WILDCARD)
  * Source: kernel/include/linux/shazptr.h shazptr_clear !(guard.slot & SHAZPTR_GUARD_NESTED) ; smp_store_release((unsigned long *)guard.slot, 0UL)
@@ -54,6 +57,20 @@ mtype step[LEVELS];
 byte address[LEVELS], held[LEVELS];
 bool nested[LEVELS], uses[LEVELS];
 bool unlinked, freed, queued, joined;
+
+#ifdef BOUND
+/* Outermost guards that the waiter was delayed by: a scan found them in its way, or a mark hit them. */
+bool fresh; /* the present one is not counted */
+byte outlasted;
+#ifdef LESS
+#define bound (BOUND - 1)
+#else
+#define bound BOUND
+#endif
+#define count_guard() outlasted = outlasted + fresh; fresh = false; assert(outlasted <= bound)
+#else
+#define count_guard() skip
+#endif
 
 byte view; /* what the slot held, with our mark */
 bool marked, since; /* since: its guard counts for the waiter */
@@ -108,15 +125,22 @@ active proctype cpu()
 	:: atomic { level == 0 -> inner = 0; level++; address[top] = MINE; step[top] = READ }
 	:: atomic { level == 1 && inner == 0 -> inner++; level++; address[top] = OTHER; step[top] = READ }
 #else
+#ifdef BOUND
+	:: atomic { level < 2 ->
+		fresh = fresh || level == 0;
+#else
 	:: atomic { level < LEVELS && (level > 0 || begun < GUARDS) ->
 		begun = begun + (level == 0);
+#endif
 		level++;
 		step[top] = READ;
 		if
 		:: address[top] = MINE
 		:: address[top] = OTHER
 		fi }
+#ifndef BOUND
 	:: level == 0 && begun == GUARDS -> break
+#endif
 #endif
 	:: atomic { level > 0 && step[top] == READ -> held[top] = slot; nested[top] = (slot != 0); step[top] = STORE }
 	:: atomic { level > 0 && step[top] == STORE -> store() }
@@ -151,6 +175,7 @@ inline scan_slot()
 	fi;
 	if
 	:: joined && !(blocks(slot) && since) -> free_it()
+	:: joined && blocks(slot) && since -> count_guard()
 	:: else
 	fi
 }
@@ -162,7 +187,11 @@ inline mark()
 	:: true -> skip
 #endif
 	:: view == 0 || marked -> skip
-	:: view && !marked && slot == view -> slot = slot ^ MARK; view = slot; marked = true
+	:: view && !marked && slot == view -> slot = slot ^ MARK; view = slot; marked = true;
+		if
+		:: joined -> count_guard()
+		:: else
+		fi
 	:: view && !marked && slot != view -> view = (same_guard(slot) -> slot : 0)
 	fi
 }

@@ -44,6 +44,7 @@ RUNS = [
     ("tags", "LIVE SHARED", []),
     ("marks", "GUARDS=2", [("STORES", ""), ("LOST_MARK", ""), ("LOST_UPGRADE", ""), ("INNER_CLEAR", ""), ("NO_WILDCARD", ""), ("LOST_PTR", "")]),
     ("marks", "LIVE", [("NO_MARKS", ""), ("ALWAYS", "")]),
+    ("marks", "BOUND=4", [("LESS", "")]),
     ("lead", "", [("NO_WAKE", ""), ("IDLE_LATE", ""), ("KEEPS", "")]),
     ("lead", "STOP", [("TRUSTS", ""), ("LEAVES", "")]),
     ("lead", "SKIP FAILS", [("SKIP_TRUSTS", "")]),

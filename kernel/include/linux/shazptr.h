@@ -4,7 +4,7 @@
  *
  * A reader that knows the address of an object protects it with a store and a
  * full barrier into the slot of its CPU; an updater waits until no slot holds
- * the address.  It waits for no other reader, and sends no interrupt.
+ * the address.  It waits for no other reader, and interrupts none.
  *
  *	preempt_disable();				// reader
  *	scoped_guard(shazptr, bucket)
