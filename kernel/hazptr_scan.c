@@ -18,8 +18,8 @@
  * H4  Kept callbacks are scanned again in pauses that grow to 100 ms.
  *
  * Only the worker uses the groups, the table and the waiters: they need no lock.
- * Its workqueue is not frozen in suspend, because objects may be freed there as
- * well; it is bound to no CPU, and walks the lists of offline CPUs, too.
+ * It is not frozen in suspend, because objects may be freed there as well; it is
+ * bound to no CPU, and walks the lists of offline CPUs, too.
  *
  * Barriers (litmus tests: HK*.litmus)
  * HK1	set the slot, then load the pointer again	| unlink, queue, take, then scan the slots
@@ -42,7 +42,6 @@
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/spinlock.h>
-#include <linux/workqueue.h>
 
 #include <linux/hazptr.h>
 
@@ -120,11 +119,6 @@ static struct {
 	.barriers = LIST_HEAD_INIT(scan.barriers),
 	.waiters = LIST_HEAD_INIT(scan.waiters),
 };
-
-static struct workqueue_struct *queue;
-static void scan_work_fn(struct work_struct *work);
-static DECLARE_DELAYED_WORK(scan_work, scan_work_fn);	/* for new callbacks and requests */
-static DECLARE_DELAYED_WORK(retry_work, scan_work_fn);	/* for callbacks that are kept */
 
 static struct callback_head **bucket_of(unsigned long head)
 {
@@ -370,15 +364,19 @@ static void watch_kept(void)
 	WRITE_ONCE(scan.kept, scan.old->kept.nr + scan.new->kept.nr);
 }
 
-static void rescan_later(bool fresh)
+/* Returns the ticks until the next scan, if there is no request before. */
+static unsigned long rescan_after(bool fresh)
 {
+	/* Barriers that were requested while others waited. */
+	if (group_empty(scan.old) && !list_empty_careful(&asked.barriers))
+		return 0;
 	if (!scan.old->kept.first && !scan.new->kept.first && list_empty(&scan.waiters))
-		return;
+		return MAX_SCHEDULE_TIMEOUT;
 	scan.retry = fresh ? 1 : min(scan.retry * 2, RETRY_MAX);
-	mod_delayed_work(queue, &retry_work, scan.retry);
+	return scan.retry;
 }
 
-static void scan_work_fn(struct work_struct *work)
+unsigned long hazptr_work(void)
 {
 	/*
 	 * A caller has queued its callbacks before its request: so take the
@@ -388,6 +386,12 @@ static void scan_work_fn(struct work_struct *work)
 	bool fresh = take_waiters();
 	bool scanned;
 
+	/*
+	 * The scan takes the callback of a call that found the timer running.
+	 *
+	 * HK3: full, pairs with HK3 in call_hazptr()
+	 */
+	smp_mb();
 	fresh |= take_queues();
 	if (barriers)
 		swap(scan.old, scan.new);
@@ -398,10 +402,7 @@ static void scan_work_fn(struct work_struct *work)
 	end_waiters();
 	end_barriers();
 	watch_kept();
-	rescan_later(fresh);
-	/* Barriers that were requested while others waited. */
-	if (group_empty(scan.old) && !list_empty_careful(&asked.barriers))
-		mod_delayed_work(queue, &scan_work, 0);
+	return rescan_after(fresh);
 }
 
 /**
@@ -431,25 +432,20 @@ void call_hazptr(struct callback_head *head, rcu_callback_t func)
 	/*
 	 * Starts a tick later, so that one walk over all contexts serves many callbacks.
 	 *
-	 * HK3: release, pairs with HK3 in take_queues()
+	 * HK3: full, pairs with HK3 in take_queues() and hazptr_work()
 	 */
 	if (llist_add((struct llist_node *)head, &calls->queued))
-		queue_delayed_work(queue, &scan_work, 1);
+		hazptr_wake_later(1);
 	preempt_enable();
 }
 EXPORT_SYMBOL_GPL(call_hazptr);
-
-static bool in_callback(void)
-{
-	return current_work() == &scan_work.work || current_work() == &retry_work.work;
-}
 
 static void ask(struct list_head *node, struct list_head *list)
 {
 	spin_lock_irq(&asked.lock);
 	list_add_tail(node, list);
 	spin_unlock_irq(&asked.lock);
-	mod_delayed_work(queue, &scan_work, 0);
+	hazptr_wake();
 }
 
 /**
@@ -466,7 +462,7 @@ void hazptr_barrier(void)
 	struct barrier barrier = { .done = COMPLETION_INITIALIZER_ONSTACK(barrier.done) };
 
 	might_sleep();
-	if (WARN_ONCE(in_callback(), "hazptr: a callback waits for callbacks\n"))
+	if (WARN_ONCE(hazptr_in_worker(), "hazptr: a callback waits for callbacks\n"))
 		return;
 	ask(&barrier.node, &asked.barriers);
 	wait_for_completion(&barrier.done);
@@ -510,7 +506,7 @@ void synchronize_hazptr(struct callback_head *head)
 
 	might_sleep();
 	stall_start(&waiter.stall);
-	if (in_callback()) {
+	if (hazptr_in_worker()) {
 		wait_in_worker(&waiter);
 	} else {
 		ask(&waiter.node, &asked.waiters);
@@ -559,16 +555,16 @@ static struct dentry *debugfs;
 
 static int __init hazptr_init(void)
 {
-	int i;
+	int i, err;
 
-	queue = alloc_ordered_workqueue("hazptr", WQ_MEM_RECLAIM);
-	if (!queue)
-		return -ENOMEM;
 	hazptr_contexts_init();
 	for (i = 0; i < ARRAY_SIZE(scan.groups); i++) {
 		callbacks_init(&scan.groups[i].fresh);
 		callbacks_init(&scan.groups[i].kept);
 	}
+	err = hazptr_start_worker();
+	if (err)
+		return err;
 	debugfs = debugfs_create_dir("hazptr", NULL);
 	debugfs_create_file("stats", 0444, debugfs, NULL, &stats_fops);
 	return 0;
@@ -587,9 +583,7 @@ static void __exit hazptr_exit(void)
 		hazptr_barrier();
 		hazptr_get_stats(&stats);
 	} while (stats.run != stats.calls);
-	cancel_delayed_work_sync(&scan_work);
-	cancel_delayed_work_sync(&retry_work);
-	destroy_workqueue(queue);
+	hazptr_stop_worker();
 }
 
 module_init(hazptr_init);

@@ -10,6 +10,14 @@
 
 struct hazptr_context;
 
+/* hazptr_work() scans, and returns the number of ticks until the next scan. */
+unsigned long hazptr_work(void);
+void hazptr_wake(void);
+void hazptr_wake_later(unsigned long ticks);
+bool hazptr_in_worker(void);
+int hazptr_start_worker(void);
+void hazptr_stop_worker(void);
+
 u64 hazptr_walk(void);
 u64 hazptr_nr_contexts(void);
 void hazptr_contexts_init(void);

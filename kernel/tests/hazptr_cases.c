@@ -28,27 +28,6 @@ static bool stall, misuse;
 module_param(stall, bool, 0444);
 module_param(misuse, bool, 0444);
 
-static void note_run(struct callback_head *head)
-{
-	WRITE_ONCE(container_of(head, struct object, head)->done, true);
-}
-
-/* Waits long enough for several scans. */
-static bool stays(struct object *object)
-{
-	msleep(SHORT_MS);
-	return !READ_ONCE(object->done);
-}
-
-static bool goes(struct object *object)
-{
-	unsigned long end = jiffies + msecs_to_jiffies(LONG_MS);
-
-	while (!READ_ONCE(object->done) && time_before(jiffies, end))
-		usleep_range(100, 200);
-	return READ_ONCE(object->done);
-}
-
 static bool test_slots(void)
 {
 	struct hazptr_context ctx;
@@ -153,14 +132,15 @@ static bool test_shared(void)
 	if (!start_sharer(&thread))
 		return false;
 	do {
-		smp_call_function_single(cpumask_last(cpu_online_mask), share, &handler, false);
-		share(&task);
+		smp_call_function_single(cpumask_last(cpu_online_mask), share_slot, &handler,
+					 false);
+		share_slot(&task);
 		cond_resched();
 	} while (time_before(jiffies, end));
 	WRITE_ONCE(thread.stop, true);
 	wait_for_completion(&thread.done);
 	/* The last call without waiting may still be under way. */
-	smp_call_function_single(cpumask_last(cpu_online_mask), share, &handler, true);
+	smp_call_function_single(cpumask_last(cpu_online_mask), share_slot, &handler, true);
 	cleanup_hazptr_context(&ctx);
 	return thread.rounds && handler.rounds && task.rounds &&
 	       !thread.bad && !handler.bad && !task.bad;
@@ -556,6 +536,7 @@ static const struct {
 	{ "slots of an interrupt and a task in one context", test_interrupt_slot },
 	{ "a callback hands over to RCU", test_chain },
 	{ "a callback waits for an object", test_wait_in_callback },
+	{ "a callback waits for a work of the kernel's queue", test_flush_in_callback },
 	{ "kfree_hazptr", test_kfree },
 	{ "ten thousand callbacks, four hundred protected", test_many },
 	{ "contexts come and go during scans", test_churn },

@@ -15,6 +15,27 @@
 
 #include "hazptr_threads.h"
 
+void note_run(struct callback_head *head)
+{
+	WRITE_ONCE(container_of(head, struct object, head)->done, true);
+}
+
+/* Waits long enough for several scans. */
+bool stays(struct object *object)
+{
+	msleep(SHORT_MS);
+	return !READ_ONCE(object->done);
+}
+
+bool goes(struct object *object)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(LONG_MS);
+
+	while (!READ_ONCE(object->done) && time_before(jiffies, end))
+		usleep_range(100, 200);
+	return READ_ONCE(object->done);
+}
+
 static int wait_thread(void *arg)
 {
 	struct wait *wait = arg;
@@ -94,7 +115,7 @@ bool start_flip(struct flip *flip)
 	return !IS_ERR(kthread_run(flip_thread, flip, "hazptr_flip"));
 }
 
-void share(void *arg)
+void share_slot(void *arg)
 {
 	struct sharer *sharer = arg;
 	hazptr_t *slot = hazptr_alloc(sharer->ctx);
@@ -116,7 +137,7 @@ static int share_thread(void *arg)
 	struct sharer *sharer = arg;
 
 	while (!READ_ONCE(sharer->stop)) {
-		share(sharer);
+		share_slot(sharer);
 		cond_resched();
 	}
 	kthread_complete_and_exit(&sharer->done, 0);

@@ -16,6 +16,11 @@ struct object {
 	bool done;
 };
 
+/* A callback, and whether it does not run for several scans, or runs. */
+void note_run(struct callback_head *head);
+bool stays(struct object *object);
+bool goes(struct object *object);
+
 /* A thread that waits until one of the waiting functions returns. */
 struct wait {
 	struct object *object;		/* NULL: hazptr_barrier() */
@@ -59,9 +64,12 @@ struct sharer {
 };
 
 /* Takes a slot, protects, checks, frees it; the argument is a struct sharer. */
-void share(void *arg);
-/* A thread on the last CPU that calls share() until it is stopped. */
+void share_slot(void *arg);
+/* A thread on the last CPU that calls share_slot() until it is stopped. */
 bool start_sharer(struct sharer *sharer);
+
+/* hazptr_calls.c */
+bool test_flush_in_callback(void);
 
 /* hazptr_reports.c */
 void hazptr_hold_long(void);
