@@ -40,6 +40,21 @@ static inline struct callback_head *callbacks_take(struct callbacks *list)
 	return head;
 }
 
+/*
+ * A queued head has its function in this form.  No head has that by accident, so
+ * a second call for the same head is found; a first one may come with any contents.
+ */
+static inline rcu_callback_t callback_hidden(const struct callback_head *head, rcu_callback_t func)
+{
+	return (rcu_callback_t)((unsigned long)func ^ ~(unsigned long)head);
+}
+
+/* Returns the function of a queued head. */
+static inline rcu_callback_t callback_func(const struct callback_head *head)
+{
+	return callback_hidden(head, head->func);
+}
+
 struct group {
 	struct callbacks fresh;		/* retired since the last scan */
 	struct callbacks kept;		/* protected in the last scan */

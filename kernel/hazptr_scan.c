@@ -30,17 +30,16 @@
 
 #include <linux/completion.h>
 #include <linux/cpumask.h>
-#include <linux/debugfs.h>
 #include <linux/delay.h>
 #include <linux/hash.h>
 #include <linux/jiffies.h>
+#include <linux/kmsan-checks.h>
 #include <linux/llist.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
-#include <linux/seq_file.h>
 #include <linux/spinlock.h>
 
 #include <linux/hazptr.h>
@@ -194,8 +193,10 @@ static void fill_table(struct group *group, bool with_kept)
 
 static void run(struct callback_head *head)
 {
-	rcu_callback_t func = head->func;
+	rcu_callback_t func = callback_func(head);
 
+	/* Before the call, since the callback may call call_hazptr() for it again. */
+	head->func = func;
 	if (head == scan.watch.head)
 		scan.watch.head = NULL;
 	if ((unsigned long)func < HAZPTR_KFREE_OFFSETS)
@@ -357,7 +358,7 @@ static void watch_kept(void)
 		stall_start(&watch->stall);
 	} else if (stall_report_due(&watch->stall)) {
 		pr_warn("head %p, callback %ps, is protected for %u ms, by context %p of CPU %d\n",
-			watch->head, watch->head->func,
+			watch->head, callback_func(watch->head),
 			jiffies_to_msecs(jiffies - watch->stall.start),
 			watch->stall.ctx, watch->stall.cpu);
 	}
@@ -411,7 +412,9 @@ unsigned long hazptr_work(void)
  * @func: the callback, which runs in process context of a worker and may sleep; it may call
  *	call_hazptr() and call_rcu(), also with @head, but no function that waits for callbacks
  *
- * Callbacks run one after the other, so they ought to be short.
+ * Callbacks run one after the other, so they ought to be short.  A second call for
+ * a head whose callback has not run is reported and ignored, if @func is the same;
+ * with another @func it is a bug that nothing notices.
  *
  * Context: Any but NMI.
  * Cost: one atomic operation on a line of this CPU; the first call after a scan starts a timer.
@@ -421,7 +424,14 @@ void call_hazptr(struct callback_head *head, rcu_callback_t func)
 	struct call_queue *calls;
 
 	BUILD_BUG_ON(offsetof(struct callback_head, next));
-	head->func = func;
+	/* The first call finds what was in memory that may never have been written. */
+	kmsan_unpoison_memory(&head->func, sizeof(head->func));
+	func = callback_hidden(head, func);
+	if (WARN_ONCE(READ_ONCE(head->func) == func,
+		      "hazptr: %pS called again for %p, which is queued\n",
+		      callback_func(head), head))
+		return;
+	WRITE_ONCE(head->func, func);
 	/*
 	 * The caller must not be preempted between the two: while the queue is
 	 * not empty no other caller on this CPU would start the work.
@@ -538,21 +548,6 @@ void hazptr_get_stats(struct hazptr_stats *stats)
 }
 EXPORT_SYMBOL_GPL(hazptr_get_stats);
 
-static int stats_show(struct seq_file *file, void *unused)
-{
-	struct hazptr_stats stats;
-
-	hazptr_get_stats(&stats);
-	seq_printf(file, "calls %llu\nrun %llu\nscans %llu\nslots %llu\n",
-		   stats.calls, stats.run, stats.scans, stats.slots);
-	seq_printf(file, "kept %llu\nwaiting %llu\ncontexts %llu\n",
-		   stats.kept, stats.waiting, stats.contexts);
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(stats);
-
-static struct dentry *debugfs;
-
 static int __init hazptr_init(void)
 {
 	int i, err;
@@ -565,8 +560,7 @@ static int __init hazptr_init(void)
 	err = hazptr_start_worker();
 	if (err)
 		return err;
-	debugfs = debugfs_create_dir("hazptr", NULL);
-	debugfs_create_file("stats", 0444, debugfs, NULL, &stats_fops);
+	hazptr_show_stats();
 	return 0;
 }
 
@@ -577,7 +571,7 @@ static void __exit hazptr_exit(void)
 
 	hazptr_get_stats(&stats);
 	WARN_ONCE(stats.contexts, "hazptr: %llu contexts are left\n", stats.contexts);
-	debugfs_remove(debugfs);
+	hazptr_hide_stats();
 	/* A callback may have called call_hazptr() again. */
 	do {
 		hazptr_barrier();

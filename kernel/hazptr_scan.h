@@ -38,4 +38,8 @@ void stall_start(struct stall *stall);
 bool stall_report_due(struct stall *stall);
 void stall_blame(struct stall *stall, const struct hazptr_context *ctx, int cpu);
 
+/* debugfs shows the counters between these calls. */
+void hazptr_show_stats(void);
+void hazptr_hide_stats(void);
+
 #endif /* QUIESCE_HAZPTR_SCAN_H */

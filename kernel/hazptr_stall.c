@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Hazard pointers: the times of stall reports. */
+/* Hazard pointers: the times of stall reports, and the counters in debugfs. */
+#include <linux/debugfs.h>
+#include <linux/init.h>
 #include <linux/jiffies.h>
+#include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/seq_file.h>
+
+#include <linux/hazptr.h>
 
 #include "hazptr_scan.h"
 
@@ -28,4 +34,30 @@ void stall_blame(struct stall *stall, const struct hazptr_context *ctx, int cpu)
 {
 	stall->ctx = ctx;
 	stall->cpu = cpu;
+}
+
+static int stats_show(struct seq_file *file, void *unused)
+{
+	struct hazptr_stats stats;
+
+	hazptr_get_stats(&stats);
+	seq_printf(file, "calls %llu\nrun %llu\nscans %llu\nslots %llu\n",
+		   stats.calls, stats.run, stats.scans, stats.slots);
+	seq_printf(file, "kept %llu\nwaiting %llu\ncontexts %llu\n",
+		   stats.kept, stats.waiting, stats.contexts);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(stats);
+
+static struct dentry *debugfs;
+
+void __init hazptr_show_stats(void)
+{
+	debugfs = debugfs_create_dir("hazptr", NULL);
+	debugfs_create_file("stats", 0444, debugfs, NULL, &stats_fops);
+}
+
+void hazptr_hide_stats(void)
+{
+	debugfs_remove(debugfs);
 }

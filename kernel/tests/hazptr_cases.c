@@ -381,6 +381,9 @@ static bool test_kfree(void)
 		return false;
 	hazptr_get_stats(&before);
 	kfree_hazptr(object, head);
+	object = NULL;
+	OPTIMIZER_HIDE_VAR(object);
+	kfree_hazptr(object, head);
 	hazptr_barrier();
 	hazptr_get_stats(&after);
 	return after.run == before.run + 1;

@@ -8,7 +8,7 @@
  *	"callback note_long ..., is protected for" and
  *	"synchronize_hazptr(...) by hazptr_wait/... waits for".
  * insmod hazptr_test.ko misuse=1
- *	In any build the log has "a callback waits for callbacks", and with
+ *	In any build the log has "a callback waits for callbacks" and "called again", and with
  *	QUIESCE_DEBUG=1 "a slot given back twice", "a slot cleared that is not allocated"
  *	and "a context ends with slots taken".
  */
@@ -104,6 +104,26 @@ static void wait_in_callback(struct callback_head *head)
 	note_long(head);
 }
 
+static void count_run(struct callback_head *head)
+{
+	container_of(head, struct object, head)->number++;
+}
+
+/* The second call would make a ring of the queue. */
+static void call_twice(void)
+{
+	struct object object = {};
+
+	call_hazptr(&object.head, count_run);
+	call_hazptr(&object.head, count_run);
+	hazptr_barrier();
+	pr_info("hazptr_test: called twice, run %ld times\n", object.number);
+	/* A call after the callback has run is none of these. */
+	call_hazptr(&object.head, count_run);
+	hazptr_barrier();
+	pr_info("hazptr_test: called once more, run %ld times\n", object.number);
+}
+
 void hazptr_do_wrong(void)
 {
 	struct object object = {};
@@ -118,4 +138,5 @@ void hazptr_do_wrong(void)
 	cleanup_hazptr_context(&ctx);
 	call_hazptr(&object.head, wait_in_callback);
 	hazptr_barrier();
+	call_twice();
 }

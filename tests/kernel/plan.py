@@ -132,6 +132,8 @@ def reports(kernel):
               "insmod shazptr_test.ko misuse=1; insmod hazptr_test.ko misuse=1\n", kind="says", build="debug", wanted=(
                   *(rf"(?<!not )ok {i} before init" for i in (1, 2, 3)),
                   "shazptr: a guard with preemption enabled", "shazptr: a wait where sleeping is forbidden",
+                  "hazptr: a callback waits for callbacks", r"hazptr: count_run.* called again for \w+, which is queued",
+                  "called twice, run 1 times", "called once more, run 2 times",
                   "hazptr: a slot given back twice", "hazptr: a slot cleared that is not allocated",
                   "hazptr: a context ends with slots taken"))
 

@@ -248,7 +248,7 @@ void synchronize_hazptr(struct callback_head *head);
 
 /**
  * kfree_hazptr() - kvfree() an object when no slot protects it
- * @ptr: the object
+ * @ptr: the object; NULL is ignored
  * @field: name of its callback head, whose offset is less than 4096 bytes
  *
  * Context: as call_hazptr().
@@ -258,8 +258,9 @@ do {											\
 	typeof(ptr) __object = (ptr);							\
 											\
 	BUILD_BUG_ON(offsetof(typeof(*__object), field) >= HAZPTR_KFREE_OFFSETS);	\
-	call_hazptr(&__object->field,							\
-		    (rcu_callback_t)(unsigned long)offsetof(typeof(*__object), field));	\
+	if (__object)									\
+		call_hazptr(&__object->field, (rcu_callback_t)(unsigned long)		\
+			    offsetof(typeof(*__object), field));			\
 } while (0)
 
 /* Private: no function has such a small address. */
