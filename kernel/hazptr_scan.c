@@ -15,7 +15,9 @@
  *     finds it unlinked.
  * H3  Callbacks that were queued before hazptr_barrier() was called are in a
  *     group of their own until the last of them has run.
- * H4  Kept callbacks are scanned again in pauses that grow to 100 ms.
+ * H4  Kept callbacks are scanned again in pauses that grow to 100 ms.  A walk over
+ *     many contexts is long: the next one comes after 16 times its estimated
+ *     duration, at most 100 ms, unless a caller waits.
  *
  * Only the worker uses the groups, the table and the waiters: they need no lock.
  * It is not frozen in suspend, because objects may be freed there as well; it is
@@ -35,6 +37,7 @@
 #include <linux/jiffies.h>
 #include <linux/kmsan-checks.h>
 #include <linux/llist.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
@@ -51,6 +54,13 @@
 /* Most callbacks that share a walk over all slots, beside those that are kept. */
 #define BATCH_MAX (4U << BUCKET_BITS)
 #define RETRY_MAX max(HZ / 10, 1)
+/* Without a caller that waits, walks take at most one part in so many of the time. */
+#define WALK_SHARE 16
+/*
+ * A walk is taken to last so long for each slot: a measured time would include
+ * what else its CPU did.
+ */
+#define SLOT_NS 3
 
 #ifdef QUIESCE_MUTANTS
 DEFINE_MUTANTS(HAZPTR_MUTANTS, hazptr_planted);
@@ -111,8 +121,10 @@ static struct {
 	struct callbacks *protected;	/* list for callbacks that a slot protects */
 	struct watch watch;
 	unsigned long retry;		/* jiffies until kept callbacks are scanned again */
+	unsigned long pause;		/* jiffies until new ones are; read locklessly */
 	u64 run, scans, slots, kept;
 } scan = {
+	.pause = 1,
 	.new = &scan.groups[0],
 	.old = &scan.groups[1],
 	.barriers = LIST_HEAD_INIT(scan.barriers),
@@ -162,6 +174,8 @@ void hazptr_found(unsigned long value, const struct hazptr_context *ctx, int cpu
 /* Walks once over all slots; moves the callbacks that they protect from the table to @protected. */
 static void hazptr_scan(struct callbacks *protected)
 {
+	unsigned long ticks;
+
 	scan.protected = protected;
 	/*
 	 * Either a slot is seen below, or its owner's next load sees what was
@@ -174,6 +188,8 @@ static void hazptr_scan(struct callbacks *protected)
 	if (HAZPTR_MUTANT(no_scan))
 		return;
 	WRITE_ONCE(scan.slots, hazptr_walk());
+	ticks = nsecs_to_jiffies(WALK_SHARE * SLOT_NS * scan.slots);
+	WRITE_ONCE(scan.pause, clamp_t(unsigned long, ticks, 1, RETRY_MAX));
 	WRITE_ONCE(scan.scans, scan.scans + 1);
 }
 
@@ -374,7 +390,7 @@ static unsigned long rescan_after(bool fresh)
 	if (!scan.old->kept.first && !scan.new->kept.first && list_empty(&scan.waiters))
 		return MAX_SCHEDULE_TIMEOUT;
 	scan.retry = fresh ? 1 : min(scan.retry * 2, RETRY_MAX);
-	return scan.retry;
+	return list_empty(&scan.waiters) ? max(scan.retry, scan.pause) : scan.retry;
 }
 
 unsigned long hazptr_work(void)
@@ -440,12 +456,12 @@ void call_hazptr(struct callback_head *head, rcu_callback_t func)
 	calls = this_cpu_ptr(&call_queues);
 	this_cpu_inc(call_queues.calls);
 	/*
-	 * Starts a tick later, so that one walk over all contexts serves many callbacks.
+	 * Starts a tick later or more, so that one walk over all contexts serves many callbacks.
 	 *
 	 * HK3: full, pairs with HK3 in take_queues() and hazptr_work()
 	 */
 	if (llist_add((struct llist_node *)head, &calls->queued))
-		hazptr_wake_later(1);
+		hazptr_wake_later(READ_ONCE(scan.pause));
 	preempt_enable();
 }
 EXPORT_SYMBOL_GPL(call_hazptr);

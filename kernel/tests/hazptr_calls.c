@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Tests of what callbacks may do, for hazptr_cases.c. */
 #include <linux/delay.h>
+#include <linux/sched.h>
+#include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 
 #include <linux/hazptr.h>
@@ -28,4 +30,42 @@ bool test_flush_in_callback(void)
 
 	call_hazptr(&object.head, flush_and_note);
 	return goes(&object);
+}
+
+#define NR_IDLE 50000
+#define NR_CALLS 100
+
+/* Calls once in a tick; returns the number of scans meanwhile. */
+static u64 scans_of_a_stream(void)
+{
+	static struct object objects[NR_CALLS];
+	struct hazptr_stats before, after;
+	int i;
+
+	hazptr_get_stats(&before);
+	for (i = 0; i < NR_CALLS; i++) {
+		call_hazptr(&objects[i].head, note_run);
+		schedule_timeout_uninterruptible(1);
+	}
+	hazptr_get_stats(&after);
+	hazptr_barrier();
+	return after.scans - before.scans;
+}
+
+/* A walk over many contexts is not made in every tick. */
+bool test_many_contexts(void)
+{
+	struct hazptr_context *ctxs = vzalloc(array_size(NR_IDLE, sizeof(*ctxs)));
+	u64 scans;
+	int i;
+
+	if (!ctxs)
+		return false;
+	for (i = 0; i < NR_IDLE; i++)
+		init_hazptr_context(&ctxs[i]);
+	scans = scans_of_a_stream();
+	for (i = 0; i < NR_IDLE; i++)
+		cleanup_hazptr_context(&ctxs[i]);
+	vfree(ctxs);
+	return scans > 0 && scans <= NR_CALLS / 2;
 }

@@ -545,6 +545,7 @@ static const struct {
 	{ "contexts come and go during scans", test_churn },
 	{ "a context is cleaned up on another CPU", test_migrate },
 	{ "the scan sleeps while an object is protected", test_scan_sleeps },
+	{ "many contexts are not scanned in every tick", test_many_contexts },
 };
 
 static void run_tests(void)
