@@ -18,6 +18,7 @@
 #include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/init.h>
+#include <linux/instruction_pointer.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
@@ -49,7 +50,7 @@ static DEFINE_PER_CPU(struct context_list, context_lists);
 static struct {
 	struct {
 		unsigned long value;
-		const struct hazptr_context *ctx;	/* may be gone: must not be dereferenced */
+		struct hazptr_owner owner;
 	} slots[CONTEXTS_AT_ONCE * HAZPTR_SLOT_PER_CTX];
 	unsigned int nr;
 } held;
@@ -73,6 +74,8 @@ void init_hazptr_context(struct hazptr_context *ctx)
 #endif
 	/* The list of any CPU will do; that of this CPU is in its cache. */
 	ctx->cpu = raw_smp_processor_id();
+	ctx->pid = task_pid_nr(current);
+	ctx->caller = _RET_IP_;
 	list = per_cpu_ptr(&context_lists, ctx->cpu);
 	raw_spin_lock_irqsave(&list->lock, flags);
 	list_add(&ctx->node, &list->contexts);
@@ -127,7 +130,9 @@ static void scan_context(struct hazptr_context *ctx)
 #endif
 		if (value && value != HAZPTR_UNUSED) {
 			held.slots[held.nr].value = value;
-			held.slots[held.nr++].ctx = ctx;
+			held.slots[held.nr++].owner = (struct hazptr_owner) {
+				.ctx = ctx, .caller = ctx->caller, .pid = ctx->pid, .cpu = ctx->cpu,
+			};
 		}
 	}
 }
@@ -149,7 +154,7 @@ static bool scan_some(struct context_list *list)
 	return !list_is_last(&list->cursor, &list->contexts);
 }
 
-static void scan_list(struct context_list *list, int cpu)
+static void scan_list(struct context_list *list)
 {
 	unsigned long flags;
 	bool more = true, first = true;
@@ -165,7 +170,7 @@ static void scan_list(struct context_list *list, int cpu)
 			list_del(&list->cursor);
 		raw_spin_unlock_irqrestore(&list->lock, flags);
 		for (i = 0; i < held.nr; i++)
-			hazptr_found(held.slots[i].value, held.slots[i].ctx, cpu);
+			hazptr_found(held.slots[i].value, &held.slots[i].owner);
 		cond_resched();
 	}
 }
@@ -183,7 +188,7 @@ u64 hazptr_walk(void)
 	for_each_possible_cpu(cpu) {
 		struct context_list *list = per_cpu_ptr(&context_lists, cpu);
 
-		scan_list(list, cpu);
+		scan_list(list);
 		contexts += READ_ONCE(list->nr);
 	}
 	return contexts * HAZPTR_SLOT_PER_CTX;

@@ -141,24 +141,24 @@ static struct hlist_head *waiters_of(unsigned long head)
 	return &scan.wait_buckets[hash_long(head, BUCKET_BITS)];
 }
 
-static void protect_waited_for(unsigned long value, const struct hazptr_context *ctx, int cpu)
+static void protect_waited_for(unsigned long value, const struct hazptr_owner *owner)
 {
 	struct waiter *waiter;
 
 	hlist_for_each_entry(waiter, waiters_of(value), bucket)
 		if (waiter->head == value) {
 			waiter->held = true;
-			stall_blame(&waiter->stall, ctx, cpu);
+			stall_blame(&waiter->stall, owner);
 		}
 }
 
 /* A slot holds @value: moves that callback to the protected ones, and marks its waiters. */
-void hazptr_found(unsigned long value, const struct hazptr_context *ctx, int cpu)
+void hazptr_found(unsigned long value, const struct hazptr_owner *owner)
 {
 	struct callback_head **link;
 
 	if (value == (unsigned long)scan.watch.head)
-		stall_blame(&scan.watch.stall, ctx, cpu);
+		stall_blame(&scan.watch.stall, owner);
 	for (link = bucket_of(value); *link; link = &(*link)->next) {
 		struct callback_head *head = *link;
 
@@ -168,7 +168,7 @@ void hazptr_found(unsigned long value, const struct hazptr_context *ctx, int cpu
 			break;
 		}
 	}
-	protect_waited_for(value, ctx, cpu);
+	protect_waited_for(value, owner);
 }
 
 /* Walks once over all slots; moves the callbacks that they protect from the table to @protected. */
@@ -322,10 +322,9 @@ static void end_barriers(void)
 
 static void report_waiter(const struct waiter *waiter)
 {
-	pr_warn("synchronize_hazptr(%p) by %s/%d waits for %u ms, for context %p of CPU %d\n",
+	pr_warn("synchronize_hazptr(%p) by %s/%d waits for %u ms, blocked " STALL_OWNER,
 		(void *)waiter->head, waiter->task->comm, task_pid_nr(waiter->task),
-		jiffies_to_msecs(jiffies - waiter->stall.start),
-		waiter->stall.ctx, waiter->stall.cpu);
+		jiffies_to_msecs(jiffies - waiter->stall.start), stall_owner(&waiter->stall));
 }
 
 static void end_waiters(void)
@@ -373,10 +372,9 @@ static void watch_kept(void)
 		watch->head = choose_kept();
 		stall_start(&watch->stall);
 	} else if (stall_report_due(&watch->stall)) {
-		pr_warn("head %p, callback %ps, is protected for %u ms, by context %p of CPU %d\n",
+		pr_warn("head %p, callback %ps, is protected for %u ms, " STALL_OWNER,
 			watch->head, callback_func(watch->head),
-			jiffies_to_msecs(jiffies - watch->stall.start),
-			watch->stall.ctx, watch->stall.cpu);
+			jiffies_to_msecs(jiffies - watch->stall.start), stall_owner(&watch->stall));
 	}
 	WRITE_ONCE(scan.kept, scan.old->kept.nr + scan.new->kept.nr);
 }

@@ -8,7 +8,13 @@
 
 #include <linux/types.h>
 
-struct hazptr_context;
+/* A report names this of a context, which may be gone by then. */
+struct hazptr_owner {
+	const void *ctx;
+	unsigned long caller;
+	pid_t pid;
+	int cpu;
+};
 
 /* hazptr_work() scans, and returns the number of ticks until the next scan. */
 unsigned long hazptr_work(void);
@@ -22,21 +28,24 @@ u64 hazptr_walk(void);
 u64 hazptr_nr_contexts(void);
 void hazptr_contexts_init(void);
 
-/* A slot of @ctx, in the list of @cpu, held @value; @ctx may be gone by now. */
-void hazptr_found(unsigned long value, const struct hazptr_context *ctx, int cpu);
+/* The walk calls this for each slot that protects an object: @value, in a context of @owner. */
+void hazptr_found(unsigned long value, const struct hazptr_owner *owner);
 
 /* Time of the next report of a stall, in jiffies, and the context that was seen to cause it. */
 struct stall {
 	unsigned long start;
 	unsigned long after;			/* 0: never report */
-	const struct hazptr_context *ctx;	/* must not be dereferenced */
-	int cpu;
+	struct hazptr_owner owner;
 };
 
 void stall_start(struct stall *stall);
 /* Returns true after the timeout, and then after twice as long each time. */
 bool stall_report_due(struct stall *stall);
-void stall_blame(struct stall *stall, const struct hazptr_context *ctx, int cpu);
+void stall_blame(struct stall *stall, const struct hazptr_owner *owner);
+/* stall_owner() has the arguments of a format that ends in STALL_OWNER. */
+#define STALL_OWNER "by context %p of CPU %d, registered by %pS in task %d\n"
+#define stall_owner(stall) \
+	(stall)->owner.ctx, (stall)->owner.cpu, (void *)(stall)->owner.caller, (stall)->owner.pid
 
 /* debugfs shows the counters between these calls. */
 void hazptr_show_stats(void);

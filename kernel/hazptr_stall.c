@@ -30,10 +30,9 @@ bool stall_report_due(struct stall *stall)
 	return true;
 }
 
-void stall_blame(struct stall *stall, const struct hazptr_context *ctx, int cpu)
+void stall_blame(struct stall *stall, const struct hazptr_owner *owner)
 {
-	stall->ctx = ctx;
-	stall->cpu = cpu;
+	stall->owner = *owner;
 }
 
 static int stats_show(struct seq_file *file, void *unused)

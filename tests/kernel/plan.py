@@ -126,7 +126,8 @@ def reports(kernel):
               "insmod shazptr_test.ko stall=1; insmod hazptr_test.ko stall=1\n", kind="says", append="nohz=off", wanted=(
                   r"shazptr: synchronize_shazptr\(\w+\) by shazptr_wait/\d+ waits for \d+ ms", r"for a guard on CPU \d",
                   r"shazptr: CPU \d+ runs shazptr_hold/\d+:",
-                  r"hazptr: .*callback note_long .*is protected for", r"hazptr: synchronize_hazptr\(\w+\) by hazptr_wait/\d+"))
+                  r"hazptr: .*callback note_long .*is protected for .*registered by hazptr_hold_long\S* .*in task \d+",
+                  r"hazptr: synchronize_hazptr\(\w+\) by hazptr_wait/\d+ .*registered by hazptr_hold_long"))
     early = "insmod shazptr.ko early=1 && insmod shazptr_test.ko early=1 && rmmod shazptr_test && rmmod shazptr || exit 10\n"
     yield Row("misuse reports", kernel, UNIT_FILES, early + load() +
               "insmod shazptr_test.ko misuse=1; insmod hazptr_test.ko misuse=1\n", kind="says", build="debug", wanted=(

@@ -78,6 +78,8 @@ struct hazptr_context {
 	hazptr_t slots[HAZPTR_SLOT_PER_CTX];
 	struct list_head node;	/* in the list of @cpu, under its lock */
 	int cpu;
+	pid_t pid;		/* task that registered the context, for reports */
+	unsigned long caller;	/* code that registered the context */
 #ifdef QUIESCE_MUTANTS
 	unsigned long seen[HAZPTR_SLOT_PER_CTX];
 #endif
