@@ -6,7 +6,7 @@
  * registrations do not contend for one lock.  A walk holds the lock, with
  * interrupts off, for as long as it takes to read the slots of a few contexts, and
  * keeps its place by a cursor in the list; the values are looked up afterwards.
- * There is one walk at a time: the worker's in hazptr_scan.c.
+ * There is one walk at a time, under hazptr_walking.
  *
  * A walk may miss a context that is registered meanwhile: it is inserted before
  * the cursor.  It is registered under the lock of the list after the walk began,
@@ -154,7 +154,7 @@ static bool scan_some(struct context_list *list)
 	return !list_is_last(&list->cursor, &list->contexts);
 }
 
-static void scan_list(struct context_list *list)
+static void scan_list(struct context_list *list, hazptr_found_t *found)
 {
 	unsigned long flags;
 	bool more = true, first = true;
@@ -170,17 +170,19 @@ static void scan_list(struct context_list *list)
 			list_del(&list->cursor);
 		raw_spin_unlock_irqrestore(&list->lock, flags);
 		for (i = 0; i < held.nr; i++)
-			hazptr_found(held.slots[i].value, &held.slots[i].owner);
+			found(held.slots[i].value, &held.slots[i].owner);
 		cond_resched();
 	}
 }
 
 /**
- * hazptr_walk() - call hazptr_found() for each slot that protects an object
+ * hazptr_walk() - call a function for each slot that protects an object
+ * @found: the function
  *
+ * Context: Process, under hazptr_walking.
  * Return: the number of slots.
  */
-u64 hazptr_walk(void)
+u64 hazptr_walk(hazptr_found_t *found)
 {
 	u64 contexts = 0;
 	int cpu;
@@ -188,7 +190,7 @@ u64 hazptr_walk(void)
 	for_each_possible_cpu(cpu) {
 		struct context_list *list = per_cpu_ptr(&context_lists, cpu);
 
-		scan_list(list);
+		scan_list(list, found);
 		contexts += READ_ONCE(list->nr);
 	}
 	return contexts * HAZPTR_SLOT_PER_CTX;

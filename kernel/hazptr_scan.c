@@ -17,9 +17,10 @@
  *     group of their own until the last of them has run.
  * H4  Kept callbacks are scanned again in pauses that grow to 100 ms.  A walk over
  *     many contexts is long: the next one comes after 16 times its estimated
- *     duration, at most 100 ms, unless a caller waits.
+ *     duration, at most 100 ms.
  *
- * Only the worker uses the groups, the table and the waiters: they need no lock.
+ * Only the worker uses the groups and the table: they need no lock.  There is one
+ * walk at a time, the worker's or that of a waiter (hazptr_sync.c).
  * It is not frozen in suspend, because objects may be freed there as well; it is
  * bound to no CPU, and walks the lists of offline CPUs, too.
  *
@@ -32,7 +33,6 @@
 
 #include <linux/completion.h>
 #include <linux/cpumask.h>
-#include <linux/delay.h>
 #include <linux/hash.h>
 #include <linux/jiffies.h>
 #include <linux/kmsan-checks.h>
@@ -40,6 +40,7 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
@@ -73,32 +74,22 @@ struct call_queue {
 
 static DEFINE_PER_CPU(struct call_queue, call_queues);
 
+/* Guards what a walk uses: there is one walk at a time. */
+DEFINE_MUTEX(hazptr_walking);
+
 /* Each caller of hazptr_barrier() has one of these on its stack. */
 struct barrier {
 	struct list_head node;
 	struct completion done;
 };
 
-/* Each caller of synchronize_hazptr() has one of these on its stack. */
-struct waiter {
-	struct list_head node;		/* in asked.waiters, then in scan.waiters */
-	struct hlist_node bucket;
-	unsigned long head;
-	bool held;			/* a slot protects the object, in the present scan */
-	struct task_struct *task;
-	struct completion done;
-	struct stall stall;
-};
-
 /* Requests to the worker. */
 static struct {
-	spinlock_t lock;		/* guards both lists; nothing nests inside */
+	spinlock_t lock;		/* guards the list; nothing nests inside */
 	struct list_head barriers;
-	struct list_head waiters;
 } asked = {
 	.lock = __SPIN_LOCK_UNLOCKED(asked.lock),
 	.barriers = LIST_HEAD_INIT(asked.barriers),
-	.waiters = LIST_HEAD_INIT(asked.waiters),
 };
 
 /* The kept callback that is checked for a stall: objects have no room for a time. */
@@ -114,9 +105,6 @@ static struct {
 	struct group *new;		/* group of new callbacks */
 	struct group *old;		/* group of the callbacks that a barrier waits for */
 	struct list_head barriers;	/* barriers that wait for the old group */
-	struct list_head waiters;
-	unsigned int nr_waiting;
-	struct hlist_head wait_buckets[1 << BUCKET_BITS];
 	struct callback_head *buckets[1 << BUCKET_BITS];
 	struct callbacks *protected;	/* list for callbacks that a slot protects */
 	struct watch watch;
@@ -128,7 +116,6 @@ static struct {
 	.new = &scan.groups[0],
 	.old = &scan.groups[1],
 	.barriers = LIST_HEAD_INIT(scan.barriers),
-	.waiters = LIST_HEAD_INIT(scan.waiters),
 };
 
 static struct callback_head **bucket_of(unsigned long head)
@@ -136,24 +123,8 @@ static struct callback_head **bucket_of(unsigned long head)
 	return &scan.buckets[hash_long(head, BUCKET_BITS)];
 }
 
-static struct hlist_head *waiters_of(unsigned long head)
-{
-	return &scan.wait_buckets[hash_long(head, BUCKET_BITS)];
-}
-
-static void protect_waited_for(unsigned long value, const struct hazptr_owner *owner)
-{
-	struct waiter *waiter;
-
-	hlist_for_each_entry(waiter, waiters_of(value), bucket)
-		if (waiter->head == value) {
-			waiter->held = true;
-			stall_blame(&waiter->stall, owner);
-		}
-}
-
-/* A slot holds @value: moves that callback to the protected ones, and marks its waiters. */
-void hazptr_found(unsigned long value, const struct hazptr_owner *owner)
+/* Moves the callback with the head @value to the protected ones. */
+static void keep_callback(unsigned long value, const struct hazptr_owner *owner)
 {
 	struct callback_head **link;
 
@@ -168,15 +139,14 @@ void hazptr_found(unsigned long value, const struct hazptr_owner *owner)
 			break;
 		}
 	}
-	protect_waited_for(value, owner);
 }
 
-/* Walks once over all slots; moves the callbacks that they protect from the table to @protected. */
-static void hazptr_scan(struct callbacks *protected)
+/* Walks once over all slots, and calls @found for each that protects an object. */
+void hazptr_scan(hazptr_found_t *found)
 {
 	unsigned long ticks;
 
-	scan.protected = protected;
+	lockdep_assert_held(&hazptr_walking);
 	/*
 	 * Either a slot is seen below, or its owner's next load sees what was
 	 * unlinked before it was queued.
@@ -187,10 +157,19 @@ static void hazptr_scan(struct callbacks *protected)
 	}
 	if (HAZPTR_MUTANT(no_scan))
 		return;
-	WRITE_ONCE(scan.slots, hazptr_walk());
+	WRITE_ONCE(scan.slots, hazptr_walk(found));
 	ticks = nsecs_to_jiffies(WALK_SHARE * SLOT_NS * scan.slots);
 	WRITE_ONCE(scan.pause, clamp_t(unsigned long, ticks, 1, RETRY_MAX));
 	WRITE_ONCE(scan.scans, scan.scans + 1);
+}
+
+/* Moves the callbacks that slots protect from the table to @protected. */
+static void scan_callbacks(struct callbacks *protected)
+{
+	scan.protected = protected;
+	mutex_lock(&hazptr_walking);
+	hazptr_scan(keep_callback);
+	mutex_unlock(&hazptr_walking);
 }
 
 /* Moves the kept callbacks and as many fresh ones as a batch may have into the table. */
@@ -236,19 +215,18 @@ static void run_table(void)
 	}
 }
 
-static bool scan_group(struct group *group)
+static void scan_group(struct group *group)
 {
 	bool with_kept = true;
 
 	if (group_empty(group))
-		return false;
+		return;
 	do {
 		fill_table(group, with_kept);
-		hazptr_scan(&group->kept);
+		scan_callbacks(&group->kept);
 		run_table();
 		with_kept = false;
 	} while (group->fresh.first);
-	return true;
 }
 
 /* Takes the callbacks of every queue, oldest first. */
@@ -275,24 +253,6 @@ static bool take_queues(void)
 	return any;
 }
 
-static bool take_waiters(void)
-{
-	struct waiter *waiter;
-	LIST_HEAD(fresh);
-
-	spin_lock_irq(&asked.lock);
-	list_splice_tail_init(&asked.waiters, &fresh);
-	spin_unlock_irq(&asked.lock);
-	list_for_each_entry(waiter, &fresh, node) {
-		hlist_add_head(&waiter->bucket, waiters_of(waiter->head));
-		WRITE_ONCE(scan.nr_waiting, scan.nr_waiting + 1);
-	}
-	if (list_empty(&fresh))
-		return false;
-	list_splice_tail(&fresh, &scan.waiters);
-	return true;
-}
-
 /*
  * New barriers are taken only when the old group is empty: then the new group
  * becomes old for them.
@@ -317,31 +277,6 @@ static void end_barriers(void)
 		list_del(&barrier->node);
 		/* The waiter may return, and its stack frame end. */
 		complete(&barrier->done);
-	}
-}
-
-static void report_waiter(const struct waiter *waiter)
-{
-	pr_warn("synchronize_hazptr(%p) by %s/%d waits for %u ms, blocked " STALL_OWNER,
-		(void *)waiter->head, waiter->task->comm, task_pid_nr(waiter->task),
-		jiffies_to_msecs(jiffies - waiter->stall.start), stall_owner(&waiter->stall));
-}
-
-static void end_waiters(void)
-{
-	struct waiter *waiter, *next;
-
-	list_for_each_entry_safe(waiter, next, &scan.waiters, node) {
-		if (waiter->held) {
-			if (stall_report_due(&waiter->stall))
-				report_waiter(waiter);
-			waiter->held = false;
-			continue;
-		}
-		list_del(&waiter->node);
-		hlist_del(&waiter->bucket);
-		WRITE_ONCE(scan.nr_waiting, scan.nr_waiting - 1);
-		complete(&waiter->done);
 	}
 }
 
@@ -385,10 +320,10 @@ static unsigned long rescan_after(bool fresh)
 	/* Barriers that were requested while others waited. */
 	if (group_empty(scan.old) && !list_empty_careful(&asked.barriers))
 		return 0;
-	if (!scan.old->kept.first && !scan.new->kept.first && list_empty(&scan.waiters))
+	if (!scan.old->kept.first && !scan.new->kept.first)
 		return MAX_SCHEDULE_TIMEOUT;
 	scan.retry = fresh ? 1 : min(scan.retry * 2, RETRY_MAX);
-	return list_empty(&scan.waiters) ? max(scan.retry, scan.pause) : scan.retry;
+	return max(scan.retry, scan.pause);
 }
 
 unsigned long hazptr_work(void)
@@ -398,8 +333,7 @@ unsigned long hazptr_work(void)
 	 * requests before the queues.
 	 */
 	bool barriers = take_barriers();
-	bool fresh = take_waiters();
-	bool scanned;
+	bool fresh;
 
 	/*
 	 * The scan takes the callback of a call that found the timer running.
@@ -407,14 +341,11 @@ unsigned long hazptr_work(void)
 	 * HK3: full, pairs with HK3 in call_hazptr()
 	 */
 	smp_mb();
-	fresh |= take_queues();
+	fresh = take_queues();
 	if (barriers)
 		swap(scan.old, scan.new);
-	scanned = scan_group(scan.old);
-	scanned |= scan_group(scan.new);
-	if (!scanned && !list_empty(&scan.waiters))
-		hazptr_scan(NULL);
-	end_waiters();
+	scan_group(scan.old);
+	scan_group(scan.new);
 	end_barriers();
 	watch_kept();
 	return rescan_after(fresh);
@@ -464,14 +395,6 @@ void call_hazptr(struct callback_head *head, rcu_callback_t func)
 }
 EXPORT_SYMBOL_GPL(call_hazptr);
 
-static void ask(struct list_head *node, struct list_head *list)
-{
-	spin_lock_irq(&asked.lock);
-	list_add_tail(node, list);
-	spin_unlock_irq(&asked.lock);
-	hazptr_wake();
-}
-
 /**
  * hazptr_barrier() - wait until the callbacks of all earlier calls of call_hazptr() have run
  *
@@ -488,56 +411,13 @@ void hazptr_barrier(void)
 	might_sleep();
 	if (WARN_ONCE(hazptr_in_worker(), "hazptr: a callback waits for callbacks\n"))
 		return;
-	ask(&barrier.node, &asked.barriers);
+	spin_lock_irq(&asked.lock);
+	list_add_tail(&barrier.node, &asked.barriers);
+	spin_unlock_irq(&asked.lock);
+	hazptr_wake();
 	wait_for_completion(&barrier.done);
 }
 EXPORT_SYMBOL_GPL(hazptr_barrier);
-
-/*
- * A callback waits: the worker walks over the slots itself.  Callbacks of the
- * current batch that it finds protected are kept once more, which only delays them.
- */
-static void wait_in_worker(struct waiter *waiter)
-{
-	hlist_add_head(&waiter->bucket, waiters_of(waiter->head));
-	for (;;) {
-		waiter->held = false;
-		hazptr_scan(scan.protected);
-		if (!waiter->held)
-			break;
-		if (stall_report_due(&waiter->stall))
-			report_waiter(waiter);
-		msleep(20);
-	}
-	hlist_del(&waiter->bucket);
-}
-
-/**
- * synchronize_hazptr() - wait until no slot protects an object
- * @head: the callback head in the object, which is unlinked; it is not accessed
- *
- * Context: Process; may sleep.  Not while the caller protects the object.  In a
- * callback it delays all other callbacks and waiters.
- * Cost: a walk over all contexts, which all callers that wait at the same time share.
- */
-void synchronize_hazptr(struct callback_head *head)
-{
-	struct waiter waiter = {
-		.head = (unsigned long)head,
-		.task = current,
-		.done = COMPLETION_INITIALIZER_ONSTACK(waiter.done),
-	};
-
-	might_sleep();
-	stall_start(&waiter.stall);
-	if (hazptr_in_worker()) {
-		wait_in_worker(&waiter);
-	} else {
-		ask(&waiter.node, &asked.waiters);
-		wait_for_completion(&waiter.done);
-	}
-}
-EXPORT_SYMBOL_GPL(synchronize_hazptr);
 
 /**
  * hazptr_get_stats() - fill in the counters
@@ -554,7 +434,7 @@ void hazptr_get_stats(struct hazptr_stats *stats)
 		.scans = READ_ONCE(scan.scans),
 		.slots = READ_ONCE(scan.slots),
 		.kept = READ_ONCE(scan.kept),
-		.waiting = READ_ONCE(scan.nr_waiting),
+		.waiting = hazptr_nr_waiting(),
 		.contexts = hazptr_nr_contexts(),
 	};
 	for_each_possible_cpu(cpu)

@@ -6,6 +6,7 @@
 #ifndef QUIESCE_HAZPTR_SCAN_H
 #define QUIESCE_HAZPTR_SCAN_H
 
+#include <linux/mutex.h>
 #include <linux/types.h>
 
 /* A report names this of a context, which may be gone by then. */
@@ -24,12 +25,17 @@ bool hazptr_in_worker(void);
 int hazptr_start_worker(void);
 void hazptr_stop_worker(void);
 
-u64 hazptr_walk(void);
+/* A walk calls this for each slot that protects an object: @value, in a context of @owner. */
+typedef void hazptr_found_t(unsigned long value, const struct hazptr_owner *owner);
+
+/* One walk at a time: guards what a walk uses. */
+extern struct mutex hazptr_walking;
+void hazptr_scan(hazptr_found_t *found);
+unsigned int hazptr_nr_waiting(void);
+
+u64 hazptr_walk(hazptr_found_t *found);
 u64 hazptr_nr_contexts(void);
 void hazptr_contexts_init(void);
-
-/* The walk calls this for each slot that protects an object: @value, in a context of @owner. */
-void hazptr_found(unsigned long value, const struct hazptr_owner *owner);
 
 /* Time of the next report of a stall, in jiffies, and the context that was seen to cause it. */
 struct stall {

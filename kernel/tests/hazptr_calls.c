@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Tests of what callbacks may do, for hazptr_cases.c. */
+#include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/sched.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
@@ -68,4 +70,35 @@ bool test_many_contexts(void)
 		cleanup_hazptr_context(&ctxs[i]);
 	vfree(ctxs);
 	return scans > 0 && scans <= NR_CALLS / 2;
+}
+
+static struct {
+	struct object object;
+	struct completion let_go;
+	bool runs;
+} blocker;
+
+static void block_and_note(struct callback_head *head)
+{
+	WRITE_ONCE(blocker.runs, true);
+	wait_for_completion_timeout(&blocker.let_go, msecs_to_jiffies(LONG_MS));
+	note_run(head);
+}
+
+/* A wait for an object that no slot protects ends while a callback is running. */
+bool test_wait_beside_callbacks(void)
+{
+	struct object object = {};
+	bool good;
+
+	init_completion(&blocker.let_go);
+	blocker.runs = false;
+	blocker.object.done = false;
+	call_hazptr(&blocker.object.head, block_and_note);
+	while (!READ_ONCE(blocker.runs))
+		usleep_range(100, 200);
+	synchronize_hazptr(&object.head);
+	good = !READ_ONCE(blocker.object.done);
+	complete(&blocker.let_go);
+	return goes(&blocker.object) && good;
 }

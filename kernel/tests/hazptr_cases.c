@@ -539,6 +539,7 @@ static const struct {
 	{ "slots of an interrupt and a task in one context", test_interrupt_slot },
 	{ "a callback hands over to RCU", test_chain },
 	{ "a callback waits for an object", test_wait_in_callback },
+	{ "synchronize does not wait for callbacks", test_wait_beside_callbacks },
 	{ "a callback waits for a work of the kernel's queue", test_flush_in_callback },
 	{ "kfree_hazptr", test_kfree },
 	{ "ten thousand callbacks, four hundred protected", test_many },

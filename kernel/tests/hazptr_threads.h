@@ -71,6 +71,7 @@ bool start_sharer(struct sharer *sharer);
 /* hazptr_calls.c */
 bool test_flush_in_callback(void);
 bool test_many_contexts(void);
+bool test_wait_beside_callbacks(void);
 
 /* hazptr_reports.c */
 void hazptr_hold_long(void);
