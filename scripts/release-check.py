@@ -105,17 +105,6 @@ def dated(tree):
         yield f"manual_date in src/meson.build is {manual}, and the changelog's date {date}"
 
 
-def committed(tree):
-    if tree.git("rev-parse", "--git-dir").returncode:
-        yield "not a checkout: whether everything is committed is unknown"
-        return
-    changed = tree.git("status", "--porcelain").stdout.splitlines()
-    if changed:
-        yield f"{len(changed)} files are not committed: {' '.join(line[3:] for line in changed[:3])}"
-    if tree.git("tag", "--list", f"v{tree.version}").stdout:
-        yield f"the tag v{tree.version} exists"
-
-
 def figures(tree):
     last = tree.git("log", "-1", "--format=%H", "--", "docs/figures").stdout.strip()
     sources = "src", "include", ":!include/quiesce/base.h", ":!*meson.build"
@@ -129,6 +118,19 @@ def placeholders(tree):
     names = [name for name in names if name not in ("scripts/release-check.py", "tests/build/release.py")]
     if names:
         yield f"placeholders of the address or home page ({PLACEHOLDERS_ARE_NAMED_IN}): {' '.join(names)}"
+
+
+def committed(tree):
+    if tree.git("rev-parse", "--git-dir").returncode:
+        yield "not a checkout: commits, tags, figures' age and placeholders are unknown"
+        return
+    changed = tree.git("status", "--porcelain").stdout.splitlines()
+    if changed:
+        yield f"{len(changed)} files are not committed: {' '.join(line[3:] for line in changed[:3])}"
+    if tree.git("tag", "--list", f"v{tree.version}").stdout:
+        yield f"the tag v{tree.version} exists"
+    yield from figures(tree)
+    yield from placeholders(tree)
 
 
 def interface(tree, library):
@@ -169,7 +171,7 @@ def main():
         write(tree)
     found = [*copies(tree), *moved_on(tree)]
     if not (opt.always or opt.write):
-        found += [*committed(tree), *dated(tree), *figures(tree), *interface(tree, opt.library), *placeholders(tree)]
+        found += [*dated(tree), *interface(tree, opt.library), *committed(tree)]
     for line in found:
         print(f"release-check: {line}")
     if not found:
