@@ -64,6 +64,7 @@ deb  ! pc:tbb libtbb-dev
 deb  ! file:/usr/include/mimalloc.h libmimalloc-dev
 deb  ! pc:jemalloc libjemalloc-dev
 deb  ! cmd:dh debhelper
+deb  ! cmd:dh_dkms dh-dkms
 deb  ! pc:cmocka libcmocka-dev
 deb  ! cmd:lintian lintian
 deb  - cmd:mmdebstrap mmdebstrap
