@@ -3,6 +3,7 @@
 
 The emulation of programs alone (scripts/ci/cross.sh) has no restartable sequences; a kernel has.  An emulator's memory accesses are those of
 this machine, so that a guest shows what instructions, signals and the kernel do, and not arm64's weak order: tests/litmus does that.
+The long run also has the modules of kernel/, which the cross compiler builds for the guest's kernel.
 """
 import json
 import os
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 
 import guest
+import plan
 import smp
 import userspace
 from plan import Row
@@ -103,6 +105,14 @@ def boot(name, **more):
     return Row(name, "arm64", (), "", **{"kind": "smp", "arguments": APPEND, "memory": 2048, "product": PRODUCT, **more})
 
 
+def modules(seconds):
+    """Return boots with the modules of kernel/, built for arm64 by the cross compiler: their tests, torture, planted bugs."""
+    yield plan.unit("arm64", name="modules, unit", arguments=APPEND)
+    yield plan.mutants("modules, planted bugs, by tests", "arm64", plan.UNIT_CONTROLS + plan.UNIT_MUTANTS)
+    for kind in plan.TYPES:
+        yield plan.torture("arm64", kind, seconds, name="modules, torture " + kind, arguments=APPEND)
+
+
 def short():
     """Return the plan of .ci/run."""
     yield boot("arm64", cases=list(cases(3)), suites=SUITES, chosen=CHOSEN, left_out=LEFT_OUT, seconds=900)
@@ -110,6 +120,7 @@ def short():
 
 def full(seconds):
     """Return a plan of hours, by estimate.  seconds: of torture for each type."""
+    yield from modules(seconds)
     yield boot("arm64", cases=list(cases(seconds)), seconds=1200 + 40 * seconds)
     for suite in SUITES:
         yield boot("arm64, suite " + suite, suites=(suite,), left_out=LEFT_OUT, memory=4096, seconds=7200)

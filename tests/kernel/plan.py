@@ -57,7 +57,7 @@ def unit(kernel, **more):
     if mode:  # a kernel that does not know it goes on with another
         script = f"grep -q '({mode})' /sys/kernel/debug/sched/preempt || exit 15\n" + script
     # More CPUs than the host has wait for each other.
-    return Row("unit", kernel, UNIT_FILES, script, **{"seconds": 120, "documents": 2, **more})
+    return Row(more.pop("name", "unit"), kernel, UNIT_FILES, script, **{"seconds": 120, "documents": 2, **more})
 
 
 def torture(kernel, kind, seconds, parameters="", seconds_more=90, **more):
@@ -70,8 +70,8 @@ until dmesg | grep -q 'End of test'; do
 done
 rmmod haz_torture || exit 12
 """ + UNLOAD
-    return Row("torture " + kind + (" " + parameters if parameters else ""), kernel, TORTURE_FILES, script,
-               **{"seconds": 2 * seconds + seconds_more, **more})
+    name = more.pop("name", "torture " + kind + (" " + parameters if parameters else ""))
+    return Row(name, kernel, TORTURE_FILES, script, **{"seconds": 2 * seconds + seconds_more, **more})
 
 
 def by_unit(module):

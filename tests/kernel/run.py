@@ -52,6 +52,13 @@ class Kernels:
             self.have[name] = os.path.join(CACHE, name) if fetch.returncode == 0 else None
         return self.have[name]
 
+    def lacks(self, row):
+        """Return why a row cannot be run; None if it can."""
+        where = self.get(row.kernel)
+        if where and (not row.files or os.path.exists(os.path.join(where, "kmake"))):
+            return None
+        return "the kernel cannot be had" if not where else f"{where} has nothing to build modules with: remove it to get that"
+
     def release(self, name):
         with open(os.path.join(self.get(name), "release"), encoding="utf-8") as f:
             return f.read().strip()
@@ -324,9 +331,10 @@ class Runner:
             start = time.monotonic()
             if sys.stdout.isatty():
                 print(f"\r{row.title()} ... ", end="", flush=True)
-            if not self.kernels.get(row.kernel):
+            why = self.kernels.lacks(row)
+            if why:
                 self.skipped += 1
-                print(f"skipped: {row.title()}: the kernel cannot be had")
+                print(f"skipped: {row.title()}: {why}")
                 continue
             self.report(row, self.judge(row), time.monotonic() - start)
 
