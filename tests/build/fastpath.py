@@ -419,8 +419,26 @@ def refuses_instructions_behind_loads(opt):
     return run.returncode and "instructions behind loads" in run.stderr
 
 
+# The page's rows: a title, and the numbers among the limits of a build.
+PAGE = [(f"`{name}`", table, at) for table, names in (
+    (LIMITS, ("rcu_read_lock()", "rcu_read_unlock()")),
+    (HAZPTR_LIMITS, ("hazptr_protect()",)),
+    (COUNTED_LIMITS, ("percpu_down_read()", "percpu_up_read()", None, "srcu_read_lock()", "srcu_read_unlock()", None, "percpu_ref_get()",
+                      "percpu_ref_put()", None, "kmem_cache_alloc()", "kmem_cache_free()"))) for at, name in enumerate(names) if name]
+PAGE[3:3] = [("a guard of `shazptr.h`, in a line of the thread's own", SHAZPTR_LIMITS, 0), ("the same by a restartable sequence", SHAZPTR_LIMITS, 3)]
+PAGE_BUILDS = (("x86-64, gcc", "x86"), ("x86-64, clang", "x86-clang"), ("arm64, gcc", "arm64"), ("arm64, clang", "arm64-clang"))
+
+
+def page():
+    """Return the table of docs/platforms.md: what this test permits."""
+    lines = ["| at most so many instructions | " + " | ".join(title for title, _ in PAGE_BUILDS) + " |", "|---" * (1 + len(PAGE_BUILDS)) + "|"]
+    return "\n".join(lines + [f"| {title} | " + " | ".join(str(limits[build][at]) for _, build in PAGE_BUILDS) + " |"
+                              for title, limits, at in PAGE])
+
+
 def main():
     args = argparse.ArgumentParser()
+    args.add_argument("--page", help="docs/platforms.md, which has to have the table of page()")
     args.add_argument("--include", required=True)
     args.add_argument("--source", required=True)
     args.add_argument("--library", required=True, help="where the library's sources are")
@@ -446,6 +464,13 @@ def main():
         good = refuses_instructions_behind_loads(opt)
         bad += not good
         print(f"{'ok' if good else 'not ok'} {number} - sequences are not assembled with instructions behind loads")
+    if opt.page:
+        number += 1
+        good = page() in pathlib.Path(opt.page).read_text(encoding="utf-8")
+        bad += not good
+        print(f"{'ok' if good else 'not ok'} {number} - the page has the table of these limits")
+        if not good:
+            print("# " + page().replace("\n", "\n# "))
     print(f"1..{number}")
     return 1 if bad else 0
 
