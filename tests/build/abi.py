@@ -38,7 +38,7 @@ def series(version):
 
 
 class Library:
-    """The names in a description or a shared library: soname, {symbol: version}."""
+    """It has the names in a description or a shared library: soname, {symbol: version}."""
 
     def __init__(self, path):
         self.path = path

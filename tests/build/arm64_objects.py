@@ -31,13 +31,13 @@ from tap import Tap, not_installed  # noqa: E402
 GCC, CLANG = ["aarch64-linux-gnu-gcc"], ["clang-19", "--target=aarch64-linux-gnu"]
 BIG_CLANG = ["clang-19", "--target=aarch64_be-linux-gnu", "-isystem", "/usr/aarch64-linux-gnu/include"]
 FLAGS = ["-std=gnu11", "-O1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE=", "-DQUIESCE_UNPINNED", "-fvisibility=hidden"]
-# All inline sequences, as functions of the library, and those of its calls.
+# These files have all inline sequences, as functions of the library, and those of its calls.
 SEQUENCES = ("outline.c", "platform/linux/count.c", "platform/linux/sheaf.c")
 PROTECTED = "-mbranch-protection=standard"
 BUILDS = [(compiler, more, SEQUENCES) for compiler in (GCC, CLANG) for more in (
     ["-march=armv8-a", "-mno-outline-atomics"],  # exclusive loads and stores
     ["-march=armv8.1-a"],  # atomic instructions
-    ["-march=armv8.3-a"],  # and ldapr
+    ["-march=armv8.3-a"],  # It also has ldapr.
     [PROTECTED],
     ["-march=armv8.5-a", PROTECTED])]
 BUILDS += [(GCC, ["-mbig-endian"], SEQUENCES), (BIG_CLANG, [], None)]
@@ -53,7 +53,7 @@ FORBIDDEN = (
     (0x3F800000, 0x08000000, "an exclusive access"), (0x3FA07C00, 0x08A07C00, "cas"), (0x3F207C00, 0x08207C00, "casp"),
     (0x3B200C00, 0x38200000, "an atomic instruction"))
 LDAPR = (0x3FFFFC00, 0x38BFC000)
-# What the checks have to refuse: a name, and assembly.  The first is no fault.
+# The checks have to refuse each of these, a name and assembly, but the first.
 ENTER = '.pushsection __rseq_cs, "aw"\n.balign 32\n3: .long 0, 0\n.quad 1f, 2f - 1f, 4f\n.popsection\nb 4f\n'
 WHOLE = ENTER + ".inst 0xd428bc00\n4: adrp x9, 3b\n1: ldr x10, [x9]\n{}str x10, [x9]\n2:\n{}"
 PLANTED = (
@@ -71,7 +71,7 @@ PLANTED = (
 
 
 class Object:
-    """The sections of an ELF file of 64 bits, and its relocations."""
+    """It has the sections of an ELF file of 64 bits, and its relocations."""
 
     def __init__(self, path):
         self.data = pathlib.Path(path).read_bytes()
@@ -122,7 +122,7 @@ class Object:
 
 
 def of_sequence(obj, section, start, length, handler):
-    """What is wrong with a sequence."""
+    """Return the faults of a sequence."""
     code = obj.bytes(section)
     if code[handler - 4:handler] != SIGNATURE:
         yield f"the signature is {code[handler - 4:handler].hex()}"
@@ -186,7 +186,7 @@ def planted(tap, where):
 
 
 def sources(root, chosen):
-    """All sources of the library for Linux, or those chosen."""
+    """Return all sources of the library for Linux, or those chosen."""
     if chosen:
         return [os.path.join(root, "src", name) for name in chosen]
     text = pathlib.Path(root, "src/meson.build").read_text(encoding="utf-8")
@@ -211,7 +211,7 @@ def compile_all(command, names, where):
 
 
 def stubs(where):
-    """The C library's headers are those of little-endian systems; one more is looked for, which says what that library lacks."""
+    """The C library's headers are those of little-endian systems; the compiler searches for one more, which names what that library lacks."""
     os.makedirs(os.path.join(where, "include/gnu"), exist_ok=True)
     pathlib.Path(where, "include/gnu/stubs-lp64_be.h").touch()
     return "-I" + os.path.join(where, "include")

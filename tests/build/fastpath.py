@@ -419,7 +419,7 @@ def refuses_instructions_behind_loads(opt):
     return run.returncode and "instructions behind loads" in run.stderr
 
 
-# The page's rows: a title, and the numbers among the limits of a build.
+# Each row of the page has a title, and the numbers among the limits of a build.
 PAGE = [(f"`{name}`", table, at) for table, names in (
     (LIMITS, ("rcu_read_lock()", "rcu_read_unlock()")),
     (HAZPTR_LIMITS, ("hazptr_protect()",)),

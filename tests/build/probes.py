@@ -69,7 +69,7 @@ def check_events(tap, program, found):
 
 
 def check_scripts(tap, tool, scripts, found):
-    """bpftrace compiles them for a live process, in which it finds the probes."""
+    """Let bpftrace compile them for a live process, in which it finds the probes."""
     for script in sorted(pathlib.Path(scripts).glob("*.bt")):
         used = set(re.findall(r"usdt:\*:quiesce:(\w+)", script.read_text(encoding="utf-8")))
         tap.result(used and used <= set(found), f"{script.name} uses probes that there are", used - set(found))

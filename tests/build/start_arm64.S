@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the C library's startup files have for arm64, with the landing pads (bti) that those of some systems lack.
+/* It has what the C library's startup files have for arm64, with the landing pads (bti) that those of some systems lack.
  *
  * Linked with -nostartfiles into programs and shared objects whose pages are to be guarded (scripts/ci/cross.sh).  A shared object has no
  * main(), and uses none of this but __dso_handle, which is its own. */
