@@ -441,7 +441,7 @@ static void long_lists_do_not_recurse()
 
 static void threads_read_keep_and_replace()
 {
-	static constexpr int readers = 3, updaters = 2, updates = 10000, enough = 1000;
+	static constexpr int readers = 3, updaters = 2, updates = QUIESCE_TSAN ? 2000 : 10000, enough = 1000;
 	atomic_counted_ptr<plain> shared[2];
 	std::vector<std::thread> threads;
 	int left = updates * updaters, made = 0, wrong = 0;

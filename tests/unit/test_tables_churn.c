@@ -142,7 +142,7 @@ static void one_for_another(struct hashmap *map, uint64_t key, uint64_t nr)
  * is lost. */
 static void a_map_keeps_its_shape(void **state)
 {
-	enum { NR = 16384 };
+	enum { NR = 16384, TIMES = QUIESCE_TSAN ? 4 : 20 };
 	struct quiesce_table_stats fresh, stats;
 	struct hashmap map;
 
@@ -152,7 +152,7 @@ static void a_map_keeps_its_shape(void **state)
 	come_to_rest();
 	fresh = map_stats(&map);
 	assert_in_range(fresh.full, 1, fresh.buckets / 6);
-	for (uint64_t i = 0; i < 20 * NR; i++) {
+	for (uint64_t i = 0; i < TIMES * NR; i++) {
 		if (i % 512 == 0)
 			synchronize_rcu(); /* otherwise lines would wait for the worker to run, and not for readers */
 		one_for_another(&map, i, NR);
