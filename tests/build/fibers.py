@@ -16,6 +16,7 @@ Prints TAP. Compilers that are not installed are reported as skipped.
 """
 import argparse
 import heapq
+import os
 import pathlib
 import re
 import shutil
@@ -30,17 +31,19 @@ BASE = ["-g0", "-Wall", "-Wextra", "-Werror", "-fno-stack-protector", "-fcf-prot
 C, CXX, CXX20 = ["-x", "c", "-std=gnu11"], ["-x", "c++", "-std=c++17"], ["-x", "c++", "-std=c++20"]
 ARM = ["--target=aarch64-linux-gnu"]
 DIRECT = ["-DQUIESCE_FIBERS", "-mno-tls-direct-seg-refs"]
-# Each build has a compiler, a language and flags.
+# Each build has a compiler, a language and flags.  Levels between, and code that is smaller or for a debugger, are for the long run.
 STATIC = [
-    *(("gcc", C, flags) for flags in (["-O0"], ["-O1"], ["-O2"], ["-O3", "-fPIC"], ["-Os"], ["-Og"], ["-O2", *DIRECT],
+    *(("gcc", C, flags) for flags in (["-O0"], ["-O2"], ["-O3", "-fPIC"], ["-O2", *DIRECT],
                                       ["-O2", "-fsanitize=address,undefined"], ["-O2", "-fsanitize=thread"], ["-O2", "-flto"])),
     *(("g++", CXX, flags) for flags in (["-O2"], ["-O2", *DIRECT])),
-    *(("clang-19", C, flags) for flags in (["-O1"], ["-O2"], ["-O3", "-fPIC"], ["-Os"], ["-O2", "-mno-tls-direct-seg-refs"],
-                                           ["-O2", "-fsanitize=address"])),
+    *(("clang-19", C, flags) for flags in (["-O2"], ["-O3", "-fPIC"], ["-O2", "-mno-tls-direct-seg-refs"], ["-O2", "-fsanitize=address"])),
     ("clang++-19", CXX, ["-O2"]),
-    *(("aarch64-linux-gnu-gcc", C, flags) for flags in (["-O0"], ["-O1"], ["-O2"], ["-O3", "-fPIC"], ["-Os"])),
+    *(("aarch64-linux-gnu-gcc", C, flags) for flags in (["-O0"], ["-O2"], ["-O3", "-fPIC"])),
     ("clang-19", C, [*ARM, "-O2"]),
 ]
+if os.environ.get("CI_LONG"):
+    STATIC += [*(("gcc", C, flags) for flags in (["-O1"], ["-Os"], ["-Og"])), *(("clang-19", C, flags) for flags in (["-O1"], ["-Os"])),
+               *(("aarch64-linux-gnu-gcc", C, flags) for flags in (["-O1"], ["-Os"]))]
 COROUTINES = [("g++", CXX20, ["-O2"]), ("clang++-19", CXX20, ["-O2"]), ("aarch64-linux-gnu-g++", CXX20, ["-O2"]),
               ("clang++-19", CXX20, [*ARM, "-O2"])]
 RUN = [("test_fibers.c", "gcc", C, ["-O2"]), ("test_fibers.c", "gcc", C, ["-O2", "-flto"]), ("test_fibers.c", "gcc", C, ["-O2", *DIRECT]),

@@ -8,6 +8,7 @@ Prints TAP.  Compilers that are not installed are reported as skipped.
 """
 import argparse
 import concurrent.futures
+import os
 import pathlib
 import re
 import shutil
@@ -125,8 +126,10 @@ def examples(include):
 
 
 def stds_of(text):
-    """Return the years of C++ in which an example compiles."""
-    return (20,) if re.search(r"constinit|ds/(?:hash|unordered_)\w+\.hpp", text) else (17, 20)
+    """Return the years of C++ in which an example compiles, or in the short run the oldest of them: the faces have been compiled in all."""
+    if re.search(r"constinit|ds/(?:hash|unordered_)\w+\.hpp", text):
+        return (20,)
+    return (17, 20) if os.environ.get("CI_LONG") else (17,)
 
 
 def macros(include):
@@ -140,11 +143,11 @@ def macros(include):
 
 # Programs that a compiler has to refuse: the text, its fault, what stands there in the same program without a fault, words of the message.
 REFUSED = {
-    "a map that would own a pointer to its text": ("#include <quiesce/ds/unordered_map.hpp>\nquiesce::rcu_unordered_map<%s, int> map;\n",
+    "a map that would own a pointer to its text": ("quiesce::rcu_unordered_map<%s, int> map;\n",
                                                    "const char *", "std::string", "the map would own the pointer"),
-    "a map of references": ("#include <quiesce/ds/unordered_map.hpp>\nquiesce::rcu_unordered_map<%s, int> map;\n",
+    "a map of references": ("quiesce::rcu_unordered_map<%s, int> map;\n",
                             "const std::string &", "std::string", "keys and values are objects"),
-    "a map of keys without a hash": ("#include <quiesce/ds/unordered_map.hpp>\nstruct k { double d; bool operator==(const k &) const = default; };\n"
+    "a map of keys without a hash": ("struct k { double d; bool operator==(const k &) const = default; };\n"
                                      "struct h { unsigned long operator()(const k &) const noexcept { return 1; } };\n"
                                      "quiesce::rcu_unordered_map<%s> map;\n", "k, int", "k, int, h", "the key needs a Hash"),
 }
@@ -157,13 +160,21 @@ void wait() { rcu_barrier(); ::rcu_barrier(); quiesce::rcu_barrier(); rcu_barrie
 """
 
 
+def refused_text(faulty):
+    parts = [f"namespace n{i} {{\n{text % (bad if faulty else good)}}}\n" for i, (text, bad, good, _) in enumerate(REFUSED.values())]
+    return "#include <string>\n#include <quiesce/ds/unordered_map.hpp>\n" + "".join(parts)
+
+
 def refusals(include):
     """Yield a title, and whether a compiler refuses and accepts what it should."""
     for cxx in [cxx for _, cxx in COMPILERS if shutil.which(cxx)]:
-        for title, (text, bad, good, words) in REFUSED.items():
-            command = [cxx, "-x", "c++", "-std=c++20", "-fsyntax-only", f"-I{include}"]
-            ok, err = compile_text(command, "#include <string>\n" + text % bad)
-            yield f"{cxx} refuses {title}", not ok and words in err and compile_text(command, "#include <string>\n" + text % good)[0]
+        command = [cxx, "-x", "c++", "-std=c++20", "-fsyntax-only", f"-I{include}"]
+        # Each in a namespace, so that one file has all; a refusal has words of its own.
+        accepted, err = compile_text(command, refused_text(False))
+        yield f"{cxx} accepts the same without the faults" + ("" if accepted else ": " + " ".join(err.split())[:1000]), accepted
+        refused, err = compile_text(command, refused_text(True))
+        for title, (_, _, _, words) in REFUSED.items():
+            yield f"{cxx} refuses {title}", not refused and words in err
         yield f"{cxx}: rcu_barrier() is not ambiguous", compile_text([cxx, "-x", "c++", "-std=c++17", *WARN, f"-I{include}"], UNQUALIFIED)[0]
 
 

@@ -28,7 +28,7 @@ REPORT = "WARNING: ThreadSanitizer"
 def build(compilers, source, program, flags):
     cpp = source.suffix == ".cpp"
     standard = "-std=c++20" if cpp else "-std=gnu11"
-    return execute([compilers[cpp], standard, "-D_GNU_SOURCE", "-O1", "-g", "-fsanitize=thread", f"-I{ROOT / 'tests'}", source, "-o", program, *flags])
+    return execute([compilers[cpp], standard, "-D_GNU_SOURCE", "-O1", "-g1", "-fsanitize=thread", f"-I{ROOT / 'tests'}", source, "-o", program, *flags])
 
 
 def build_and_run(compilers, source, tmp, flags):
