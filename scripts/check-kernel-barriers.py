@@ -21,6 +21,7 @@ import kernel_orders
 
 WEAK = re.compile(r"(?:Relaxed|[Oo]rders nothing|No order): \S")
 MUTANT = re.compile(r"\bS?HAZPTR_MUTANT\(\w+\)")
+USERS = ("kernel/tests/", "kernel/examples/")  # a read-modify-write of these needs no label
 REASON = 5  # lines above an operation in which a reason may stand
 FAMILY = (("kernel/tests/", "TK"), ("kernel/shazptr", "SK"), ("kernel/include/linux/shazptr", "SK"),
           ("kernel/hazptr", "HK"), ("kernel/include/linux/hazptr", "HK"))
@@ -47,10 +48,10 @@ def scan_file(root, name, bad):
                 site = Site(name, i + 1, csource.function_at(spans, i), op, kind, pair)
                 site.planted = bool(MUTANT.search("\n".join(code[max(0, i - 3):i + 1])))
                 sites.append(site)
-            elif not (kind == "rmw" and (name.startswith("kernel/tests/") or WEAK.search(near))):
+            elif not (kind == "rmw" and (name.startswith(USERS) or WEAK.search(near))):
                 bad.append(f"{name}:{i + 1}: {op}() has no comment 'LABEL: pairs with LABEL in f()'")
         for match in kernel_orders.RELAXED.finditer(line):
-            if not name.startswith("kernel/tests/") and not WEAK.search(kernel_orders.comment_near(lines, i, REASON)):
+            if not name.startswith(USERS) and not WEAK.search(kernel_orders.comment_near(lines, i, REASON)):
                 bad.append(f"{name}:{i + 1}: {match.group(1)}() without 'Relaxed: reason'")
     return sites, {s[0] for s in spans}
 

@@ -18,5 +18,6 @@ litmus()
 }
 step "litmus tests in the kernel's form" litmus
 step "DKMS" tests/kernel/dkms.sh
+step "a module of another project" tests/kernel/devel.sh
 count_guests $short
 finish
