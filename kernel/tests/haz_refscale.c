@@ -18,6 +18,7 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/percpu-refcount.h>
@@ -320,20 +321,34 @@ static int choose_types(void)
 	return err;
 }
 
+/* 32-bit kernels have no division of 64 bits but these. */
+static u64 whole_ns(u64 ps)
+{
+	return div_u64(ps, 1000);
+}
+
+static u32 rest_ps(u64 ps)
+{
+	u32 rest;
+
+	div_u64_rem(ps, 1000, &rest);
+	return rest;
+}
+
 static void report(struct type *type)
 {
-	u64 median;
+	u64 median, most;
 	int i;
 
 	for (i = 0; verbose && i < nruns; i++)
-		pr_alert("%s %d\t%llu.%03llu\n", type->name, i + 1, type->runs[i] / 1000,
-			 type->runs[i] % 1000);
+		pr_alert("%s %d\t%llu.%03u\n", type->name, i + 1, whole_ns(type->runs[i]),
+			 rest_ps(type->runs[i]));
 	haz_sort(type->runs, nruns);
 	median = haz_median(type->runs, nruns);
-	pr_alert("%s: median %llu.%03llu ns min %llu.%03llu max %llu.%03llu nreaders %d\n",
-		 type->name, median / 1000, median % 1000, type->runs[0] / 1000,
-		 type->runs[0] % 1000, type->runs[nruns - 1] / 1000,
-		 type->runs[nruns - 1] % 1000, nreaders);
+	most = type->runs[nruns - 1];
+	pr_alert("%s: median %llu.%03u ns min %llu.%03u max %llu.%03u nreaders %d\n",
+		 type->name, whole_ns(median), rest_ps(median), whole_ns(type->runs[0]),
+		 rest_ps(type->runs[0]), whole_ns(most), rest_ps(most), nreaders);
 }
 
 static void stop_readers(void)
