@@ -19,7 +19,7 @@ RETIRED = {  # a regular expression for the word: what to write
     r"crowd(?:ed)?": "contended", r"anonymous(?= guard)": "fallback guard", r"rungs?": "stage", r"twins?": "exported wrapper; negative control",
 }
 ALLOWED = ("call_rcu_hurry",)
-WHERE = ("src/", "include/", "kernel/", "docs/", "examples/", "liburcu/", "tools/", "tests/", "cases/", "bench/", "scripts/", ".ci/",
+WHERE = ("src/", "include/", "kernel/", "docs/", "examples/", "liburcu/", "tools/", "tests/", "cases/", "bench/", "rust/", "scripts/", ".ci/",
          "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 LISTS = ("scripts/check-words.py", "scripts/check-voice.py")  # these name words to find them
 
@@ -48,7 +48,7 @@ def problems(root):
         files = [str(p.relative_to(root)) for w in WHERE for p in sorted((root / w).rglob("*") if w.endswith("/") else [root / w])]
     for name in files:
         path = root / name
-        if not path.is_file() or path.suffix in (".png", ".pyc") or name in LISTS:
+        if not path.is_file() or path.suffix in (".png", ".pyc", ".lock") or name in LISTS:
             continue
         text = path.read_text(encoding="utf-8")
         for number, line in enumerate(text.split("\n") if has_retired(text, alone, others) else (), 1):
