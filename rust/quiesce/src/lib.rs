@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#![doc = include_str!("../README.md")]
+#![deny(unsafe_op_in_unsafe_fn)]
+#![warn(missing_docs)]
+#![allow(clippy::tabs_in_doc_comments)] // as everywhere else
+
+mod fast;
+pub mod hazard;
+pub mod map;
+mod object;
+pub mod rcu;
+pub mod shazptr;
+pub mod sync;
+
+/// A guide for programs that use crossbeam-epoch, arc-swap or `RwLock`.
+#[doc = include_str!("../GUIDE.md")]
+pub mod guide {}
+
+/// Return the version of the library that is linked, such as "0.2.0".
+///
+/// ```
+/// assert!(quiesce::version().starts_with("0."));
+/// ```
+pub fn version() -> &'static str {
+	// SAFETY: the library returns a constant string.
+	let text = unsafe { core::ffi::CStr::from_ptr(quiesce_sys::quiesce_version()) };
+	text.to_str().unwrap_or("")
+}
