@@ -75,10 +75,10 @@ newcomer() {
 	step "make test" test_as_user && step "make test in the promised time, and a half" in_time test $took
 }
 
-# Meson searches anew for what the root did not have.
+# Meson searches anew for what the root did not have.  Without its sources named it would take those of this directory.
 taken_over() {
 	plain=$newcomer/build
-	{ meson configure --clearcache "$plain" && meson setup --reconfigure "$plain"; } >"$CI_BUILD/gcc.log" 2>&1 && return
+	{ meson configure --clearcache "$plain" && meson setup --reconfigure "$plain" "$newcomer"; } >"$CI_BUILD/gcc.log" 2>&1 && return
 	tail -40 "$CI_BUILD/gcc.log"
 	return 1
 }
