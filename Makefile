@@ -17,7 +17,7 @@
 #	make test-arm64      the library on an emulated arm64, with Debian's kernel: hours; with SHORT=1 minutes
 #	make test-kernel-lockdep  lockdep with hazard pointers, sanitizers, time slices: builds four kernels; two hours
 #	make test-environments  the library in servers, languages, allocators, tools and forms of a build; installs them
-#	make bench-rust      tables of Rust at the work of hashscale; installs cargo
+#	make bench-rust      the Rust crate, and others beside it; installs cargo
 #	make install         the library and the tool, not the tests: PREFIX=..., /usr/local if nothing else was said; DESTDIR=...
 #	make uninstall       what the last `make install` has installed
 #	make dist            the tarball of a release, tried where there is no git: $(BUILD)/meson-dist
@@ -86,7 +86,7 @@ linear: bootstrap-linear $(BUILD)/build.ninja
 	@python3 tests/linear/run.py --build $(BUILD) --operations 1000000
 
 bench-rust: bootstrap-rust
-	@cd bench/rust && cargo build --release && ./target/release/hashscale
+	@cd rust && cargo build --release -p quiesce-bench && ./target/release/readers && ./target/release/hashscale
 
 # Without PREFIX nothing is configured anew, so that after `make` root has only to copy.
 install: bootstrap-run $(BUILD)/build.ninja

@@ -19,7 +19,7 @@ RETIRED = {  # a regular expression for the word: what to write
     r"crowd(?:ed)?": "contended", r"anonymous(?= guard)": "fallback guard", r"rungs?": "stage", r"twins?": "exported wrapper; negative control",
 }
 ALLOWED = ("call_rcu_hurry",)
-WHERE = ("src/", "include/", "kernel/", "docs/", "examples/", "liburcu/", "tools/", "tests/", "cases/", "bench/", "rust/", "scripts/", ".ci/",
+WHERE = ("src/", "include/", "kernel/", "docs/", "examples/", "liburcu/", "tools/", "tests/", "cases/", "rust/", "scripts/", ".ci/",
          "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 LISTS = ("scripts/check-words.py", "scripts/check-voice.py")  # these name words to find them
 
