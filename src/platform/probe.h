@@ -17,9 +17,9 @@
 #include <stdint.h>
 
 #define QUIESCE_PROBES(X) \
-	X(gp_begin) X(gp_end) X(reader_found) X(pass_begin) X(pass_end) X(callback_begin) X(callback_end) X(throttle_begin) \
-	X(throttle_end) X(report) X(object_wait_begin) X(object_wait_end) X(queue_wait_begin) X(queue_wait_end) X(drain_begin) X(drain_end) \
-	X(srcu_wait_begin) X(srcu_wait_end) X(ref_switch) X(resize_begin) X(resize_end) X(slab_refill)
+	X(gp_begin) X(gp_end) X(reader_found) X(pass_begin) X(pass_end) X(callback_begin) X(callback_end) \
+	X(throttle_begin) X(throttle_end) X(report) X(object_wait_begin) X(object_wait_end) X(queue_wait_begin) X(queue_wait_end) \
+	X(drain_begin) X(drain_end) X(srcu_wait_begin) X(srcu_wait_end) X(ref_switch) X(resize_begin) X(resize_end) X(slab_refill)
 
 #if defined(QUIESCE_HAVE_SDT) && !defined(QUIESCE_SIM)
 #define SDT_USE_VARIADIC 1
