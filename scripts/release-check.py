@@ -34,6 +34,9 @@ COPIES = {
     "packaging/arch/PKGBUILD": [f"^pkgver={FULL}$"],
     "packaging/fedora/quiesce.spec": [rf"^Version: +{FULL}$"],
     "packaging/homebrew/quiesce.rb": [rf"/quiesce-{FULL}\.tar\.xz"],
+    "rust/Cargo.toml": [f'^version = "{FULL}"$'],
+    "rust/quiesce/Cargo.toml": [f'quiesce-sys", version = "{FULL}"'],
+    "docs/rust.md": [f'^quiesce = "{SERIES}"$'],
     "packaging/vcpkg/vcpkg.json": [f'"version": "{FULL}"'],
 }
 NAMED = ("packaging/debian/libquiesce{}.install", "packaging/debian/libquiesce{}.symbols")

@@ -566,8 +566,8 @@ pub struct quiesce__counts {
 	pub _address: u8,
 }
 pub const QUIESCE_VERSION_MAJOR: u32 = 0;
-pub const QUIESCE_VERSION_MINOR: u32 = 2;
-pub const QUIESCE_VERSION: &[u8; 6] = b"0.2.0\0";
+pub const QUIESCE_VERSION_MINOR: u32 = 3;
+pub const QUIESCE_VERSION: &[u8; 6] = b"0.3.0\0";
 pub const QUIESCE_LAYOUT: u32 = 1358954501;
 pub const QUIESCE_RECLAIMERS_MAX: u32 = 16;
 pub const QUIESCE_RCU_DEPTH: u32 = 8191;

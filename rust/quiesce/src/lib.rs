@@ -16,7 +16,7 @@ pub mod sync;
 #[doc = include_str!("../GUIDE.md")]
 pub mod guide {}
 
-/// Return the version of the library that is linked, such as "0.2.0".
+/// Return the version of the library that is linked, such as "0.3.0".
 ///
 /// ```
 /// assert!(quiesce::version().starts_with("0."));
