@@ -133,8 +133,11 @@ environments - cmd:clang-19 clang-19
 environments - file:/usr/lib/llvm-19/bin/ld.lld lld-19
 environments - cmd:ld.lld lld
 environments - cmd:mold mold
-rust ! cargo:1.72 cargo-web
+rust ! cargo:1.77 cargo-web
+rust ! cmd:gcc gcc
+rust ! lib:c libc6-dev
 rust - file:/etc/ssl/certs/ca-certificates.crt ca-certificates
+rust - file:/usr/lib/llvm-14/lib/libclang.so.1 libclang1-14
 kernels - cmd:flex flex
 kernels - cmd:bison bison
 kernels - cmd:bc bc
