@@ -19,6 +19,7 @@
 #include <linux/percpu.h>
 #include <linux/pid.h>
 #include <linux/printk.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/time64.h>
@@ -76,10 +77,15 @@ static void nothing(void *unused)
 {
 }
 
-/* Waits until no CPU will run show_this_cpu() any more: calls of a CPU run in their order. */
+/*
+ * Waits until no CPU will run show_this_cpu() any more.  An interrupt runs the calls whose callers
+ * wait before the others that are queued, so a CPU that has answered may still be in it; the grace
+ * period lasts until it has left.
+ */
 static void stall_exit(void)
 {
 	on_each_cpu(nothing, NULL, true);
+	synchronize_rcu();
 }
 
 #endif /* QUIESCE_SHAZPTR_LOCAL_H */
