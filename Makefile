@@ -13,7 +13,7 @@
 #	make random-mutants  random changes of the sources, which tests must notice: N=50, SEED=1; `python3 scripts/mutants.py --help`
 #	make linear          millions of operations on containers, judged by a checker in Go
 #	make test-kernel     the kernel modules in QEMU: two hours; with SHORT=1 five minutes
-#	make test-smp        the library in guests of QEMU with many CPUs, some of which go and come: an hour or two; with SHORT=1 a minute
+#	make test-smp        the library in guests of QEMU with many CPUs, some of which go and come: under an hour; with SHORT=1 two minutes
 #	make test-arm64      the library on an emulated arm64, with Debian's kernel: hours; with SHORT=1 minutes
 #	make test-kernel-lockdep  lockdep with hazard pointers, sanitizers, time slices: builds four kernels; two hours
 #	make test-environments  the library in servers, languages, allocators, tools and forms of a build; installs them

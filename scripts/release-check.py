@@ -27,6 +27,7 @@ COPIES = {
     "docs/kernel.md": [f"dkms install quiesce/{FULL}"],
     "docs/languages.md": [rf"libquiesce\.so\.{SERIES}"],
     "docs/platforms.md": [rf"libquiesce\.so\.{SERIES}"],
+    "docs/watching.md": [rf"libquiesce\.so\.{SERIES}"],
     "docs/releasing.md": [rf"libquiesce\.so\.{SERIES}", rf"`version 'QUIESCE_{SERIES}'"],
     "packaging/debian/changelog": [rf"\Aquiesce \({FULL}-"],
     "packaging/debian/control": [rf"libquiesce{SERIES}"],

@@ -30,7 +30,7 @@ class QuiesceConan(ConanFile):
         self.version = re.search(r"version: '([^']*)'", load(self, os.path.join(self._root(), "meson.build")))[1]
 
     def export_sources(self):
-        copy(self, "*", self._root(), self.export_sources_folder, excludes=("build*", ".git*", "*/__pycache__/*", "packaging/*"))
+        copy(self, "*", self._root(), self.export_sources_folder, excludes=("build*", ".git*", "*/__pycache__/*", "packaging/*", "*/target/*"))
 
     def system_requirements(self):  # one header, which is compiled in
         Apt(self).install(["libxxhash-dev"])

@@ -27,19 +27,32 @@
 #define STAP_SDT_ARG_CONSTRAINT nr /* no operands in memory: some tracers cannot find those that a symbol names */
 #include <sys/sdt.h>
 
-#define QUIESCE__DECLARE_PROBE(name) extern unsigned short quiesce_##name##_semaphore __attribute__((visibility("hidden")));
+/* Each word has a line of its own, which is never written while no tracer listens. */
+#define QUIESCE_PROBE_WORDS (QUIESCE_CACHELINE / sizeof(unsigned short))
+#define QUIESCE__DECLARE_PROBE(name) \
+	extern unsigned short quiesce_##name##_semaphore[QUIESCE_PROBE_WORDS] __attribute__((visibility("hidden")));
 QUIESCE_PROBES(QUIESCE__DECLARE_PROBE)
 
 /* True while a tracer listens to the probe.  Relaxed: the kernel changes the word, and the first events may be missed. */
-#define quiesce_probe_listens(name) quiesce_unlikely(quiesce_load_relaxed(&quiesce_##name##_semaphore))
+#define quiesce_probe_listens(name) quiesce_unlikely(quiesce_load_relaxed(&quiesce_##name##_semaphore[0]))
 #define quiesce_probe(name, ...) \
 	do { \
 		if (quiesce_probe_listens(name)) \
 			STAP_PROBEV(quiesce, name, __VA_ARGS__); \
 	} while (0)
 #else
+/* Arguments are compiled, and not evaluated. */
+static inline void quiesce__no_probe(int unused, ...)
+{
+	(void)unused;
+}
+
 #define quiesce_probe_listens(name) 0
-#define quiesce_probe(name, ...) ((void)0)
+#define quiesce_probe(name, ...) \
+	do { \
+		if (0) \
+			quiesce__no_probe(0, __VA_ARGS__); \
+	} while (0)
 #endif
 
 /* The time if a tracer listens to the probe, else 0; and the nanoseconds since then, or 0. */

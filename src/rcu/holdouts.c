@@ -396,7 +396,6 @@ static QUIESCE_COLD void probe_holdout(const struct wait *w)
 	struct holdout h = first_holdout(w);
 
 	quiesce_probe(reader_found, h.tid, h.others, w->number);
-	(void)h; /* without probes */
 }
 
 static void wait_for_readers(struct wait *w)

@@ -3,6 +3,7 @@
 #include "platform/probe.h"
 
 #if defined(QUIESCE_HAVE_SDT) && !defined(QUIESCE_SIM)
-#define DEFINE_PROBE(name) unsigned short quiesce_##name##_semaphore __attribute__((section(".probes")));
+#define DEFINE_PROBE(name) \
+	unsigned short quiesce_##name##_semaphore[QUIESCE_PROBE_WORDS] __attribute__((section(".probes"), aligned(QUIESCE_CACHELINE)));
 QUIESCE_PROBES(DEFINE_PROBE)
 #endif

@@ -229,7 +229,7 @@ def short():
 
 
 def full(seconds):
-    """Return a plan of an hour or two, by estimate.  seconds: of torture for each type."""
+    """Return a plan of less than an hour.  seconds: of torture for each type."""
     yield sparse(128, (127, 70, 100), seconds)
     yield sparse(255, (254, 128, 200), seconds)
     yield many(16, seconds, 2000)
