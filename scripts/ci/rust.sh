@@ -45,7 +45,7 @@ fi
 count_cargo --locked -p quiesce-sys -p quiesce --features quiesce/lock_api
 step "documentation" env RUSTDOCFLAGS="-D warnings" cargo doc -q --locked --no-deps -p quiesce -p quiesce-sys --features quiesce/lock_api
 step "control" control
-# cargo builds each package from its own tarball, in which there is no link to the repository. Before 1.90 it needs published dependencies.
+# The packages are built from their own tarballs, in which there is no link to the repository. Before 1.90 it needs published dependencies.
 if [ "$(printf '%s\n' 1.90 "$(cargo --version | cut -d' ' -f2)" | sort -V | head -n 1)" = 1.90 ]; then
 	step "packages" cargo package -q --locked --allow-dirty -p quiesce-sys -p quiesce
 else
