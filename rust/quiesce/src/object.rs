@@ -4,6 +4,7 @@
 //! The words are in the object, so that retiring it allocates nothing; and the memory is of `malloc()`, so that the library frees the objects
 //! of types without a destructor itself, in the thread that retired them, while they are in its cache.
 
+use core::cell::Cell;
 use core::ffi::c_void;
 use core::mem::{align_of, needs_drop, size_of};
 use core::ptr;
@@ -38,10 +39,22 @@ impl Drop for Bomb {
 	}
 }
 
-/// Call a function, and abort if it panics.
+thread_local! {
+	/// The number of callbacks of this crate that the thread is in.
+	static CALLBACKS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Whether the thread is in a deferred call, a deferred destructor, or the release of a count. There the library refuses to wait for others.
+pub(crate) fn in_callback() -> bool {
+	CALLBACKS.with(Cell::get) != 0
+}
+
+/// Call a function for the library, and abort if it panics.
 pub(crate) fn without_unwinding<R>(function: impl FnOnce() -> R) -> R {
 	let bomb = Bomb;
+	CALLBACKS.with(|number| number.set(number.get() + 1));
 	let result = function();
+	CALLBACKS.with(|number| number.set(number.get() - 1));
 	core::mem::forget(bomb);
 	result
 }

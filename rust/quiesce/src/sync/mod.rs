@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! Locks and counts whose readers write only memory of their CPU, SRCU, and RCU's switch between fast and slow paths.
 
+mod ending;
 mod lazy;
 mod percpu_ref;
 mod rcu_sync;

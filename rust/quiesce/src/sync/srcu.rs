@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //! SRCU: sections that may sleep and change threads, in domains of their own.
 
+use super::ending::elsewhere;
 use super::lazy::Lazy;
-use crate::object::Object;
+use crate::object::{in_callback, Object};
 use core::fmt;
 use core::ops::Deref;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use quiesce_sys as sys;
 
 /// A domain: its updaters wait for its own readers, and its readers may sleep, and leave their section in another thread.
@@ -19,10 +20,21 @@ use quiesce_sys as sys;
 /// FILES.synchronize();
 /// ```
 ///
-/// A domain that is dropped waits for what was deferred in it. One with a leaked guard must not be dropped: the library reports it, and the
-/// process aborts, or it waits for ever.
+/// A domain that is dropped waits for what was deferred in it; but not in a deferred call or destructor of any kind, where another thread
+/// waits in its place. One with a leaked guard must not be dropped: the library reports it, and the process aborts, or it waits for ever.
+///
+/// ```
+/// use quiesce::rcu::{self, RcuCell};
+/// use quiesce::sync::SrcuCell;
+///
+/// let outer = RcuCell::new(SrcuCell::new(1));
+/// outer.read(|inner| inner.replace(2));
+/// outer.replace(SrcuCell::new(3)); // drops the domain of the old cell in a callback of RCU
+/// rcu::barrier();
+/// ```
 pub struct Srcu {
 	domain: Lazy<sys::srcu_struct>,
+	deferred: AtomicBool, // a call was deferred at some time
 }
 
 // SAFETY: all calls of a domain may be made by any thread.
@@ -38,23 +50,39 @@ fn make() -> Box<sys::srcu_struct> {
 	domain
 }
 
-fn end(mut domain: Box<sys::srcu_struct>) {
-	// SAFETY: no thread uses the domain any more, and its deferred calls are done after the barrier.
-	unsafe {
-		sys::quiesce_srcu_barrier(&mut *domain);
-		sys::quiesce_cleanup_srcu_struct(&mut *domain);
+/// A domain that no thread uses any more, except for what was deferred in it.
+struct Ending(Box<sys::srcu_struct>);
+
+// SAFETY: any thread may end a domain.
+unsafe impl Send for Ending {}
+
+impl Ending {
+	/// End a domain in which nothing is deferred.
+	fn end(mut self) {
+		// SAFETY: no thread uses the domain any more.
+		unsafe { sys::quiesce_cleanup_srcu_struct(&mut *self.0) }
 	}
+
+	fn wait_and_end(mut self) {
+		// SAFETY: an initialised domain.
+		unsafe { sys::quiesce_srcu_barrier(&mut *self.0) }
+		self.end();
+	}
+}
+
+fn discard(domain: Box<sys::srcu_struct>) {
+	Ending(domain).end();
 }
 
 impl Srcu {
 	/// Make a domain; its counters are allocated at its first use.
 	pub const fn new() -> Srcu {
-		Srcu { domain: Lazy::new() }
+		Srcu { domain: Lazy::new(), deferred: AtomicBool::new(false) }
 	}
 
 	#[inline(always)]
 	fn place(&self) -> *mut sys::srcu_struct {
-		self.domain.get(make, end)
+		self.domain.get(make, discard)
 	}
 
 	/// Enter a section.
@@ -93,6 +121,10 @@ impl Srcu {
 	/// domain.barrier();
 	/// ```
 	pub fn defer<F: FnOnce() + Send + 'static>(&self, function: F) {
+		// Relaxed: read by the thread that drops the domain.
+		if !self.deferred.load(Ordering::Relaxed) {
+			self.deferred.store(true, Ordering::Relaxed);
+		}
 		// SAFETY: it may be called anywhere and at any time; a domain that is dropped waits for it.
 		unsafe { Object::call_srcu(Object::new(function), self.place()) }
 	}
@@ -134,7 +166,14 @@ impl Default for Srcu {
 impl Drop for Srcu {
 	fn drop(&mut self) {
 		if let Some(domain) = self.domain.take() {
-			end(domain);
+			let domain = Ending(domain);
+			if !*self.deferred.get_mut() {
+				domain.end();
+			} else if in_callback() {
+				elsewhere(move || domain.wait_and_end());
+			} else {
+				domain.wait_and_end();
+			}
 		}
 	}
 }
