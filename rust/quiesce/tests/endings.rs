@@ -3,7 +3,7 @@
 
 use quiesce::hazard::{self, HazardCell};
 use quiesce::rcu::{self, RcuCell};
-use quiesce::sync::{Srcu, SrcuCell};
+use quiesce::sync::{RcuSync, Srcu, SrcuCell};
 use quiesce_sys as sys;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::*};
@@ -94,5 +94,21 @@ fn a_domain_that_is_dropped_in_a_callback_stays_until_its_own_have_run() {
 		rcu::barrier();
 		assert_eq!(DOMAINS.load(SeqCst), before + 1);
 		proceed.send(()).unwrap();
+	});
+}
+
+#[test]
+fn switches_end_in_callbacks_and_sections() {
+	alone(0, || {
+		for _ in 0..100 {
+			let (switch, other, idle) = (RcuSync::new(), RcuSync::new(), RcuSync::new());
+			rcu::defer(move || {
+				drop(switch.enter());
+				drop(switch);
+				assert!(rcu::section(|section| idle.is_idle(section)));
+			});
+			drop(other.enter());
+			rcu::section(|_| drop(other));
+		}
 	});
 }

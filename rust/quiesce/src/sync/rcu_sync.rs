@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //! A switch that makes the readers of RCU take a slow path, while an updater needs it.
 
+use super::ending::elsewhere;
 use super::lazy::Lazy;
+use crate::object::in_callback;
 use crate::rcu::Guard;
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -38,10 +40,27 @@ fn make() -> Box<sys::rcu_sync> {
 	switch
 }
 
-#[allow(clippy::boxed_local)] // the address matters
-fn end(mut switch: Box<sys::rcu_sync>) {
-	// SAFETY: no updater is inside, and no thread uses it any more.
-	unsafe { sys::quiesce_rcu_sync_dtor(&mut *switch) }
+/// A switch without an updater inside, which no thread uses any more.
+struct Ending(Box<sys::rcu_sync>);
+
+// SAFETY: any thread may end a switch.
+unsafe impl Send for Ending {}
+
+impl Ending {
+	fn is_idle(&self) -> bool {
+		// SAFETY: an initialised switch.
+		unsafe { sys::quiesce_rcu_sync_is_idle(&*self.0) }
+	}
+
+	/// Waits for a grace period unless the switch is idle.
+	fn end(mut self) {
+		// SAFETY: no updater is inside, and no thread uses it any more.
+		unsafe { sys::quiesce_rcu_sync_dtor(&mut *self.0) }
+	}
+}
+
+fn end(switch: Box<sys::rcu_sync>) {
+	Ending(switch).end();
 }
 
 impl RcuSync {
@@ -85,13 +104,16 @@ impl Default for RcuSync {
 }
 
 impl Drop for RcuSync {
-	/// Waits for a pending grace period. A switch that is dropped in a section, or of which a [`SlowReaders`] was leaked, is leaked.
+	/// Waits for a pending grace period; but in a section, or in a deferred call or destructor, another thread waits. A switch of which a
+	/// [`SlowReaders`] was leaked is leaked.
 	fn drop(&mut self) {
-		if let Some(switch) = self.switch.take() {
-			if *self.inside.get_mut() != 0 || crate::fast::in_section() {
+		if let Some(switch) = self.switch.take().map(Ending) {
+			if *self.inside.get_mut() != 0 {
 				core::mem::forget(switch);
+			} else if !switch.is_idle() && (in_callback() || crate::fast::in_section()) {
+				elsewhere(move || switch.end());
 			} else {
-				end(switch);
+				switch.end();
 			}
 		}
 	}
