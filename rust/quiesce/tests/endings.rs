@@ -6,6 +6,7 @@ use quiesce::rcu::{self, RcuCell};
 use quiesce::sync::{RcuSync, Srcu, SrcuCell};
 use quiesce_sys as sys;
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::ffi::c_char;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{mpsc, Arc, Mutex, PoisonError};
 use std::thread;
@@ -110,5 +111,37 @@ fn switches_end_in_callbacks_and_sections() {
 			drop(other.enter());
 			rcu::section(|_| drop(other));
 		}
+	});
+}
+
+/// A domain with a pending call is dropped in a callback of C, of which the crate does not know, and a hook lets the program go on.
+#[test]
+fn a_domain_that_cannot_end_is_leaked() {
+	static REPORTS: AtomicUsize = AtomicUsize::new(0);
+	static DOMAIN: Mutex<Option<Srcu>> = Mutex::new(None);
+	unsafe extern "C" fn count(_kind: sys::quiesce_misuse, _text: *const c_char) {
+		REPORTS.fetch_add(1, SeqCst);
+	}
+	unsafe extern "C" fn drop_domain(_head: *mut sys::rcu_head) {
+		drop(DOMAIN.lock().unwrap().take());
+	}
+	alone(1, || {
+		let (proceed, wait) = mpsc::channel();
+		let (done, end) = mpsc::channel();
+		let domain = Srcu::new();
+		domain.defer(move || wait.recv().unwrap());
+		domain.defer(move || done.send(()).unwrap());
+		*DOMAIN.lock().unwrap() = Some(domain);
+		// SAFETY: the functions fit; the memory of the head is leaked.
+		unsafe {
+			sys::quiesce_set_misuse_hook(Some(count));
+			sys::quiesce_call_rcu(Box::leak(Box::new(std::mem::zeroed())), Some(drop_domain), 16);
+		}
+		rcu::barrier();
+		// SAFETY: the default.
+		unsafe { sys::quiesce_set_misuse_hook(None) };
+		assert_eq!(REPORTS.load(SeqCst), 2, "the wait and the end");
+		proceed.send(()).unwrap();
+		end.recv().unwrap();
 	});
 }

@@ -42,11 +42,15 @@ unsafe impl Send for Srcu {}
 // SAFETY: as above.
 unsafe impl Sync for Srcu {}
 
+/// A word that the library does not use, but clears when it has ended a domain.
+const IN_USE: u64 = 1;
+
 fn make() -> Box<sys::srcu_struct> {
 	// SAFETY: the structure has no invalid value.
 	let mut domain: Box<sys::srcu_struct> = Box::new(unsafe { core::mem::zeroed() });
 	// SAFETY: the box's memory, which no other thread has, and a constant text. Without memory for counters the domain works.
 	unsafe { sys::quiesce_init_srcu_struct(sys::QUIESCE_LAYOUT, &mut *domain, c"a domain of a Rust program".as_ptr()) };
+	domain.pad[0] = IN_USE;
 	domain
 }
 
@@ -57,10 +61,14 @@ struct Ending(Box<sys::srcu_struct>);
 unsafe impl Send for Ending {}
 
 impl Ending {
-	/// End a domain in which nothing is deferred.
+	/// End a domain in which nothing is deferred. If the library refuses, and a hook for misuse lets the program go on, the domain is
+	/// leaked, as it is in use.
 	fn end(mut self) {
 		// SAFETY: no thread uses the domain any more.
 		unsafe { sys::quiesce_cleanup_srcu_struct(&mut *self.0) }
+		if self.0.pad[0] == IN_USE {
+			core::mem::forget(self);
+		}
 	}
 
 	fn wait_and_end(mut self) {
