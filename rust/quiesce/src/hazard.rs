@@ -85,8 +85,9 @@ impl HazardPointer {
 	pub unsafe fn protect<'l, T>(&'l mut self, pointer: &'l AtomicPtr<T>) -> Option<&'l T> {
 		// SAFETY: the slot is this one's, and the borrow of its last object has ended.
 		let object = unsafe { fast::hazard_protect(self.slot, &pointer.object) };
-		// SAFETY: it is null, or protected as long as the slot is borrowed.
-		unsafe { object.as_ref() }.map(|object| &object.value)
+		// SAFETY: it is null, or protected as long as the slot is borrowed. The reference is to the value alone, because a thread that
+		// retires the object writes its head.
+		(!object.is_null()).then(|| unsafe { &(*object).value })
 	}
 
 	/// End the protection; the slot stays.
