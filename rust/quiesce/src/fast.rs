@@ -135,8 +135,9 @@ pub(crate) fn in_section() -> bool {
 }
 
 /// Compare the layout stamps of the crate and of an installed library, which aborts if they differ. Sections, locks, domains and counts compare
-/// them by themselves, protections do not.
+/// them by themselves; slots, objects, tables and switches do not.
 #[cfg(feature = "system")]
+#[inline]
 pub(crate) fn check_layout() {
 	static CHECKED: std::sync::Once = std::sync::Once::new();
 	CHECKED.call_once(|| {
@@ -147,6 +148,11 @@ pub(crate) fn check_layout() {
 		}
 	});
 }
+
+/// The library that is built with the crate has its layout.
+#[cfg(not(feature = "system"))]
+#[inline(always)]
+pub(crate) fn check_layout() {}
 
 /// Load a pointer, and let `slot` protect what it points to.
 ///

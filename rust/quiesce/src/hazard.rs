@@ -59,7 +59,6 @@ impl HazardPointer {
 	/// If the process has nearly a million slots in use.
 	#[inline]
 	pub fn new() -> HazardPointer {
-		#[cfg(feature = "system")]
 		fast::check_layout();
 		// SAFETY: any thread may take a slot; without a context it is the thread's own, or of the pool.
 		let slot = unsafe { sys::quiesce_hazptr_alloc(ptr::null_mut()) };

@@ -121,6 +121,7 @@ const EEXIST: i32 = -17;
 impl<K: Into<u64>, V: Value> HashMap<K, V> {
 	/// Make an empty map, with a random seed for its hash; it allocates its table at the first insertion.
 	pub fn new() -> HashMap<K, V> {
+		crate::fast::check_layout();
 		// SAFETY: the structure has no invalid value.
 		let map = NonNull::from(Box::leak(Box::<sys::hashmap>::new(unsafe { core::mem::zeroed() })));
 		// SAFETY: the box's memory, which no other thread has.

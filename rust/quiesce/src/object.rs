@@ -61,6 +61,7 @@ pub(crate) fn without_unwinding<R>(function: impl FnOnce() -> R) -> R {
 
 impl<T> Object<T> {
 	pub(crate) fn new(value: T) -> *mut Object<T> {
+		crate::fast::check_layout();
 		let layout = Layout::new::<Object<T>>();
 		// SAFETY: the size is not 0, and the alignment a power of two of at least a pointer's size.
 		let memory = unsafe {

@@ -27,6 +27,7 @@ impl<T> Lazy<T> {
 
 	#[cold]
 	fn make(&self, make: fn() -> Box<T>, drop: fn(Box<T>)) -> *mut T {
+		crate::fast::check_layout();
 		let fresh = Box::into_raw(make());
 		match self.place.compare_exchange(core::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
 			Ok(_) => fresh,
