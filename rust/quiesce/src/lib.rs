@@ -4,6 +4,10 @@
 #![warn(missing_docs)]
 #![allow(clippy::tabs_in_doc_comments)] // as everywhere else
 
+// Without waits nothing here is sound.
+#[cfg(all(quiesce_control, not(debug_assertions)))]
+compile_error!("quiesce_control is for the tests of this crate, which have to fail with it");
+
 mod fast;
 pub mod hazard;
 pub mod map;
