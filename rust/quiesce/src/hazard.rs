@@ -8,7 +8,8 @@
 //! - [`AtomicPtr`], [`HazardPointer`]: pointers for data structures, in the form of haphazard.
 //!
 //! Destructors run in any thread that retires, in the middle of a call that retires, or in a thread of the library; so they should not take
-//! locks that a thread holds when it retires. They must not panic: the process aborts.
+//! locks that a thread holds when it retires. They must not panic: the process aborts. Nor do they wait for other destructors or deferred calls, by
+//! [`barrier()`], [`crate::rcu::barrier()`] or [`crate::sync::Srcu::barrier()`]: that aborts the process, too.
 
 use crate::fast;
 use crate::object::Object;
@@ -170,6 +171,9 @@ impl<T: Send + Sync + 'static> HazardCell<T> {
 
 	/// Replace the value by one that a function makes of it; the function is called again if another thread replaces it meanwhile.
 	///
+	/// The old value is protected while the function runs, so that must not wait for it: [`barrier()`] would never return if another
+	/// thread had replaced it.
+	///
 	/// ```
 	/// # use quiesce::hazard::HazardCell;
 	/// let cell = HazardCell::new(1);
@@ -327,8 +331,8 @@ pub unsafe fn retire<T>(mut pointer: AtomicPtr<T>) {
 
 /// Wait until everything that was retired before has been destroyed; it waits for the slots that protect it, too.
 ///
-/// Destructors that are due run in the caller. Never called by one of them, which the library reports; nor while the caller protects a
-/// retired object.
+/// Destructors that are due run in the caller. Never called by one of them or by a deferred call, which the library reports, and the process
+/// aborts; nor while the caller protects a retired object.
 ///
 /// ```
 /// quiesce::hazard::barrier();
@@ -338,7 +342,8 @@ pub fn barrier() {
 	unsafe { sys::quiesce_hazptr_barrier() }
 }
 
-/// Destroy everything that was retired before, except what is protected; return whether nothing is left.
+/// Destroy everything that was retired before, except what is protected; return whether nothing is left. Never called where
+/// [`barrier()`] is not.
 ///
 /// ```
 /// assert!(quiesce::hazard::try_barrier());

@@ -89,6 +89,8 @@ impl<T: fmt::Debug> fmt::Debug for Waited<T> {
 
 /// A protection of a value: [`Waited::read()`].
 ///
+/// If it is leaked its address stays protected for ever: a wait for the value, or for a later one at that address, never returns.
+///
 /// ```compile_fail,E0505
 /// # use quiesce::shazptr::Waited;
 /// let value = Waited::new(1);

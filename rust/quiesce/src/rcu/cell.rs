@@ -122,6 +122,8 @@ impl<T: Send + Sync + 'static> RcuCell<T> {
 	}
 
 	/// Replace the value by one that a function makes of it; the function is called again if another thread replaces it meanwhile.
+	///
+	/// The function is called in a section, so waits for readers panic in it.
 	pub fn update(&self, mut function: impl FnMut(&T) -> T) {
 		// A section, so that the address of the old object is not that of another one meanwhile.
 		let _guard = read();

@@ -10,7 +10,8 @@ use core::ptr::NonNull;
 
 /// A section of RCU, which ends where the value is dropped.
 ///
-/// It belongs to its thread: it is neither `Send` nor `Sync`. Guards nest and may be dropped in any order.
+/// It belongs to its thread: it is neither `Send` nor `Sync`. Guards nest and may be dropped in any order; more than 8190 at a time in one thread
+/// abort the process, and those that were leaked count.
 ///
 /// A guard is a value, so a program can leak it. A thread that ends with a leaked guard ends the section with it, and that is why references
 /// that a mere guard yields come from `unsafe` calls ([`Shared::deref`]). [`section()`] yields safe ones.

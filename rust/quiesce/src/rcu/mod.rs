@@ -92,7 +92,8 @@ pub fn barrier() {
 
 /// Call a function after a grace period, in a thread of the library.
 ///
-/// The function must not panic: the process aborts. It may defer further calls, and may wait for readers, but not by [`barrier()`].
+/// The function must not panic: the process aborts. It may defer further calls, and may wait for readers, but not for other deferred calls:
+/// [`barrier()`], [`crate::hazard::barrier()`], its `try_barrier()`, and [`crate::sync::Srcu::barrier()`] abort the process.
 ///
 /// ```
 /// quiesce::rcu::defer(|| println!("all readers of before have left"));
