@@ -177,7 +177,7 @@ def main():
     missing = [program for program in ("abidw", "abidiff", "objdump", "nm") if not shutil.which(program)]
     if missing:
         print(f"1..0 # SKIP {', '.join(missing)} not found: abigail-tools is not installed")
-        return 77
+        return 0
     if opt.write:
         file = opt.descriptions / f"libquiesce-{opt.version}.xml"
         run = describe(opt.library, opt.include, file)

@@ -6,7 +6,7 @@
  * that is tried, the handler claims too.  A restartable sequence would be restarted by each
  * trap and never end, so this is for other claims: QUIESCE_FENCE=full or QUIESCE_SLOTS=thread.
  * The same traps count what a claim takes while many guards are held.
- * Traps are expensive: one of 24 instructions is tried, others in each run; STEPS_STRIDE=1 tries all.
+ * Traps are expensive: one of 48 instructions is tried, others in each run; STEPS_STRIDE=1 tries all.
  */
 #include "holders.h"
 #include "steps.h"
@@ -81,7 +81,7 @@ static void a_handler_after_each_instruction(void **state)
 	struct sigaction action = { .sa_handler = on_trap };
 	struct one one = { .step = 0 };
 	const char *text = getenv("STEPS_STRIDE");
-	int stride = text ? atoi(text) : 24, first = getpid() % stride;
+	int stride = text ? atoi(text) : 48, first = getpid() % stride;
 	uint32_t lines = 0;
 	pthread_t thread;
 
@@ -222,7 +222,7 @@ static void a_handler_forks_in_the_midst_of_a_guard_without_a_slot(void **state)
 {
 	struct sigaction action = { .sa_handler = on_fork_trap };
 	const char *text = getenv("STEPS_STRIDE");
-	int stride = text ? atoi(text) : 24, first = getpid() % stride;
+	int stride = text ? atoi(text) : 48, first = getpid() % stride;
 	struct shazptr_guard guard;
 
 	(void)state;
