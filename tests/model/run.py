@@ -104,7 +104,7 @@ def verify(case):
             command(["spin"] + ["-D" + s for s in settings] + ["-a", model + ".pml"], tmp)
             command([os.environ.get("CC", "cc"), "-O1" if must_pass and model not in QUICK else "-O0", "-w", "-DNFAIR=3" if live else "-DSAFETY",
                      "-DVECTORSZ=512", "-o", "pan", "pan.c"], tmp)
-            out = command(["./pan", "-m10000", "-c1"] + (["-a", "-f"] if live else []), tmp)
+            out = command(["./pan", "-m100000", "-c1"] + (["-a", "-f"] if live else []), tmp)
         except (RuntimeError, OSError, subprocess.TimeoutExpired) as e:
             return str(e), 0
     with open(os.path.join(HERE, model + ".pml")) as f:
